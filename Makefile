@@ -1,0 +1,71 @@
+# `make help` lists what there is to make. Needs Python 3.11 or newer (with venv) and nothing else.
+
+# The interpreter that `.venv` is made with, as in: make PYTHON=python3.12 venv
+PYTHON ?= python3
+# The repository whose history `make demo` replays.
+REPO ?= .
+# `make bench QUICK=1 DATA=folder`: short runs; another folder of recordings.
+QUICK ?=
+DATA ?=
+# `make test ARGS='-k settings -x'`: anything for pytest.
+ARGS ?=
+
+PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help venv demo test bench lint types clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo    replay a git history through the memory and show what it keeps (REPO=path, default: here)'
+	@echo 'make test    run all tests, with the share of lines they reach (ARGS=... goes to pytest)'
+	@echo 'make bench   run all benchmarks (QUICK=1: under a minute each; DATA=folder: other recordings)'
+	@echo 'make lint    check style and format'
+	@echo 'make types   check types'
+	@echo 'make venv    make .venv with the package and all tools'
+	@echo 'make clean   remove .venv, caches and builds'
+
+# Everything is made within .venv by relative names, so that the checkout may stand in a folder with spaces.
+.venv/bin/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo 'orchestra-mem needs Python 3.11 or newer; "$(PYTHON)" is not.' >&2; \
+		echo 'Install one, then name it: make PYTHON=python3.12 venv' >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' || { \
+		echo '"$(PYTHON)" lacks venv. On Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv || { rm -rf .venv; exit 1; }
+
+# The stamps: what was installed last is younger than what it was installed from.
+.venv/package.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable .
+	@touch $@
+
+.venv/tools.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) install --editable '.[test]'
+	@touch .venv/package.stamp $@
+
+venv: .venv/tools.stamp
+
+demo: .venv/package.stamp
+	.venv/bin/orchestra-mem demo --repo "$(REPO)"
+
+test: venv
+	.venv/bin/python -m pytest --timeout 180 --cov --cov-report=term $(ARGS)
+
+bench: venv
+	@failed=; \
+	for script in benchmarks/[!_]*.py; do \
+		[ -e "$$script" ] || { echo 'there are no benchmarks' >&2; exit 1; }; \
+		echo "== $$script"; \
+		.venv/bin/python "$$script" $(if $(QUICK),--quick) $(if $(DATA),--data "$(DATA)") || failed="$$failed $$script"; \
+	done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
+
+lint: venv
+	.venv/bin/python -m ruff check .
+	.venv/bin/python -m ruff format --check .
+
+types: venv
+	.venv/bin/python -m mypy
+
+clean:
+	rm -rf .venv build dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,103 @@
+"""The package as users get it: built to a wheel, installed in an environment of its own, away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+
+
+def _run(*command: str | Path, cwd: Path) -> str:
+    """Run a command with nothing of this process's Python in its environment; give what it prints."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV", "VIRTUAL_"))}
+    done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive from the checkout, and from that alone the wheel."""
+    out = tmp_path_factory.mktemp("dist")
+    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, CHECKOUT, cwd=out)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel with all that it asks for in an empty environment; give the folder of its programs."""
+    home = tmp_path_factory.mktemp("elsewhere")
+    environment = home / "env"
+    _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=home)
+    python = environment / "bin" / "python"
+    _run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel, cwd=home)
+    return python.parent
+
+
+def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Path) -> None:
+    """Every file of the package, `py.typed`, the default settings and the template; no tests, no benchmarks."""
+    package = {
+        path.relative_to(CHECKOUT).as_posix()
+        for path in (CHECKOUT / "orchestra_mem").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    template = {
+        f"orchestra_mem/_data/obra-template/{path.relative_to(CHECKOUT / '.obra-template').as_posix()}"
+        for path in (CHECKOUT / ".obra-template").rglob("*")
+        if path.is_file()
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        licences = [name for name in archive.namelist() if name.endswith("licenses/LICENSE")]
+    assert "orchestra_mem/py.typed" in package
+    assert "orchestra_mem/_data/obra-template/.gitignore" in template
+    assert names == package | template | {"orchestra_mem/_data/default_config.yaml"}
+    assert len(licences) == 1
+
+
+def test_every_dependency_is_explained_and_bounded() -> None:
+    """A line of reason stands above each requirement; each has both bounds; no tool of the tests is among them."""
+    text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert listed
+    lines = [line.strip() for line in listed[1].splitlines()]
+    for reason, requirement in zip(lines[::2], lines[1::2], strict=True):
+        assert re.fullmatch(r"# \w.{20,}", reason), requirement
+        assert re.fullmatch(r'"[\w.-]+>=[\d.]+,<[\d.]+",', requirement)
+    assert not re.search(r"pytest|mypy|ruff|hypothesis", listed[1])
+
+
+def test_installed_package_is_found_away_from_the_checkout(scripts: Path, tmp_path: Path) -> None:
+    """The default settings and the template come from the wheel, word for word as in the checkout."""
+    program = (
+        "import json, orchestra_mem.adapters.config_files as files\n"
+        "print(json.dumps([files.__file__, files.default_config_text(), files.template_files()]))"
+    )
+    file, default, template = json.loads(_run(scripts / "python", "-c", program, cwd=tmp_path))
+    assert Path(file).is_relative_to(scripts.parent)
+    assert default == (CHECKOUT / "config/default_config.yaml").read_text(encoding="utf-8")
+    assert template == {path.name: path.read_text(encoding="utf-8") for path in (CHECKOUT / ".obra-template").iterdir()}
+
+
+def test_installed_program_initialises_records_and_gives_a_context(scripts: Path, tmp_path: Path) -> None:
+    """The first three commands of a new user work in an empty folder, with nothing but the wheel installed."""
+    program = scripts / "orchestra-mem"
+    _run(program, "init", cwd=tmp_path)
+    laid_down = {path.name: path.read_text(encoding="utf-8") for path in (CHECKOUT / ".obra-template").iterdir()}
+    assert {name: (tmp_path / ".obra" / name).read_text(encoding="utf-8") for name in laid_down} == laid_down
+    _run(program, "record", "decision", '{"text": "rye bread is baked on Tuesdays"}', cwd=tmp_path)
+    assert "rye bread is baked on Tuesdays" in _run(program, "context", cwd=tmp_path)
+
+
+def test_installed_package_runs_as_a_module_too(scripts: Path, tmp_path: Path) -> None:
+    """`python -m orchestra_mem` is the program."""
+    assert "record" in _run(scripts / "python", "-m", "orchestra_mem", "--help", cwd=tmp_path)
