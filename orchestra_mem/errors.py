@@ -1,0 +1,127 @@
+"""Every error that this package raises on purpose, and nothing else.
+
+    OrchestraMemError
+    ├── ConfigError              settings that cannot be used; carries every fault found
+    ├── InvalidOperationError    an operation that cannot be recorded; carries the path to the value
+    ├── NotFoundError            an operation, summary, session or version that does not exist
+    ├── ClosedError              a memory used after `close()`
+    ├── TokenizerError           a token counter that was asked for cannot be had
+    ├── HistoryError             a history to import (git, JSON lines) that cannot be read
+    └── StorageError             something on disk
+        ├── StorageFullError         no room, or over a quota
+        ├── StorageReadOnlyError     no permission to write
+        ├── DatabaseDamagedError     obra.db is not a database, or is corrupt
+        ├── SchemaTooNewError        obra.db was written by a newer program
+        ├── LockTimeoutError         another process held a lock too long
+        └── DocumentError            a markdown document that cannot be used as it stands
+            └── DocumentConflictError    it was changed by someone else meanwhile
+
+A message says what failed, both values, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class OrchestraMemError(Exception):
+    """Root of all errors of this package."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFault:
+    """One fault in a configuration: what is wrong, and where it stands.
+
+    `line` counts from 1 and is 0 where the source has no lines (environment, a Python mapping).
+    """
+
+    source: str
+    key: str
+    problem: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{place}: {self.key}: {self.problem}" if self.key else f"{place}: {self.problem}"
+
+
+class ConfigError(OrchestraMemError):
+    """Settings that cannot be used. `faults` holds all of them, not only the first."""
+
+    def __init__(self, faults: tuple[ConfigFault, ...]) -> None:
+        self.faults = faults
+        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
+        super().__init__(f"configuration has {count}:\n" + "\n".join(f"  {f}" for f in faults))
+
+
+class InvalidOperationError(OrchestraMemError, ValueError):
+    """An operation that cannot be recorded. `path` leads to the value, as in `data.files[3].size`."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        super().__init__(f"{path}: {problem}")
+
+
+class NotFoundError(OrchestraMemError, LookupError):
+    """An operation, summary, session or version that does not exist."""
+
+
+class ClosedError(OrchestraMemError):
+    """A memory was used after it had been closed."""
+
+
+class TokenizerError(OrchestraMemError):
+    """A token counter that was asked for cannot be had."""
+
+
+class HistoryError(OrchestraMemError):
+    """A history to import that cannot be read."""
+
+
+class StorageError(OrchestraMemError):
+    """Something on disk failed."""
+
+
+class StorageFullError(StorageError):
+    """There is no room on the disk, or a quota is used up."""
+
+
+class StorageReadOnlyError(StorageError):
+    """The place may not be written to."""
+
+
+class DatabaseDamagedError(StorageError):
+    """The database file is not one, or is corrupt."""
+
+
+class SchemaTooNewError(StorageError):
+    """The database was written by a newer version of the program."""
+
+
+class LockTimeoutError(StorageError):
+    """Another process held a lock for too long."""
+
+
+class DocumentError(StorageError):
+    """A markdown document that cannot be used as it stands."""
+
+
+class DocumentConflictError(DocumentError):
+    """A document was changed by someone else between reading and writing."""
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
+    """Translate an `OSError` that came up while `doing` something to `path`."""
+    cause = error.strerror or str(error)
+    if error.errno in _FULL:
+        return StorageFullError(f"{doing} {path}: {cause}; free some space, then go on: nothing recorded is lost")
+    if error.errno in _READ_ONLY:
+        return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to write there")
+    return StorageError(f"{doing} {path}: {cause}")

@@ -1,0 +1,180 @@
+"""The protocols that adapters fulfil. Tiers and manager know these, never the adapters behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from orchestra_mem.types import (
+    Author,
+    FileState,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Notice,
+    Operation,
+    OperationFilter,
+    Session,
+    Summary,
+    UnrecordedOperation,
+    Version,
+    VersionReason,
+    WrittenDocument,
+)
+
+Clock = Callable[[], datetime]
+"""Gives the present time, aware and in UTC."""
+
+WritePoint = Callable[[str], None]
+"""Is told the name of each step that changes the disk, right before and right after it.
+
+Names read `spill.append.before`, `spill.append.after`, `record.commit.before` … A program has no need of it; the crash
+tests end the process here.
+"""
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as a model does.
+
+    `name` tells people which counter it is; `exact` whether it is the serving model's own. Where `additive` is true,
+    the count of a text is the sum of the counts of its pieces, provided that each piece but the first begins with a
+    character that is not white space and each piece but the last ends with a line feed. Implementations are safe to
+    share between threads.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+    @property
+    def additive(self) -> bool: ...
+
+    def count(self, text: str) -> int:
+        """Count the tokens of `text`; 0 for the empty string."""
+        ...
+
+
+class EventLog(Protocol):
+    """Keeps operations, immutable and numbered, and the sessions that they belong to."""
+
+    def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
+        """Record an operation; False where its idempotency key had been recorded before."""
+        ...
+
+    def operation(self, operation_id: int) -> Operation: ...
+
+    def operations(self, where: OperationFilter) -> list[Operation]: ...
+
+    def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]: ...
+
+    def count(self, session: str | None = None) -> int: ...
+
+    def type_counts(self, session: str) -> dict[str, tuple[int, int]]: ...
+
+    def first_operation(self, session: str) -> int: ...
+
+    def last_operation(self) -> int: ...
+
+    def live_session(self) -> Session | None: ...
+
+    def session(self, session_id: str) -> Session: ...
+
+    def sessions(self) -> list[Session]: ...
+
+    def set_spilled(self, session: str, through: int) -> None: ...
+
+    def begin_flush(self, session: str, closing: str) -> bool: ...
+
+    def flushing(self) -> list[tuple[Session, str]]: ...
+
+    def end_session(self, session: str, *, ended: datetime, archive: str) -> None: ...
+
+
+class Ledger(Protocol):
+    """Keeps summaries, must-keeps, the machine's last texts, and notices to people."""
+
+    def add_summaries(self, summaries: Sequence[Summary]) -> None: ...
+
+    def next_summary_id(self) -> int: ...
+
+    def summary(self, summary_id: int) -> Summary: ...
+
+    def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]: ...
+
+    def add_must_keeps(
+        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+    ) -> None: ...
+
+    def next_must_keep_id(self) -> int: ...
+
+    def must_keeps(
+        self,
+        *,
+        kinds: Sequence[MustKeepKind] = (),
+        status: MustKeepStatus | None = None,
+        first_operation: int | None = None,
+        last_operation: int | None = None,
+        limit: int | None = None,
+    ) -> list[MustKeep]: ...
+
+    def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]: ...
+
+    def count_must_keeps(self, kind: MustKeepKind, status: MustKeepStatus | None = None) -> int: ...
+
+    def must_keep(self, must_keep_id: int) -> MustKeep: ...
+
+    def written(self, document: str) -> WrittenDocument: ...
+
+    def announce_write(self, document: str, text: str, digest: str) -> None: ...
+
+    def confirm_write(self, document: str, text: str, digest: str) -> None: ...
+
+    def add_notice(self, subject: str, text: str, time: datetime) -> None: ...
+
+    def resolve_notices(self, subject: str, time: datetime) -> None: ...
+
+    def notices(self) -> list[Notice]: ...
+
+
+class DocumentStore(Protocol):
+    """Keeps markdown documents: whole texts, appends, versions. Paths are absolute.
+
+    Texts keep every byte: what is no UTF-8 is carried as lone surrogates (`surrogateescape`).
+    """
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other processes and threads from writing documents. May be taken again by its holder."""
+        ...
+
+    def read(self, path: Path) -> str | None:
+        """The text of a document, None where there is none."""
+        ...
+
+    def state(self, path: Path) -> FileState | None:
+        """What tells cheaply whether a document has changed, None where there is none."""
+        ...
+
+    def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
+        """Write a whole document, all or nothing, if it still holds `expected` (None: if it does not exist)."""
+        ...
+
+    def append(self, path: Path, text: str, *, name: str) -> None:
+        """Add to the end of a document; where that fails half-way the document is as before."""
+        ...
+
+    def move(self, path: Path, target: Path, *, name: str) -> None: ...
+
+    def keep_version(
+        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
+    ) -> Version: ...
+
+    def versions(self, document: str) -> list[Version]: ...
+
+    def read_version(self, version: Version) -> str: ...
+
+    def prune_versions(self, document: str, keep: int) -> int: ...

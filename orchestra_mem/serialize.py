@@ -1,0 +1,202 @@
+"""Records to JSON and back: one place for the event log and for every face.
+
+What may be recorded is decided here: any JSON value, at any size, comes back equal; anything else is refused with the
+path to the value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.types import Json, MustKeep, Operation, Session, Summary, Version
+
+MAX_DEPTH = 500
+# CPython reads and prints integers of up to 4,300 digits by default; 14,000 bits stay below that.
+_MAX_INT_BITS = 14_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a value stands: what `step` leads to it from its parent. The path is put together only for a fault."""
+
+    parent: _Place | None
+    step: str
+    depth: int
+
+    def path(self) -> str:
+        steps: list[str] = []
+        place: _Place | None = self
+        while place is not None:
+            steps.append(place.step)
+            place = place.parent
+        return "".join(reversed(steps))
+
+
+def checked_json(value: object, name: str = "data") -> Json:
+    """Copy a JSON value, so that later changes by the caller do not reach the copy.
+
+    Tuples become lists and subclasses of `str`, `int`, `float`, `dict` become the plain type, as JSON has it.
+
+    Raises:
+        InvalidOperationError: the value is no JSON; its `path` begins with `name`.
+    """
+    waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]] = []
+    result = _copied(value, _Place(None, name, 0), waiting)
+    while waiting:
+        original, copy, place = waiting.pop()
+        if isinstance(original, dict) and isinstance(copy, dict):
+            for key, item in original.items():
+                copy[_key(key, place)] = _copied(item, _Place(place, _step(key), place.depth + 1), waiting)
+        elif isinstance(original, list | tuple) and isinstance(copy, list):
+            for position, item in enumerate(original):
+                copy.append(_copied(item, _Place(place, f"[{position}]", place.depth + 1), waiting))
+    return result
+
+
+def _copied(
+    value: object, place: _Place, waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]]
+) -> Json:
+    """A simple value, or an empty container that `waiting` will fill."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_INT_BITS:
+            raise InvalidOperationError(place.path(), "an integer of over 4,300 digits; record it as a string")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidOperationError(place.path(), f"{value} is no JSON number; record it as a string or as null")
+        return float(value)
+    if not isinstance(value, dict | list | tuple):
+        raise InvalidOperationError(
+            place.path(), f"a value of type {type(value).__name__} is no JSON; give a string, number, list or dict"
+        )
+    if place.depth >= MAX_DEPTH:
+        raise InvalidOperationError(place.path(), f"nested deeper than {MAX_DEPTH} levels, or contains itself")
+    copy: list[Json] | dict[str, Json] = {} if isinstance(value, dict) else []
+    waiting.append((value, copy, place))
+    return copy
+
+
+def _key(key: object, place: _Place) -> str:
+    if not isinstance(key, str):
+        raise InvalidOperationError(
+            f"{place.path()}[{key!r}]", f"a key of type {type(key).__name__} is no JSON key; make it a string"
+        )
+    return str.__str__(key)
+
+
+def _step(key: object) -> str:
+    if not isinstance(key, str):
+        return ""
+    return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
+
+
+def dump_json(value: Json) -> str:
+    """Write a checked value as ASCII, so that NULs and lone surrogates survive any store."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except RecursionError:
+        raise InvalidOperationError(
+            "data", "nested too deep for the depth of the call that records it; record it from an outer function"
+        ) from None
+
+
+def load_json(text: str) -> Json:
+    """Read what `dump_json` wrote."""
+    value: Json = json.loads(text)
+    return value
+
+
+def to_microseconds(time: datetime) -> int:
+    """Microseconds since 1970 of an aware time, exactly."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def from_microseconds(value: int) -> datetime:
+    """The aware time in UTC that `to_microseconds` was given."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def operation_record(operation: Operation) -> dict[str, Json]:
+    """An operation as JSON."""
+    return {
+        "id": operation.id,
+        "session": operation.session,
+        "type": operation.type,
+        "data": operation.data,
+        "timestamp": operation.timestamp.isoformat(),
+        "tokens": operation.tokens,
+        "agent": operation.agent,
+        "critical": operation.critical,
+        "idempotency_key": operation.idempotency_key,
+    }
+
+
+def session_record(session: Session) -> dict[str, Json]:
+    """A session as JSON."""
+    return {
+        "id": session.id,
+        "started": session.started.isoformat(),
+        "status": session.status.value,
+        "ended": session.ended.isoformat() if session.ended else None,
+        "archive": session.archive,
+        "spilled_through": session.spilled_through,
+    }
+
+
+def summary_record(summary: Summary) -> dict[str, Json]:
+    """A summary and its line in the loss ledger as JSON."""
+    return {
+        "id": summary.id,
+        "session": summary.session,
+        "level": summary.level,
+        "operations": [summary.first_operation, summary.last_operation],
+        "operation_count": summary.operation_count,
+        "children": list(summary.children),
+        "parent": summary.parent or None,
+        "method": summary.method,
+        "tokens": summary.tokens,
+        "source_tokens": summary.source_tokens,
+        "ratio": round(summary.ratio, 4),
+        "must_keeps": list(summary.must_keeps),
+        "put_back": list(summary.put_back),
+        "dropped": list(summary.dropped),
+        "created": summary.created.isoformat(),
+        "text": summary.text,
+    }
+
+
+def must_keep_record(fact: MustKeep) -> dict[str, Json]:
+    """A must-keep as JSON."""
+    return {
+        "id": fact.id,
+        "kind": fact.kind.value,
+        "text": fact.text,
+        "operation": fact.operation,
+        "timestamp": fact.timestamp.isoformat(),
+        "identifiers": list(fact.identifiers),
+        "status": fact.status.value,
+        "superseded_by": fact.superseded_by or None,
+    }
+
+
+def version_record(version: Version) -> dict[str, Json]:
+    """A version of a document as JSON."""
+    return {
+        "document": version.document,
+        "sequence": version.sequence,
+        "time": version.time.isoformat(),
+        "author": version.author.value,
+        "reason": version.reason.value,
+        "path": version.path,
+        "size_bytes": version.size_bytes,
+    }
