@@ -1,0 +1,214 @@
+"""SQLite in WAL mode: the connection, transactions, migrations, and the translation of its errors.
+
+What the tables mean lives in `event_log.py` and `ledger.py`. One connection writes, guarded by a lock; readers come
+from a pool, so that a long listing never holds up a record.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
+from orchestra_mem.errors import (
+    ClosedError,
+    DatabaseDamagedError,
+    LockTimeoutError,
+    SchemaTooNewError,
+    StorageError,
+    StorageFullError,
+    StorageReadOnlyError,
+)
+from orchestra_mem.ports import WritePoint
+
+# A checkpoint copies the log back and waits for the disk; at 4,000 pages (16 MB) fewer than one record in a thousand
+# meets one. SQLite's default of 1,000 would put it near the 99th percentile.
+_CHECKPOINT_PAGES = 4_000
+
+
+class Database:
+    """One SQLite file. Safe to share between threads; several processes may open the same file.
+
+    Raises:
+        DatabaseDamagedError: the file is no database of this program.
+        SchemaTooNewError: a newer program has written it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        full_sync: bool = False,
+        busy_timeout_s: float = 30.0,
+        write_point: WritePoint | None = None,
+    ) -> None:
+        self.path = path
+        self._timeout_s = busy_timeout_s
+        self._full_sync = full_sync
+        self._write_point = write_point
+        self._lock = threading.RLock()
+        self._readers: list[sqlite3.Connection] = []
+        self._closed = False
+        with self._translated("opening"):
+            self._writer = self._connect()
+            try:
+                self._migrate()
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self) -> None:
+        with self.transaction("migrate") as connection:
+            version = _pragma(connection, "user_version")
+            foreign = _pragma(connection, "application_id") != APPLICATION_ID
+            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            if foreign and (version or tables):
+                raise DatabaseDamagedError(
+                    f"{self.path} is an SQLite database of another program; move it away or choose another folder"
+                )
+            if version > len(MIGRATIONS):
+                raise SchemaTooNewError(
+                    f"{self.path} has schema {version}, this program knows schemas up to {len(MIGRATIONS)}; "
+                    "install the newer orchestra-mem that wrote it"
+                )
+            for step in MIGRATIONS[version:]:
+                for statement in step.split(";"):
+                    connection.execute(statement)
+            if version < len(MIGRATIONS):
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    @property
+    def schema_version(self) -> int:
+        """The number of the last migration that this file has seen."""
+        with self.reading("reading the schema") as connection:
+            return _pragma(connection, "user_version")
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
+        with self._lock, self._translated(name):
+            connection = self._open_writer()
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                self._tell(f"{name}.commit.before")
+                connection.execute("COMMIT")
+            except BaseException:
+                # SQLite itself has rolled back after some errors (a full disk is one).
+                with suppress(sqlite3.OperationalError):
+                    connection.execute("ROLLBACK")
+                raise
+            self._tell(f"{name}.commit.after")
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Read what is committed; within this thread's own transaction, also what that has written."""
+        with self._translated(name):
+            connection = self._own_transaction()
+            if connection is not None:
+                yield connection
+                return
+            with self._lock:
+                self._open_writer()
+                reader = self._readers.pop() if self._readers else None
+            if reader is None:
+                reader = self._connect()
+                reader.execute("PRAGMA query_only = ON")
+            try:
+                yield reader
+            finally:
+                self._give_back(reader)
+
+    def _own_transaction(self) -> sqlite3.Connection | None:
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._writer if not self._closed and self._writer.in_transaction else None
+        finally:
+            self._lock.release()
+
+    def _give_back(self, reader: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._readers.append(reader)
+                return
+        reader.close()
+
+    def change_count(self) -> int:
+        """A number that differs whenever another connection has committed since. Microseconds."""
+        with self._lock, self._translated("reading"):
+            return _pragma(self._open_writer(), "data_version")
+
+    def check(self) -> str | None:
+        """Look through the whole file; None where it is sound, else SQLite's words for the fault."""
+        with self.reading("checking") as connection:
+            result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        return None if result == "ok" else result
+
+    def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for connection in [*self._readers, self._writer]:
+                connection.close()
+            self._readers.clear()
+
+    def _open_writer(self) -> sqlite3.Connection:
+        if self._closed:
+            raise ClosedError(f"the memory in {self.path.parent} has been closed")
+        return self._writer
+
+    def _tell(self, point: str) -> None:
+        if self._write_point is not None:
+            self._write_point(point)
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _translate(error, doing, self.path) from error
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
+    code = getattr(error, "sqlite_errorname", "") or ""
+    text = f"{doing}: {path}: {error}"
+    if code.startswith("SQLITE_FULL"):
+        return StorageFullError(f"{text}; free some space, then go on: nothing recorded is lost")
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        return StorageReadOnlyError(f"{text}; give this user the right to write there")
+    if code.startswith("SQLITE_CANTOPEN"):
+        return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
+    if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return DatabaseDamagedError(
+            f"{text}; move the file away and put back a copy: the documents beside it are whole"
+        )
+    return StorageError(text)

@@ -1,0 +1,292 @@
+"""The ledger: summaries and what they cost, must-keeps, what the machine last wrote, and notices to people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.serialize import from_microseconds, to_microseconds
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, Summary, WrittenDocument
+
+_SUMMARY = (
+    "SELECT m.id, s.id, m.level, m.first_operation, m.last_operation, m.operation_count, m.parent, m.method, m.tokens, "
+    "m.source_tokens, m.since, m.until, m.created, m.details, m.text "
+    "FROM summaries m JOIN sessions s ON s.number = m.session"
+)
+_MUST_KEEP = "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by FROM must_keeps"
+
+
+class SqliteLedger:
+    """Fulfils `ports.Ledger`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_summaries(self, summaries: Sequence[Summary]) -> None:
+        """Store summaries under the ids they bear, and note them as the parents of their children, all or none."""
+        with self._database.transaction("compaction") as connection:
+            for summary in summaries:
+                details = json.dumps(
+                    {
+                        "children": summary.children,
+                        "must_keeps": summary.must_keeps,
+                        "dropped": summary.dropped,
+                        "put_back": summary.put_back,
+                    }
+                )
+                connection.execute(
+                    "INSERT INTO summaries (id, session, level, first_operation, last_operation, operation_count, "
+                    "method, tokens, source_tokens, since, until, created, details, text) "
+                    "VALUES (?, (SELECT number FROM sessions WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        summary.id,
+                        summary.session,
+                        summary.level,
+                        summary.first_operation,
+                        summary.last_operation,
+                        summary.operation_count,
+                        summary.method,
+                        summary.tokens,
+                        summary.source_tokens,
+                        to_microseconds(summary.since),
+                        to_microseconds(summary.until),
+                        to_microseconds(summary.created),
+                        details,
+                        summary.text,
+                    ),
+                )
+                connection.executemany(
+                    "UPDATE summaries SET parent = ? WHERE id = ?", [(summary.id, child) for child in summary.children]
+                )
+
+    def next_summary_id(self) -> int:
+        """The id that the next summary will bear."""
+        with self._database.reading("reading summaries") as connection:
+            return int(connection.execute("SELECT coalesce(max(id), 0) + 1 FROM summaries").fetchone()[0])
+
+    def summary(self, summary_id: int) -> Summary:
+        """A summary by its id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        with self._database.reading("reading a summary") as connection:
+            row = connection.execute(f"{_SUMMARY} WHERE m.id = ?", (summary_id,)).fetchone()
+        if row is None:
+            raise NotFoundError(f"there is no summary S{summary_id}; `orchestra-mem losses` lists them")
+        return _summary(row)
+
+    def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
+        """Summaries in the order of what they cover; with `standing` those alone that no other covers."""
+        clauses, values = ["1"], []
+        if session is not None:
+            clauses.append("m.session = (SELECT number FROM sessions WHERE id = ?)")
+            values.append(session)
+        if standing:
+            clauses.append("m.parent IS NULL")
+        with self._database.reading("listing summaries") as connection:
+            rows = connection.execute(
+                f"{_SUMMARY} WHERE {' AND '.join(clauses)} ORDER BY m.first_operation, m.level", values
+            ).fetchall()
+        return [_summary(row) for row in rows]
+
+    def add_must_keeps(
+        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+    ) -> None:
+        """Store new must-keeps under the ids they bear and the changed state of old ones, all or none."""
+        with self._database.transaction("judge") as connection:
+            connection.executemany(
+                "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, superseded_by) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        fact.id,
+                        fact.kind.value,
+                        fact.text,
+                        fact.operation,
+                        to_microseconds(fact.timestamp),
+                        json.dumps(fact.identifiers),
+                        fact.status.value,
+                        fact.superseded_by,
+                    )
+                    for fact in new
+                ],
+            )
+            connection.executemany(
+                "UPDATE must_keeps SET status = ?, superseded_by = ? WHERE id = ?",
+                [(fact.status.value, fact.superseded_by, fact.id) for fact in changed],
+            )
+            connection.execute("UPDATE sessions SET judged_through = ? WHERE id = ?", (judged_through, session))
+
+    def next_must_keep_id(self) -> int:
+        """The id that the next must-keep will bear."""
+        with self._database.reading("reading must-keeps") as connection:
+            return int(connection.execute("SELECT coalesce(max(id), 0) + 1 FROM must_keeps").fetchone()[0])
+
+    def must_keeps(
+        self,
+        *,
+        kinds: Sequence[MustKeepKind] = (),
+        status: MustKeepStatus | None = None,
+        first_operation: int | None = None,
+        last_operation: int | None = None,
+        limit: int | None = None,
+    ) -> list[MustKeep]:
+        """Must-keeps in the order of their ids; of more than `limit` the newest."""
+        clauses: list[str] = ["1"]
+        values: list[Any] = []
+        if kinds:
+            clauses.append(f"kind IN ({', '.join('?' * len(kinds))})")
+            values += [kind.value for kind in kinds]
+        for clause, value in (
+            ("status = ?", status.value if status else None),
+            ("operation >= ?", first_operation),
+            ("operation <= ?", last_operation),
+        ):
+            if value is not None:
+                clauses.append(clause)
+                values.append(value)
+        query = f"{_MUST_KEEP} WHERE {' AND '.join(clauses)} ORDER BY id DESC"
+        if limit is not None:
+            query += f" LIMIT {int(limit)}"
+        with self._database.reading("listing must-keeps") as connection:
+            return [_must_keep(row) for row in reversed(connection.execute(query, values).fetchall())]
+
+    def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
+        """The must-keeps with these numbers; those that there are none of are passed over."""
+        with self._database.reading("reading must-keeps") as connection:
+            rows = connection.execute(
+                f"{_MUST_KEEP} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(numbers)),)
+            ).fetchall()
+        return [_must_keep(row) for row in rows]
+
+    def count_must_keeps(self, kind: MustKeepKind, status: MustKeepStatus | None = None) -> int:
+        """How many must-keeps of a kind there are."""
+        with self._database.reading("counting must-keeps") as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM must_keeps WHERE kind = ? AND (? IS NULL OR status = ?)",
+                (kind.value, status, status),
+            ).fetchone()
+        return int(row[0])
+
+    def must_keep(self, must_keep_id: int) -> MustKeep:
+        """A must-keep by its id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        with self._database.reading("reading a must-keep") as connection:
+            row = connection.execute(f"{_MUST_KEEP} WHERE id = ?", (must_keep_id,)).fetchone()
+        if row is None:
+            raise NotFoundError(f"there is no kept fact K{must_keep_id}")
+        return _must_keep(row)
+
+    def written(self, document: str) -> WrittenDocument:
+        """What the machine last wrote to a document, and what it was about to write if that is not settled."""
+        with self._database.reading("reading a document's base") as connection:
+            row = connection.execute(
+                "SELECT written, digest, pending, pending_digest FROM documents WHERE name = ?", (document,)
+            ).fetchone()
+        return WrittenDocument(*row) if row else WrittenDocument()
+
+    def announce_write(self, document: str, text: str, digest: str) -> None:
+        """Note what is about to be written, and the digest of the file that will hold it.
+
+        So after a crash it is known whether the file was replaced.
+        """
+        with self._database.transaction("announce") as connection:
+            connection.execute(
+                "INSERT INTO documents (name, pending, pending_digest) VALUES (?, ?, ?) ON CONFLICT (name) "
+                "DO UPDATE SET pending = excluded.pending, pending_digest = excluded.pending_digest",
+                (document, text, digest),
+            )
+
+    def confirm_write(self, document: str, text: str, digest: str) -> None:
+        """Note that the machine's text is in place, in a file with this digest."""
+        with self._database.transaction("confirm") as connection:
+            connection.execute(
+                "INSERT INTO documents (name, written, digest) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "written = excluded.written, digest = excluded.digest, pending = NULL, pending_digest = NULL",
+                (document, text, digest),
+            )
+
+    def add_notice(self, subject: str, text: str, time: datetime) -> None:
+        """Tell people something that stands until it is resolved. The same open notice is not told twice."""
+        with self._database.transaction("notice") as connection:
+            connection.execute(
+                "INSERT INTO notices (time, subject, text) SELECT ?, ?, ? WHERE NOT EXISTS "
+                "(SELECT 1 FROM notices WHERE subject = ? AND text = ? AND resolved IS NULL)",
+                (to_microseconds(time), subject, text, subject, text),
+            )
+
+    def resolve_notices(self, subject: str, time: datetime) -> None:
+        """Note that what was told about a subject holds no longer."""
+        with self._database.transaction("notice") as connection:
+            connection.execute(
+                "UPDATE notices SET resolved = ? WHERE subject = ? AND resolved IS NULL",
+                (to_microseconds(time), subject),
+            )
+
+    def notices(self) -> list[Notice]:
+        """What people should know, oldest first."""
+        with self._database.reading("reading notices") as connection:
+            rows = connection.execute(
+                "SELECT time, subject, text FROM notices WHERE resolved IS NULL ORDER BY id"
+            ).fetchall()
+        return [Notice(time=from_microseconds(time), subject=subject, text=text) for time, subject, text in rows]
+
+
+def _summary(row: Any) -> Summary:
+    (
+        number,
+        session,
+        level,
+        first,
+        last,
+        count,
+        parent,
+        method,
+        tokens,
+        source_tokens,
+        since,
+        until,
+        created,
+        details,
+        text,
+    ) = row
+    more = {key: tuple(value) for key, value in json.loads(details).items()}
+    return Summary(
+        id=number,
+        session=session,
+        level=level,
+        first_operation=first,
+        last_operation=last,
+        operation_count=count,
+        parent=parent or 0,
+        method=method,
+        tokens=tokens,
+        source_tokens=source_tokens,
+        since=from_microseconds(since),
+        until=from_microseconds(until),
+        created=from_microseconds(created),
+        text=text,
+        **more,
+    )
+
+
+def _must_keep(row: Any) -> MustKeep:
+    number, kind, text, operation, time, identifiers, status, superseded_by = row
+    return MustKeep(
+        id=number,
+        kind=MustKeepKind(kind),
+        text=text,
+        operation=operation,
+        timestamp=from_microseconds(time),
+        identifiers=tuple(json.loads(identifiers)),
+        status=MustKeepStatus(status),
+        superseded_by=superseded_by,
+    )
