@@ -1,0 +1,278 @@
+"""How full the model's context window is, who is told when it fills up, and how that went over time.
+
+No clock is read here: points of the history carry a time only where a clock is handed in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from threading import Lock
+
+from orchestra_mem.ports import Clock
+
+_log = logging.getLogger(__name__)
+
+MAX_POINTS = 10_000  # some 2 MB; more than a plot can show
+_FEWEST_POINTS = 10
+
+
+class Threshold(StrEnum):
+    """The fill levels that are announced, from the lowest to the highest."""
+
+    WARNING = "warning"
+    REFRESH = "refresh"
+    CRITICAL = "critical"
+
+
+class UsageEvent(StrEnum):
+    """What changed the usage: an operation, a report of the model, or a refresh."""
+
+    ADDED = "added"
+    REPORTED = "reported"
+    RESET = "reset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """A threshold that was reached from below."""
+
+    threshold: Threshold
+    used_tokens: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsagePoint:
+    """The usage right after one change, and right before it.
+
+    `sequence` numbers all changes from 1, thinned ones included. `time` is None where the tracker has no clock.
+    """
+
+    sequence: int
+    time: datetime | None
+    before_tokens: int
+    used_tokens: int
+    event: UsageEvent
+
+
+Listener = Callable[[Crossing], None]
+_Point = tuple[int, datetime | None, int, int, UsageEvent]
+
+_LEVELS = (
+    (Threshold.WARNING, logging.INFO, "a refresh is near"),
+    (Threshold.REFRESH, logging.WARNING, "a refresh is due"),
+    (Threshold.CRITICAL, logging.ERROR, "the window is about to overflow"),
+)
+
+
+class ContextWindowTracker:
+    """Adds up what fills the window and tells when a threshold is reached. Safe to share between threads.
+
+    A threshold is announced once when it is reached from below, and again only after the usage has been under it.
+
+    Args:
+        max_tokens: the model's window.
+        warning_threshold: share of the window, over 0 and up to 1, as the two after it; each over the one before.
+        refresh_threshold: from here on `should_refresh` is true.
+        critical_threshold: from here on the model may lose the start of its context.
+        clock: gives the time that each point of the history carries.
+        max_points: how many points the history keeps, 10 or more.
+
+    Raises:
+        ValueError: the thresholds are not in ascending order within 0 to 1, or a size is too small.
+    """
+
+    def __init__(
+        self,
+        max_tokens: int,
+        warning_threshold: float = 0.70,
+        refresh_threshold: float = 0.80,
+        critical_threshold: float = 0.95,
+        *,
+        clock: Clock | None = None,
+        max_points: int = MAX_POINTS,
+    ) -> None:
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is {max_tokens}: a window holds at least 1 token")
+        if not 0 < warning_threshold < refresh_threshold < critical_threshold <= 1:
+            raise ValueError(
+                f"thresholds are warning {warning_threshold}, refresh {refresh_threshold}, critical "
+                f"{critical_threshold}: they must ascend, from over 0 to at most 1"
+            )
+        if max_points < _FEWEST_POINTS:
+            raise ValueError(f"max_points is {max_points}: a history keeps at least {_FEWEST_POINTS}")
+        self.max_tokens = max_tokens
+        self.warning_threshold = warning_threshold
+        self.refresh_threshold = refresh_threshold
+        self.critical_threshold = critical_threshold
+        self._limits = tuple(
+            _first_at_or_over(share, max_tokens) for share in (warning_threshold, refresh_threshold, critical_threshold)
+        )
+        self._clock = clock
+        self._lock = Lock()
+        self._listeners: dict[Threshold, list[Listener]] = {threshold: [] for threshold in Threshold}
+        self._used = 0
+        self._operations = 0
+        self._refreshes = 0
+        self._max_points = max_points
+        self._points: list[_Point] = []
+        self._latest: _Point | None = None
+        self._stride = 1
+
+    @property
+    def refresh_count(self) -> int:
+        """How often `reset` was called."""
+        return self._refreshes
+
+    def add_usage(self, tokens: int) -> None:
+        """Add what one operation used.
+
+        Raises:
+            ValueError: `tokens` is negative.
+        """
+        _refuse_negative(tokens)
+        with self._lock:
+            self._operations += 1
+            before, after = self._move(self._used + tokens, UsageEvent.ADDED)
+        self._announce(before, after)
+
+    def set_usage(self, tokens: int) -> None:
+        """Take over what the model reported, in the place of what was added up.
+
+        Raises:
+            ValueError: `tokens` is negative.
+        """
+        _refuse_negative(tokens)
+        with self._lock:
+            before, after = self._move(tokens, UsageEvent.REPORTED)
+        self._announce(before, after)
+
+    def reset(self, to: int = 0) -> None:
+        """Start over after a refresh with what the new context holds, `to` tokens; counts the refresh.
+
+        Raises:
+            ValueError: `to` is negative.
+        """
+        _refuse_negative(to)
+        with self._lock:
+            self._operations = 0
+            self._refreshes += 1
+            refreshes = self._refreshes
+            before, after = self._move(to, UsageEvent.RESET)
+        _log.info("context window refresh %d: from %d to %d tokens", refreshes, before, after)
+        self._announce(before, after)
+
+    def should_refresh(self) -> bool:
+        """Tell whether the refresh threshold is reached."""
+        return self._used >= self._limits[1]
+
+    def used_tokens(self) -> int:
+        """Tell the tokens in use; may be over the window."""
+        return self._used
+
+    def available_tokens(self) -> int:
+        """Tell the tokens that are left, 0 when the window is full or over."""
+        return max(0, self.max_tokens - self._used)
+
+    def usage_percentage(self) -> float:
+        """Tell the share in use, 0.0 to 1.0, and over 1.0 when the window overflows."""
+        return self._used / self.max_tokens
+
+    def get_stats(self) -> dict[str, int | float]:
+        """Give the figures as of one instant; `operation_count` counts since the last refresh."""
+        with self._lock:
+            used, operations, refreshes = self._used, self._operations, self._refreshes
+        return {
+            "used_tokens": used,
+            "available_tokens": max(0, self.max_tokens - used),
+            "max_tokens": self.max_tokens,
+            "usage_percentage": used / self.max_tokens,
+            "operation_count": operations,
+            "refresh_count": refreshes,
+        }
+
+    def on(self, threshold: Threshold, listener: Listener) -> Callable[[], None]:
+        """Have `listener` called each time that `threshold` is reached from below; returns what ends that.
+
+        The call comes in the thread that changed the usage, after the change, with no lock held. What a listener
+        raises is logged and goes no further.
+        """
+        with self._lock:
+            self._listeners[threshold] = [*self._listeners[threshold], listener]
+        active = True
+
+        def unsubscribe() -> None:
+            nonlocal active
+            with self._lock:
+                if active:
+                    active = False
+                    left = list(self._listeners[threshold])
+                    left.remove(listener)
+                    self._listeners[threshold] = left
+
+        return unsubscribe
+
+    def history(self) -> tuple[UsagePoint, ...]:
+        """Give the changes of the usage, oldest first.
+
+        Bounded: when it is full, every second point goes, so that what remains still spans the whole run evenly.
+        Refreshes stay longest; the latest change is always there.
+        """
+        with self._lock:
+            points = list(self._points)
+            if self._latest is not None and points[-1] is not self._latest:
+                points.append(self._latest)
+        return tuple(
+            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=used, event=event)
+            for sequence, time, before, used, event in points
+        )
+
+    def _move(self, tokens: int, event: UsageEvent) -> tuple[int, int]:
+        before, self._used = self._used, tokens
+        sequence = self._latest[0] + 1 if self._latest else 1
+        self._latest = (sequence, self._clock() if self._clock else None, before, tokens, event)
+        if event is UsageEvent.RESET or sequence % self._stride == 0:
+            # One place stays free for the latest change, which `history` adds when it was passed over here.
+            if len(self._points) >= self._max_points - 1:
+                self._thin()
+            self._points.append(self._latest)
+        return before, tokens
+
+    def _thin(self) -> None:
+        self._stride *= 2
+        kept = [p for p in self._points if p[4] is UsageEvent.RESET or p[0] % self._stride == 0]
+        # A run of nothing but refreshes is thinned as well: the bound holds in any case.
+        self._points = kept if len(kept) <= self._max_points * 3 // 4 else kept[1::2]
+
+    def _announce(self, before: int, after: int) -> None:
+        if after < self._limits[0] or after <= before:
+            return
+        for (threshold, level, meaning), limit in zip(_LEVELS, self._limits, strict=True):
+            if before < limit <= after:
+                figures = f"{after / self.max_tokens:.1%} ({after:,} of {self.max_tokens:,} tokens)"
+                _log.log(level, "context window %s: %s, %s", threshold.value, figures, meaning)
+                self._tell(Crossing(threshold=threshold, used_tokens=after, max_tokens=self.max_tokens))
+
+    def _tell(self, crossing: Crossing) -> None:
+        for listener in self._listeners[crossing.threshold]:
+            try:
+                listener(crossing)
+            except Exception:
+                _log.exception("a listener for the %s threshold failed: %r", crossing.threshold.value, listener)
+
+
+def _first_at_or_over(share: float, max_tokens: int) -> int:
+    """Find the least count whose share of the window, as `usage_percentage` gives it, is at least `share`."""
+    tokens = max(0, int(share * max_tokens) - 1)
+    while tokens / max_tokens < share:
+        tokens += 1
+    return tokens
+
+
+def _refuse_negative(tokens: int) -> None:
+    if tokens < 0:
+        raise ValueError(f"tokens is {tokens}: usage cannot be negative")

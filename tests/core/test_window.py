@@ -1,0 +1,272 @@
+"""The window tracker: what it adds up, whom it tells, what it keeps."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count, pairwise
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.window import ContextWindowTracker, Crossing, Threshold, UsageEvent, UsagePoint
+
+LOGGER = "orchestra_mem.core.window"
+
+
+def watched(tracker: ContextWindowTracker) -> list[Crossing]:
+    """Collect all crossings of `tracker`."""
+    seen: list[Crossing] = []
+    for threshold in Threshold:
+        tracker.on(threshold, seen.append)
+    return seen
+
+
+def test_usage_adds_up_and_a_report_takes_its_place() -> None:
+    """`add_usage` adds, `set_usage` replaces, and the figures follow."""
+    tracker = ContextWindowTracker(1_000)
+    tracker.add_usage(300)
+    tracker.add_usage(150)
+    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (450, 550, 0.45)
+    tracker.set_usage(700)
+    assert tracker.get_stats() == {
+        "used_tokens": 700,
+        "available_tokens": 300,
+        "max_tokens": 1_000,
+        "usage_percentage": 0.7,
+        "operation_count": 2,
+        "refresh_count": 0,
+    }
+
+
+def test_a_window_may_overflow() -> None:
+    """Usage over the window is told as it is; what is left is then 0."""
+    tracker = ContextWindowTracker(100)
+    tracker.add_usage(130)
+    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (130, 0, 1.3)
+
+
+def test_reset_starts_from_what_the_new_context_holds() -> None:
+    """`reset(to)` sets the usage, counts a refresh, and starts counting operations anew."""
+    tracker = ContextWindowTracker(1_000)
+    tracker.add_usage(900)
+    tracker.reset(to=250)
+    assert (tracker.used_tokens(), tracker.refresh_count) == (250, 1)
+    assert tracker.get_stats()["operation_count"] == 0
+    tracker.reset()
+    assert (tracker.used_tokens(), tracker.refresh_count) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "last_below"), [(128_000, 102_399), (8_192, 6_553), (10, 7), (7, 5), (3, 2), (1, 0)]
+)
+def test_a_refresh_is_due_from_the_threshold_on(max_tokens: int, last_below: int) -> None:
+    """`should_refresh` turns at the first count whose share is at least 80 %."""
+    tracker = ContextWindowTracker(max_tokens)
+    tracker.add_usage(last_below)
+    assert not tracker.should_refresh()
+    tracker.add_usage(1)
+    assert tracker.should_refresh()
+
+
+@given(st.integers(1, 300_000), st.floats(0.01, 0.99), st.integers(0, 300_000))
+def test_should_refresh_agrees_with_the_percentage(max_tokens: int, threshold: float, used: int) -> None:
+    """For any window and threshold, `should_refresh` is what `usage_percentage` says."""
+    tracker = ContextWindowTracker(max_tokens, threshold / 2, threshold, 1.0)
+    tracker.set_usage(used)
+    assert tracker.should_refresh() == (tracker.usage_percentage() >= threshold)
+
+
+def test_each_threshold_is_announced_once_on_the_way_up_and_again_after_falling_below() -> None:
+    """A listener is called once for each upward crossing, and re-armed by falling below."""
+    tracker = ContextWindowTracker(100)
+    seen = watched(tracker)
+    for _ in range(10):
+        tracker.add_usage(10)
+    assert [(c.threshold, c.used_tokens) for c in seen] == [
+        (Threshold.WARNING, 70),
+        (Threshold.REFRESH, 80),
+        (Threshold.CRITICAL, 100),
+    ]
+    tracker.reset(to=75)
+    assert len(seen) == 3
+    tracker.add_usage(10)
+    assert seen[3:] == [Crossing(threshold=Threshold.REFRESH, used_tokens=85, max_tokens=100)]
+
+
+def test_a_jump_over_several_thresholds_announces_each_from_the_lowest() -> None:
+    """One change that passes all thresholds calls all listeners, lowest threshold first."""
+    tracker = ContextWindowTracker(100)
+    seen = watched(tracker)
+    tracker.set_usage(99)
+    assert [c.threshold for c in seen] == [Threshold.WARNING, Threshold.REFRESH, Threshold.CRITICAL]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "set", "reset"]), st.integers(0, 120)), max_size=30))
+def test_announcements_are_the_upward_crossings(changes: list[tuple[str, int]]) -> None:
+    """Over any changes, a threshold is announced exactly when the usage was under it and no longer is."""
+    tracker = ContextWindowTracker(100)
+    seen = watched(tracker)
+    expected = []
+    for kind, tokens in changes:
+        before = tracker.used_tokens()
+        change = tracker.add_usage if kind == "add" else tracker.set_usage if kind == "set" else tracker.reset
+        change(tokens)
+        after = tracker.used_tokens()
+        expected += [
+            (threshold, after)
+            for threshold, limit in ((Threshold.WARNING, 70), (Threshold.REFRESH, 80), (Threshold.CRITICAL, 95))
+            if before < limit <= after
+        ]
+    assert [(c.threshold, c.used_tokens) for c in seen] == expected
+
+
+def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """What a listener raises is logged; the usage is recorded and the other listeners are called."""
+    tracker = ContextWindowTracker(100)
+
+    def fails(_: Crossing) -> None:
+        raise RuntimeError("no")
+
+    tracker.on(Threshold.WARNING, fails)
+    seen = watched(tracker)
+    with caplog.at_level(logging.ERROR, LOGGER):
+        tracker.add_usage(75)
+    assert tracker.used_tokens() == 75
+    assert [c.threshold for c in seen] == [Threshold.WARNING]
+    assert "a listener for the warning threshold failed" in caplog.text
+    assert "RuntimeError: no" in caplog.text
+
+
+def test_a_listener_may_use_the_tracker() -> None:
+    """Listeners run with no lock held: one may refresh the window that it is told about."""
+    tracker = ContextWindowTracker(100)
+    tracker.on(Threshold.REFRESH, lambda _: tracker.reset(to=20))
+    tracker.add_usage(85)
+    assert (tracker.used_tokens(), tracker.refresh_count) == (20, 1)
+
+
+def test_unsubscribing_ends_one_subscription() -> None:
+    """The returned function ends its own subscription once, even where the listener was given twice."""
+    tracker = ContextWindowTracker(100)
+    seen: list[Crossing] = []
+    end = tracker.on(Threshold.WARNING, seen.append)
+    tracker.on(Threshold.WARNING, seen.append)
+    end()
+    end()
+    tracker.add_usage(75)
+    assert len(seen) == 1
+
+
+def test_the_log_has_one_line_a_crossing(caplog: pytest.LogCaptureFixture) -> None:
+    """70 % is information, 80 % a warning, 95 % an error; further calls above say nothing."""
+    tracker = ContextWindowTracker(1_000)
+    with caplog.at_level(logging.INFO, LOGGER):
+        for _ in range(20):
+            tracker.add_usage(50)
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("INFO", "context window warning: 70.0% (700 of 1,000 tokens), a refresh is near"),
+        ("WARNING", "context window refresh: 80.0% (800 of 1,000 tokens), a refresh is due"),
+        ("ERROR", "context window critical: 95.0% (950 of 1,000 tokens), the window is about to overflow"),
+    ]
+
+
+def test_history_tells_what_changed_the_usage_and_when() -> None:
+    """Each point has its time from the clock, the usage before and after, and the cause."""
+    start = datetime(2025, 1, 15, 12, tzinfo=UTC)
+    times: Iterator[datetime] = (start + timedelta(seconds=i) for i in count())
+    tracker = ContextWindowTracker(1_000, clock=lambda: next(times))
+    tracker.add_usage(900)
+    tracker.set_usage(850)
+    tracker.reset(to=100)
+    rows = [(UsageEvent.ADDED, 0, 900), (UsageEvent.REPORTED, 900, 850), (UsageEvent.RESET, 850, 100)]
+    assert tracker.history() == tuple(
+        UsagePoint(
+            sequence=i + 1, time=start + timedelta(seconds=i), before_tokens=before, used_tokens=used, event=event
+        )
+        for i, (event, before, used) in enumerate(rows)
+    )
+
+
+def test_history_without_a_clock_has_sequence_numbers() -> None:
+    """With no clock the points are numbered and carry no time."""
+    tracker = ContextWindowTracker(1_000)
+    assert tracker.history() == ()
+    tracker.add_usage(1)
+    tracker.add_usage(1)
+    assert [(p.sequence, p.time) for p in tracker.history()] == [(1, None), (2, None)]
+
+
+@given(st.integers(10, 60), st.lists(st.booleans(), min_size=1, max_size=400))
+def test_history_is_bounded_and_ends_with_the_latest_change(max_points: int, refreshes: list[bool]) -> None:
+    """However long the run, refreshes or not, the history keeps its bound, its order and its end."""
+    tracker = ContextWindowTracker(10**6, max_points=max_points)
+    for refresh in refreshes:
+        tracker.reset() if refresh else tracker.add_usage(1)
+    points = tracker.history()
+    sequences = [p.sequence for p in points]
+    assert 1 <= len(points) <= max_points
+    assert sequences == sorted(set(sequences))
+    assert sequences[-1] == len(refreshes)
+    assert points[-1].used_tokens == tracker.used_tokens()
+
+
+def test_a_long_history_spans_the_whole_run_evenly() -> None:
+    """After 100,000 changes a history of 100 points still begins near the start and has no gap over 4 %."""
+    tracker = ContextWindowTracker(10**9, max_points=100)
+    for _ in range(100_000):
+        tracker.add_usage(1)
+    sequences = [0, *(p.sequence for p in tracker.history())]
+    assert max(b - a for a, b in pairwise(sequences)) <= 4_000
+
+
+def test_refreshes_outlive_thinning() -> None:
+    """A refresh now and then is still in the history when most other points are gone."""
+    tracker = ContextWindowTracker(10**6, max_points=200)
+    for i in range(1, 10_001):
+        tracker.reset(to=5) if i % 997 == 0 else tracker.add_usage(1)
+    resets = [p.sequence for p in tracker.history() if p.event is UsageEvent.RESET]
+    assert resets == list(range(997, 10_000, 997))
+
+
+def test_threads_lose_no_usage_and_cross_once() -> None:
+    """Eight threads add; nothing is lost, and each threshold is announced once."""
+    tracker = ContextWindowTracker(16_000)
+    seen = watched(tracker)
+
+    def add() -> None:
+        for _ in range(2_000):
+            tracker.add_usage(1)
+
+    threads = [Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tracker.used_tokens() == 16_000
+    assert sorted(c.threshold for c in seen) == sorted(Threshold)
+
+
+@pytest.mark.parametrize("thresholds", [(0.0, 0.8, 0.9), (0.8, 0.7, 0.9), (0.7, 0.8, 0.8), (0.7, 0.8, 1.01)])
+def test_thresholds_must_ascend_within_the_window(thresholds: tuple[float, float, float]) -> None:
+    """Thresholds that do not ascend from over 0 to at most 1 are refused with their values."""
+    with pytest.raises(
+        ValueError, match=rf"warning {thresholds[0]}, refresh {thresholds[1]}, critical {thresholds[2]}"
+    ):
+        ContextWindowTracker(100, *thresholds)
+
+
+def test_sizes_that_make_no_sense_are_refused() -> None:
+    """No window, no history and negative usage are errors that name the value, and change nothing."""
+    with pytest.raises(ValueError, match="max_tokens is 0"):
+        ContextWindowTracker(0)
+    with pytest.raises(ValueError, match="max_points is 9: a history keeps at least 10"):
+        ContextWindowTracker(100, max_points=9)
+    tracker = ContextWindowTracker(100)
+    for change in (tracker.add_usage, tracker.set_usage, tracker.reset):
+        with pytest.raises(ValueError, match="tokens is -1"):
+            change(-1)
+    assert (tracker.history(), tracker.get_stats()["operation_count"], tracker.refresh_count) == ((), 0, 0)
