@@ -1,0 +1,293 @@
+"""Text as sentences, words and stems. No scoring and no judgement of what a sentence says: those live in their users.
+
+Everything runs in time linear in the text, whatever the text: no pattern here can start twice inside one run of
+characters that it consumes.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+
+import snowballstemmer
+
+MAX_SENTENCE_CHARS = 500
+"""Longest sentence that `split_sentences` returns, in characters; longer ones are cut at the best border before it."""
+
+_MAX_LIST_NUMBER_CHARS = 8
+_MIN_WRAPPED_CHARS = 40  # a shorter line that lacks a full stop was ended on purpose, not wrapped by an editor
+
+
+def _set_of(listing: str) -> frozenset[str]:
+    return frozenset(listing.split())
+
+
+# Written out instead of taken from a package: English function words, contractions whole and with the apostrophe lost.
+STOP_WORDS: frozenset[str] = _set_of(
+    """
+    a about above after again against all am an and any are aren't as at be because been before being below between
+    both but by can can't cannot could couldn't did didn't do does doesn't doing don don't down during each few for
+    from further had hadn't has hasn't have haven't having he he'd he'll he's her here here's hers herself him himself
+    his how how's i i'd i'll i'm i've if in into is isn't it it'd it'll it's its itself just let's me more most
+    mustn't my myself needn't no nor not now of off on once only or other ought our ours ourselves out over own same
+    shan't she she'd she'll she's should should've shouldn't so some such than that that'll that's the their theirs
+    them themselves then there there's these they they'd they'll they're they've this those through to too under until
+    up very was wasn't we we'd we'll we're we've were weren't what what's when when's where where's which while who
+    who's whom why why's will with won't would wouldn't you you'd you'll you're you've your yours yourself yourselves
+    arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt thats theres theyre wasnt werent whats
+    wont wouldnt youre youve s t d ll m re ve
+    """
+)
+
+_EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
+_CLOSERS = "\"'\u201d\u2019\u00bb)\\]*_`~"
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
+_FENCE = re.compile(r"\s{0,12}(?:```|~~~)")
+_BULLET = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7][ \t]+)+")
+_STARTS_BLOCK = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7>|#]|\d{1,3}[.)]\s|\[)")
+_END = re.compile(
+    rf"[.!?\u2026]+[{_CLOSERS}]*(?:[ \t]?[{_EMOJI}]+)*"
+    r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019)\uff09]*"
+    rf"|[{_EMOJI}]+"
+)
+_CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
+_SPACE = re.compile(r"\s+")
+_SOFT_BORDER = re.compile(r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])")
+_NOT_PROSE = re.compile(r"[^\w\s,.'\"()-]")
+
+# A word is letters and digits with single joints inside: what holds names, paths, versions, times and numbers together.
+_WORD = re.compile(r"#?[^\W_]+(?:(?:['\u2019._/:@+#-]|::|://|_+|(?<=\d),(?=\d))[^\W_]+)*")
+_JOINT = re.compile(r"[._/:@+#-]+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_LONG_WORD_CHARS = 80  # what is longer is data and not a word: kept whole, not cached, not stemmed
+
+# Never end a sentence; the second set does before a capital, the third does unless a number follows.
+_ABBREVIATIONS = _set_of(
+    "dr mr mrs ms prof rev hon gen sen rep capt lt col sgt st mt vs e.g eg i.e ie cf al viz approx ca"
+)
+_WEAK_ABBREVIATIONS = _set_of("etc inc ltd co corp jr sr a.m p.m u.s u.k e.u ph.d est dept misc incl excl max min")
+_NUMBERED = _set_of(
+    "no nr fig figs eq eqs sec ch vol p pp art par ver jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+_WRAP_WORDS = _set_of(
+    "a an the of in on at to and or with for by from as that which is are was were be been than into not this it its "
+    "their our your his her my can will would should may if when while but"
+)
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Split text into sentences, list items and lines, in order.
+
+    Each is a verbatim piece of the text, without white space at its ends and without a list item's bullet; together
+    they hold every word. A sentence that an editor wrapped over several lines stays one and keeps its line feeds.
+    Lines in fenced code and table rows are not split further. None is longer than `MAX_SENTENCE_CHARS`.
+    """
+    sentences: list[str] = []
+    for start, end, whole in _blocks(text):
+        for first, last in ((start, end),) if whole else _sentences(text, start, end):
+            sentences.extend(_bounded(text[first:last].strip()))
+    return tuple(sentences)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Give the spans of lines, wrapped ones joined; the flag says that a span must not be split at full stops."""
+    start, end = -1, -1
+    fenced = False
+    for match in _LINE.finditer(text):
+        first, last = match.span()
+        line = match[0]
+        if not line.strip():
+            continue
+        fence = _FENCE.match(line) is not None
+        if start >= 0 and not fence and not fenced and _is_wrapped(text, start, end, first, last):
+            end = last
+            continue
+        if start >= 0:
+            yield start, end, False
+            start = -1
+        if fence:
+            fenced = not fenced
+        if fence or fenced or line.lstrip().startswith("|"):
+            yield first, last, True
+            continue
+        bullet = _BULLET.match(line)
+        start, end = first + bullet.end() if bullet else first, last
+    if start >= 0:
+        yield start, end, False
+
+
+def _is_wrapped(text: str, start: int, end: int, first: int, last: int) -> bool:
+    """Tell whether the line `first:last` continues the sentence that the block `start:end` left open."""
+    if first - end > len("\r\n") or text.count("\n", end, first) > 1 or end - start > 4 * MAX_SENTENCE_CHARS:
+        return False
+    line_start = max(text.rfind("\n", start, end) + 1, start)
+    before = text[line_start:end].rstrip()
+    after = text[first:last]
+    if len(before) < _MIN_WRAPPED_CHARS or before[-1] in ".!?:;\u3002\u2026|{}" or _STARTS_BLOCK.match(after):
+        return False
+    if len(_NOT_PROSE.findall(before)) * 12 > len(before) or " " not in before:
+        return False
+    return after.lstrip()[0].islower() or before.endswith(",") or before.rsplit(None, 1)[-1].lower() in _WRAP_WORDS
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Give the spans of the sentences between two offsets."""
+    begin = start
+    for match in _END.finditer(text, start, end):
+        if _ends_sentence(text, start, end, match):
+            yield begin, match.end()
+            begin = match.end()
+    if begin < end:
+        yield begin, end
+
+
+def _ends_sentence(text: str, start: int, end: int, match: re.Match[str]) -> bool:
+    """Tell whether a run of stops, with the brackets and emoji behind it, ends the sentence."""
+    mark = match[0]
+    if mark[0] in _CJK_STOPS:
+        return True
+    space = _SPACE.match(text, match.end(), end)
+    if space is None or space.end() == end:
+        return match.end() == end or space is not None
+    after = text[space.end()]
+    if mark[0] not in ".!?\u2026" or mark.startswith(("..", "\u2026")):
+        return not after.islower()
+    if mark[0] != "." or "!" in mark or "?" in mark:
+        return not (after.islower() and mark[-1] in "\"'\u201d\u2019\u00bb)")
+    return _full_stop_ends(text, start, match.start(), after)
+
+
+def _full_stop_ends(text: str, start: int, stop: int, after: str) -> bool:
+    """Tell whether the single full stop at `stop` ends a sentence and not an abbreviation, an initial or a number."""
+    piece = text[max(start, stop - 24) : stop]
+    token = piece.split()[-1] if piece and not piece[-1].isspace() else ""
+    word = token.lstrip("(\"'\u201c\u2018[").lower()
+    if not word or word in _ABBREVIATIONS:
+        return False
+    if word in _WEAK_ABBREVIATIONS:
+        return not after.islower()
+    if word in _NUMBERED:
+        return not after.isdigit()
+    if len(word) == 1 and token[-1].isupper() and word != "i":
+        return False
+    return not (word.isdigit() and text[start : start + _MAX_LIST_NUMBER_CHARS].lstrip().startswith(token + "."))
+
+
+def _bounded(sentence: str) -> Iterator[str]:
+    """Cut what is too long behind a comma or the like, else at white space, else in the middle of a word."""
+    begin = 0
+    while len(sentence) - begin > MAX_SENTENCE_CHARS:
+        limit = begin + MAX_SENTENCE_CHARS
+        borders = [m.end() for m in _SOFT_BORDER.finditer(sentence, begin + MAX_SENTENCE_CHARS // 3, limit)]
+        spaces = [] if borders else [m.start() for m in _SPACE.finditer(sentence, begin + 1, limit)]
+        cut = borders[-1] if borders else spaces[-1] if spaces else limit
+        piece = sentence[begin:cut].strip()
+        if piece:
+            yield piece
+        space = _SPACE.match(sentence, cut)
+        begin = space.end() if space else cut
+    rest = sentence[begin:].strip()
+    if rest:
+        yield rest
+
+
+def tokens(text: str) -> list[str]:
+    """List the words and identifiers of a text as they are written, in order."""
+    return _WORD.findall(text)
+
+
+def words(text: str) -> list[str]:
+    """List the lower-case words of a text, in order.
+
+    Numbers are words. An identifier (`record_operation`, `src/app.py`, `CamelCase`, `v1.2.3`, `#12`) comes whole and
+    behind it in its parts; words joined by hyphens alone come in their parts, and a possessive comes without its `'s`.
+    Scripts written without spaces (Chinese, Japanese, Korean) come as pairs of characters.
+    """
+    return [word for token in _WORD.findall(text) for word in _parts(token)]
+
+
+def stem(word: str) -> str:
+    """Stem a lower-case English word (Snowball); other scripts and identifiers come back as they are."""
+    return _stem(word) if len(word) <= _LONG_WORD_CHARS else word
+
+
+def content_stems(text: str) -> list[str]:
+    """List the stems of the words that are not stop words, in order, repeats included."""
+    return [found for token in _WORD.findall(text) for found in token_stems(token)]
+
+
+def token_stems(token: str) -> tuple[str, ...]:
+    """List the stems of one token of `tokens` and of its parts, without stop words."""
+    return _cached_stems(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
+
+
+def _parts(token: str) -> tuple[str, ...]:
+    return _cached_parts(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
+
+
+@lru_cache(maxsize=65_536)
+def _cached_parts(token: str) -> tuple[str, ...]:
+    whole = token.lower().replace("\u2019", "'")
+    if whole.isascii() and whole.isalpha() and (token.islower() or token[1:].islower() or token.isupper()):
+        return (whole,)
+    if "'" in whole:
+        return _apostrophe_parts(token, whole)
+    if _CJK.search(whole):
+        return tuple(_pairs(whole))
+    pieces = [piece for piece in _JOINT.split(token) if piece]
+    parts = [part.lower() for piece in pieces for part in _subparts(piece)]
+    if parts == [whole] or ("-" in whole and all(piece.isalpha() for piece in whole.split("-"))):
+        return tuple(parts)
+    return (whole, *(part for part in parts if part != whole))
+
+
+def _apostrophe_parts(token: str, whole: str) -> tuple[str, ...]:
+    """Keep contractions whole, take the possessive off, and split what is joined by more than the apostrophe."""
+    if whole in STOP_WORDS:
+        return (whole,)
+    if whole.endswith("'s"):
+        return _cached_parts(token[:-2])
+    pieces = _JOINT.split(token.replace("\u2019", "'"))
+    return (whole,) if len(pieces) == 1 else tuple(part for piece in pieces if piece for part in _parts(piece))
+
+
+def _subparts(piece: str) -> list[str]:
+    """Split `CamelCase`; what mixes letters and digits without a joint (`18th`, `a1b2c3`) stays whole."""
+    humps = _CAMEL.findall(piece) if piece.isascii() and piece.isalpha() and not piece.isupper() else []
+    return [piece, *humps] if len(humps) > 1 else [piece]
+
+
+def _pairs(whole: str) -> Iterator[str]:
+    """Give the character pairs of runs without spaces, and what stands between the runs."""
+    begin = 0
+    for run in _CJK.finditer(whole):
+        if run.start() > begin:
+            yield whole[begin : run.start()]
+        characters = run[0]
+        yield from (characters[i : i + 2] for i in range(max(1, len(characters) - 1)))
+        begin = run.end()
+    if begin < len(whole):
+        yield whole[begin:]
+
+
+@lru_cache(maxsize=65_536)
+def _cached_stems(token: str) -> tuple[str, ...]:
+    return tuple(stem(word) for word in _cached_parts(token) if word not in STOP_WORDS)
+
+
+class _Stemmers(threading.local):
+    """A stemmer for each thread: Snowball's keeps the word that it works on in itself."""
+
+    def __init__(self) -> None:
+        self.english = snowballstemmer.stemmer("english")
+
+
+_stemmers = _Stemmers()
+
+
+@lru_cache(maxsize=65_536)
+def _stem(word: str) -> str:
+    return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word

@@ -1,0 +1,293 @@
+"""The summariser that needs no model, and how it shortens sentences."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.extractive import Extract, Passage, extract, render
+from orchestra_mem.core.shortening import Shortener, clauses, cut
+from orchestra_mem.core.text import split_sentences, words
+
+TALK = (
+    ("Ana", "Hey Ben! Long time no see, how are you?"),
+    (
+        "Ben",
+        "Hi Ana! Wow, I'm great, thanks! I moved to Lisbon in March because I got a job at a ceramics studio there.",
+    ),
+    ("Ana", "That's awesome, Ben! I'm so happy for you!"),
+    ("Ben", "Thanks! The studio is really small, and we never fire the kiln on Fridays. What about you?"),
+    ("Ana", "Well, my sister and I opened a bakery - it was hard work. We sell 40 loaves of rye bread every morning."),
+    ("Ben", "Haha, nice!"),
+)
+PHRASES = st.sampled_from(
+    ["Hey Ana!", "Wow, Ben,", "we never", "do not", "deploy on Fridays", "the build failed", "because", "src/app.py",
+     "#12", "really", "very good", "it works,", "but only if", "- and", "; then", "v1.2.3", "**bold**", "## Head",
+     "...", "```", "error: none", "I think", "right?", "you know.", ", Ana!", "x" * 90, "a1b2c3d4e5", "--", "40",
+     "\u4eca\u5929\u3002", "\U0001f600", "(an aside)", "\n", "- item", "and we left.", "They", "don't know", ".",
+     "5 - 7 days"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(max_size=200), st.lists(PHRASES, max_size=30).map(" ".join), st.lists(PHRASES).map("".join))
+PASSAGES = st.lists(
+    st.builds(
+        Passage,
+        key=st.integers(1, 99),
+        text=TEXTS,
+        speaker=st.sampled_from(["", "Ana", "Ben", "tool runner"]),
+        when=st.sampled_from(["", "Monday", "8 May 2023"]),
+        weight=st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+    ),
+    max_size=8,
+)
+MEASURES: dict[str, Callable[[str], int]] = {
+    "characters": len,
+    "bytes": lambda text: len(text.encode("utf-8", "surrogatepass")),
+    "words": lambda text: len(text.split()),
+    "thirds": lambda text: -(-len(text) // 3),
+    "erratic": lambda text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0] if text else 0,
+}
+
+
+def _passages(talk: tuple[tuple[str, str], ...] = TALK, when: str = "8 May") -> list[Passage]:
+    return [Passage(key=key, text=text, speaker=speaker, when=when) for key, (speaker, text) in enumerate(talk, 1)]
+
+
+def _said_by(found: tuple[Extract, ...]) -> str:
+    return " ".join(extract.text for extract in found)
+
+
+def _is_subsequence(part: list[str], whole: list[str]) -> bool:
+    rest = iter(whole)
+    return all(word in rest for word in part)
+
+
+@given(PASSAGES, st.integers(0, 400), st.sampled_from(sorted(MEASURES)), st.sampled_from(["", "we never deploy"]))
+def test_the_rendering_stays_within_any_budget(source: list[Passage], budget: int, name: str, said: str) -> None:
+    """`budget`: what `measure(render(result))` may be at most, 0 and up."""
+    measure = MEASURES[name]
+    assert measure(render(extract(source, budget=budget, measure=measure, said=said))) <= budget
+
+
+@given(PASSAGES, st.integers(0, 400))
+def test_nothing_is_invented(source: list[Passage], budget: int) -> None:
+    """Chooses sentences and fields of a text and shortens them, adding no word; in the order of the source."""
+    found = extract(source, budget=budget)
+    place = 0
+    for one in found:
+        while True:  # keys may repeat: find the passage, at or behind the one before
+            passage = source[place]
+            if (
+                passage.key == one.key
+                and passage.weight > 0
+                and _is_subsequence(words(one.text), words(passage.text))
+                and (passage.speaker, passage.when) == (one.speaker, one.when)
+            ):
+                break
+            place += 1
+
+
+@given(st.text(max_size=80) | st.lists(PHRASES, max_size=12).map(" ".join))
+def test_shortening_keeps_words_in_order(sentence: str) -> None:
+    """It only deletes words; it never adds or swaps one."""
+    short = Shortener(["Ana", "Ben"]).shorten(sentence)
+    assert _is_subsequence(words(short), words(sentence))
+    if short:
+        parts = clauses(short)
+        for i, first in enumerate(parts):
+            for last in parts[i:]:
+                if first.opens and last.closes:
+                    assert _is_subsequence(words(cut(short, first, last)), words(short))
+
+
+NEGATIONS = {"not", "never", "no", "nothing", "nor", "neither", "only", "unless", "don't", "can't", "without"}
+
+
+@given(
+    st.lists(st.sampled_from(["we", "really", "very", "deploy", ", Ana", "and", "but", *sorted(NEGATIONS)]), min_size=1)
+)
+def test_shortening_keeps_every_negation_and_limit(parts: list[str]) -> None:
+    """What stays: every negation, condition, limit and doubt."""
+    sentence = " ".join(parts) + "."
+    kept = [word for word in words(Shortener(["Ana"]).shorten(sentence)) if word in NEGATIONS]
+    assert kept == [word for word in words(sentence) if word in NEGATIONS]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "short"),
+    [
+        ("Wow, Ana, that's really great news!", "That's great news!"),
+        ("Thanks, Ben! So we moved the tests to Friday, Ana.", "We moved the tests to Friday."),
+        ("Hey Ana!", ""),
+        ("Yeah, I mean, it works, right?", "It works?"),
+        ("It's not really done.", "It's not really done."),
+        ("I don't feel very well.", "I don't feel very well."),
+        ("I think it might rain.", "I think it might rain."),
+        ("No, we can't.", "No, we can't."),
+        ("## Decision: use **SQLite** for this", "Decision: use SQLite for this"),
+        ("Ben, Ana and I went home.", "Ben, Ana and I went home."),
+        ("It was -5 degrees at the very end.", "It was -5 degrees at the very end."),
+    ],
+)
+def test_filler_goes_and_meaning_stays(sentence: str, short: str) -> None:
+    """What goes: greetings, interjections, the name of the one spoken to, emphasis, tag questions, empty lead-ins."""
+    assert Shortener(["Ana", "Ben"]).shorten(sentence) == short
+
+
+def _cuts(sentence: str) -> set[str]:
+    parts = clauses(sentence)
+    return {
+        cut(sentence, first, last)
+        for i, first in enumerate(parts)
+        for last in parts[i:]
+        if first.opens and last.closes
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shorter"),
+    [
+        ("We deploy the service on every weekday, but we never do it on Fridays.", {"We never do it on Fridays."}),
+        ("You can merge the branch on your own, unless the tests have failed.", set()),
+        ("If the cache is cold at the start, and we know that, then it is slow.", set()),
+        ("I thought that the disk was full, and it was out of memory.", {"I thought that the disk was full."}),
+        ("She said the server was down for an hour, but it works for all of them.", set()),
+        ("We would like to move to the new queue, but we can't pay for it.", set()),
+        ("The work on this part will take 5 - 7 days for the team that we have.", set()),
+        ("My dog - a very old beagle - loves the walks along the river with us.", set()),
+        ("We bought apples from the farm, pears from the shop, and plums.", set()),
+    ],
+)
+def test_a_sentence_whose_parts_limit_each_other_is_not_cut_between_them(sentence: str, shorter: set[str]) -> None:
+    """Split a sentence at the borders where it can be cut and both read and mean the same."""
+    assert _cuts(sentence) == {sentence, *shorter}
+
+
+def test_a_sentence_is_cut_between_independent_clauses() -> None:
+    """A text may begin with a clause that has its own subject, and end before one that takes nothing back."""
+    sentence = "I opened a bakery with my sister last year, and we sell forty loaves of bread every morning."
+    assert _cuts(sentence) == {
+        sentence,
+        "I opened a bakery with my sister last year.",
+        "We sell forty loaves of bread every morning.",
+    }
+
+
+def test_facts_are_chosen_before_talk() -> None:
+    """A summary says what happened; greetings and reactions go."""
+    text = render(extract(_passages(), budget=200))
+    assert text == (
+        "8 May:\n"
+        "- Ben: I moved to Lisbon in March because I got a job at a ceramics studio there.\n"
+        "- Ana: My sister and I opened a bakery - it was hard work. We sell 40 loaves of rye bread every morning."
+    )
+
+
+def test_what_is_said_already_is_not_said_again() -> None:
+    """`said`: what already stands elsewhere; its words count as covered."""
+    said = "Ben moved to Lisbon in March because he got a job at a ceramics studio there."
+    assert "Lisbon" in _said_by(extract(_passages(), budget=200))
+    assert "Lisbon" not in _said_by(extract(_passages(), budget=200, said=said))
+
+
+def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -> None:
+    """1 is usual, 0 leaves it out."""
+    low = [
+        Passage(key=1, text="The blue door leads to the garden."),
+        Passage(key=2, text="The red door leads to a cellar."),
+    ]
+    out = [Passage(key=1, text=low[0].text, weight=0.0), low[1]]
+    high = [low[0], Passage(key=2, text=low[1].text, weight=5.0)]
+    assert [found.key for found in extract(out, budget=200)] == [2]
+    assert [found.key for found in extract(high, budget=len("- ") + len(low[1].text) + 3)] == [2]
+
+
+def test_rarity_does_not_win_over_language() -> None:
+    """Hashes, encoded data, code and traces are the rarest of all words, and they say nothing."""
+    data = base64.b64encode(hashlib.sha512(b"1").digest() * 3).decode()
+    listing = "\n".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(20))
+    code = "```py\nfor i in range(10): x[i] = fn(i) + qz\nreturn {k: v for k, v in zip(a, b)}\n```"
+    talk = "The migration failed on the second shard because the disk was full. We decided to halve the batch size."
+    source = [
+        Passage(key=1, text=f"{listing}\n{data}"),
+        Passage(key=2, text=f"{code}\n{talk}\n{code}"),
+        Passage(key=3, text='  File "/srv/app.py", line 3, in <module>\n    run({"a": 1});\nValueError: bad shard id'),
+    ]
+    text = render(extract(source, budget=170))
+    assert "The migration failed on the second shard because the disk was full." in text
+    assert "We decided to halve the batch size." in text
+    assert data[:20] not in text
+    assert hashlib.sha256(b"\x00").hexdigest() not in text
+    assert "qz" not in text
+
+
+def test_a_part_of_an_over_long_word_is_not_taken() -> None:
+    """No identifier that the source lacks: a word cut by the length of a sentence is left out."""
+    long_path = "/".join(["folder"] * 200)
+    found = extract([Passage(key=1, text=f"{long_path} holds the recordings of the orchestra")], budget=500)
+    assert _is_subsequence(words(_said_by(found)), words(f"{long_path} holds the recordings of the orchestra"))
+
+
+def test_rendering_groups_by_time_and_speaker() -> None:
+    """A line for each new time, a bullet for each speaker's or operation's run of extracts."""
+
+    def one(key: int, text: str, speaker: str = "", when: str = "") -> Extract:
+        return Extract(key=key, text=text, score=1.0, speaker=speaker, when=when)
+
+    found = (
+        one(1, "First thing.", "Ana", "Monday"),
+        one(2, "no stop", "Ana", "Monday"),
+        one(3, "Third", "Ana", "Monday"),
+        one(4, "Reply.", "Ben", "Monday"),
+        one(5, "Later.", "Ben", "Tuesday"),
+        one(6, "An\noperation."),
+        one(6, "Its second line."),
+        one(7, "Another."),
+    )
+    assert render(found) == (
+        "Monday:\n- Ana: First thing. no stop; Third\n- Ben: Reply.\nTuesday:\n- Ben: Later.\n"
+        "no date:\n- An operation. Its second line.\n- Another."
+    )
+    assert render(()) == ""
+
+
+def test_nothing_fits_into_nothing() -> None:
+    """A budget of 0, and a source without a word, give an empty summary."""
+    assert extract(_passages(), budget=0) == ()
+    assert extract([], budget=100) == ()
+    assert extract([Passage(key=1, text="... --- \n\n???")], budget=100) == ()
+
+
+def test_the_budget_is_used() -> None:
+    """What is estimated is corrected by the true size until nothing more fits."""
+    source = _passages(tuple(TALK) * 3 + (("Ana", "The ferry to the island leaves at noon from the old pier."),))
+    size = sum(len(passage.text) for passage in source) // 6
+    assert 0.75 * size <= len(render(extract(source, budget=size))) <= size
+
+
+def test_the_same_source_gives_the_same_summary() -> None:
+    """Nothing depends on hashing or chance."""
+    assert extract(_passages(), budget=200) == extract(_passages(), budget=200)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"Worker {i} moved crate {i * 7} to hall {i % 9} because it was late. " for i in range(15_000)),
+        base64.b64encode(hashlib.sha512(b"2").digest() * 11_000).decode(),
+        "var a=b;function(c){return d};" * 33_000,
+        "word soup lorem ipsum " * 45_000,
+    ],
+    ids=["prose", "base64", "minified", "no stops"],
+)
+def test_a_megabyte_is_summarised_in_seconds(text: str) -> None:
+    """A passage of a megabyte is a passage like another."""
+    started = time.perf_counter()
+    found = extract([Passage(key=1, text=text)], budget=4_000)
+    assert time.perf_counter() - started < 15  # about one second; quadratic time takes minutes
+    assert all(split_sentences(one.text) for one in found)

@@ -1,0 +1,148 @@
+"""Sentences, words and stems of any text."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.text import (
+    MAX_SENTENCE_CHARS,
+    STOP_WORDS,
+    content_stems,
+    split_sentences,
+    stem,
+    token_stems,
+    tokens,
+    words,
+)
+
+PIECES = st.sampled_from(
+    ["Dr. Smith left.", "v1.2.3", "e.g. this", "...", "?!", "\n", "\n- ", "  ", "1. ", "ok", "\u3002", "\u4eca\u5929",
+     "\U0001f600", "```", "| a | b |", "x" * 600, "a line that goes on and on without any end to speak of and",
+     "\r\n", "'"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(), st.lists(PIECES).map("".join), st.lists(PIECES).map(" ".join))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Dr. Smith met J. Doe at 3 p.m. on Friday. It rained.",
+         ("Dr. Smith met J. Doe at 3 p.m. on Friday.", "It rained.")),
+        ("Use v1.2.3 of file.py. See https://a.b/c.d?x=1.", ("Use v1.2.3 of file.py.", "See https://a.b/c.d?x=1.")),
+        ("It costs 3.14 dollars... maybe more! Really?! \U0001f60a Yes.",
+         ("It costs 3.14 dollars... maybe more!", "Really?! \U0001f60a", "Yes.")),
+        ("i went there. it was fun", ("i went there.", "it was fun")),
+        ('"Stop!" he said. We did.', ('"Stop!" he said.', "We did.")),
+        ("See fig. 3 for that, e.g. the top. Then go", ("See fig. 3 for that, e.g. the top.", "Then go")),
+        ("I said no. Then I left.", ("I said no.", "Then I left.")),
+        ("1. Read the file. Then write it.\n2. Test", ("1. Read the file.", "Then write it.", "2. Test")),
+        ("- first\n* [ ] second one\n\u2022 third", ("first", "[ ] second one", "third")),
+        ("ada: hi\nbob: hello", ("ada: hi", "bob: hello")),
+        ("| a. B | c |\n```py\nx = a. B\n```\nDone. Good.",
+         ("| a. B | c |", "```py", "x = a. B", "```", "Done.", "Good.")),
+        ("\u4eca\u5929\u5f88\u597d\u3002\u6211\u4eec\u8d70\u5427\uff01\u597d",
+         ("\u4eca\u5929\u5f88\u597d\u3002", "\u6211\u4eec\u8d70\u5427\uff01", "\u597d")),
+        ("", ()),
+        (" \n\t\n", ()),
+    ],
+)  # fmt: skip
+def test_sentences_end_where_a_reader_ends_them(text: str, sentences: tuple[str, ...]) -> None:
+    """Split text into sentences, list items and lines, in order."""
+    assert split_sentences(text) == sentences
+
+
+def test_a_sentence_that_an_editor_wrapped_stays_one() -> None:
+    """A sentence that an editor wrapped over several lines stays one and keeps its line feeds."""
+    wrapped = "The body of the commit is wrapped by the editor at a width\nand goes on here. Then it ends."
+    assert split_sentences(wrapped) == (
+        "The body of the commit is wrapped by the editor at a width\nand goes on here.",
+        "Then it ends.",
+    )
+    assert len(split_sentences("Short line\nand another")) == 2
+
+
+def test_text_without_any_stop_is_cut_at_white_space() -> None:
+    """None is longer than `MAX_SENTENCE_CHARS`."""
+    sentences = split_sentences("word " * 1000)
+    assert max(map(len, sentences)) <= MAX_SENTENCE_CHARS
+    assert " ".join(sentences).split() == ["word"] * 1000
+
+
+@given(TEXTS)
+def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
+    """Each is a verbatim piece of the text, in order; together they hold every word."""
+    place = 0
+    sentences = split_sentences(text)
+    for sentence in sentences:
+        assert sentence == sentence.strip() != ""
+        assert len(sentence) <= MAX_SENTENCE_CHARS
+        place = text.index(sentence, place) + len(sentence)
+    kept = [c for sentence in sentences for c in sentence if c.isalnum()]
+    assert kept == [c for c in text if c.isalnum()]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The cat's toys", ["the", "cat", "toys"]),
+        ("don\u2019t stop", ["don't", "stop"]),
+        ("record_operation", ["record_operation", "record", "operation"]),
+        ("src/app/main.py", ["src/app/main.py", "src", "app", "main", "py"]),
+        ("ContextWindowTracker", ["contextwindowtracker", "context", "window", "tracker"]),
+        ("hand-painted", ["hand", "painted"]),
+        ("v1.2.3 #12 10:30 1,000 18th", ["v1.2.3", "v1", "2", "3", "#12", "12", "10:30", "10", "30", "1,000", "18th"]),
+        ("\u4eca\u5929\u5929\u6c14", ["\u4eca\u5929", "\u5929\u5929", "\u5929\u6c14"]),
+        ("... --- ???", []),
+    ],
+)
+def test_words_come_whole_and_in_their_parts(text: str, found: list[str]) -> None:
+    """An identifier comes whole and behind it in its parts."""
+    assert words(text) == found
+
+
+def test_stems_join_the_forms_of_a_word() -> None:
+    """Stem a lower-case English word; other scripts and identifiers come back as they are."""
+    assert {stem(word) for word in ("paint", "painted", "painting", "paints")} == {"paint"}
+    assert stem("src/app.py") == "src/app.py"
+    assert stem("\u4eca\u5929") == "\u4eca\u5929"
+
+
+def test_content_stems_leave_stop_words_out() -> None:
+    """List the stems of the words that are not stop words, in order, repeats included."""
+    assert content_stems("The dogs are running, and the dog runs") == ["dog", "run", "dog", "run"]
+    assert content_stems("It isn't what you'd have done") == ["done"]
+
+
+@given(TEXTS)
+def test_content_stems_are_the_stems_of_the_tokens(text: str) -> None:
+    """Each token's stems in turn; every word of `words` that is no stop word is among them, stemmed."""
+    assert content_stems(text) == [found for token in tokens(text) for found in token_stems(token)]
+    assert content_stems(text) == [stem(word) for word in words(text) if word not in STOP_WORDS]
+
+
+def test_stemming_is_safe_between_threads() -> None:
+    """A stemmer for each thread: words stemmed at the same time do not mix."""
+    listing = [f"{head}{tail}" for head in ("nation", "relat", "operat", "walk") for tail in ("ing", "al", "ed", "ion")]
+    expected = [stem(word) for word in listing]
+    stem.__globals__["_stem"].cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda _: [stem(word) for word in listing], range(64))) == [expected] * 64
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [".", ". ", " ", "\n", "a", "aB3", "word ", "a,", "_", "a_", "a-", "\"'", "- ", "1. ", "\U0001f600 ", "\u4eca",
+     "a'", "lorem ipsum dolor sit amet consectetur adipiscing elit sed\n", " " * 1000 + "."],
+)  # fmt: skip
+def test_a_megabyte_of_anything_is_split_in_linear_time(unit: str) -> None:
+    """Everything runs in time linear in the text, whatever the text."""
+    text = unit * (1_000_000 // len(unit))
+    started = time.perf_counter()
+    split_sentences(text)
+    content_stems(text)
+    assert time.perf_counter() - started < 10  # about one second at most; quadratic time takes minutes
