@@ -1,0 +1,370 @@
+"""Compaction: which operations become a summary, when summaries become one of the next level, and the check.
+
+Levels grow as in a log-structured merge tree: operations older than the verbatim window are cut into segments, each
+segment becomes a summary of level 1, and when a level holds more than its share its oldest summaries become one of
+the next. So a document grows with the logarithm of the work. Pure: what is read and written, others decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from orchestra_mem.core.extractive import Passage, extract, render
+from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.ports import TokenCounter
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+
+METHOD = "extractive"
+KEPT = "Kept:"
+_MIN_SUMMARY_TOKENS = 48
+# Ids of facts that a higher level names one by one; of more it gives the range and the number.
+_MAX_NAMED_RANGES = 12
+_KEPT_LINE = re.compile(
+    r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
+    r"(?: \((?:done|superseded(?: by K\d+)?)\))?: ",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Sizes in tokens that steer the compaction of one document."""
+
+    threshold: int
+    target: int
+    floor: int
+    segment: int
+    summary: int
+    level: int
+    fan_in: int
+
+    @classmethod
+    def for_threshold(
+        cls, threshold: int, *, ratio: float, floor: int, segment: int, summary_ratio: float, fan_in: int
+    ) -> Limits:
+        """Scale the configured sizes down to a document that is compacted at `threshold` tokens."""
+        segment = max(_MIN_SUMMARY_TOKENS * 2, min(segment, threshold // 8))
+        return cls(
+            threshold=threshold,
+            target=int(threshold * ratio),
+            floor=min(floor, threshold // 4),
+            segment=segment,
+            summary=max(_MIN_SUMMARY_TOKENS, int(segment * summary_ratio)),
+            level=max(_MIN_SUMMARY_TOKENS * 4, threshold // 8),
+            fan_in=fan_in,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """An operation as compaction sees it. `tokens` is the size of its entry in the document, `text` what it says."""
+
+    operation: int
+    time: datetime
+    type: str
+    text: str
+    tokens: int
+    task: str = ""
+    speaker: str = ""
+    critical: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the mechanical check found: tokens against those of the source, what was invented, what is missing."""
+
+    tokens: int
+    source_tokens: int
+    invented: tuple[str, ...]
+    missing: tuple[MustKeep, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the summary may be believed."""
+        return self.tokens < self.source_tokens and not self.invented and not self.missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A checked summary that has no number yet."""
+
+    text: str
+    tokens: int
+    source_tokens: int
+    must_keeps: tuple[int, ...]
+    put_back: tuple[str, ...]
+    verdict: Verdict
+
+
+def due(
+    entries: Sequence[tuple[int, int, datetime]], *, document_tokens: int, window: timedelta, limits: Limits
+) -> int:
+    """How many of the oldest entries (id, tokens, time) are to be compacted now.
+
+    Those older than `window`, counted back from the newest time; and when the document is over its threshold, as many
+    younger ones as bring it down to its target. The newest `floor` tokens always stay word for word. What is too
+    little to be worth a summary waits, unless the document is over its threshold.
+    """
+    if not entries:
+        return 0
+    newest = max(time for _, _, time in entries)
+    movable, behind = 0, sum(tokens for _, tokens, _ in entries)
+    excess = document_tokens - limits.target if document_tokens > limits.threshold else 0
+    count = 0
+    for _, tokens, time in entries:
+        behind -= tokens
+        if behind < limits.floor:
+            break
+        if newest - time <= window and movable * 0.8 >= excess:
+            break
+        movable += tokens
+        count += 1
+    return count if excess or movable >= limits.segment else 0
+
+
+def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source, ...]]:
+    """Cut operations into runs of about `segment_tokens`, at natural borders: task, request, pause, speaker.
+
+    A task is cut only where it alone is over twice the size.
+    """
+    segments: list[tuple[Source, ...]] = []
+    start = 0
+    while start < len(sources):
+        end = _segment_end(sources, start, segment_tokens)
+        segments.append(tuple(sources[start:end]))
+        start = end
+    # A remainder that is too small for a summary of its own joins the run before it.
+    if len(segments) > 1 and sum(s.tokens for s in segments[-1]) < segment_tokens // 3:
+        last = segments.pop()
+        segments[-1] += last
+    return segments
+
+
+def _segment_end(sources: Sequence[Source], start: int, segment_tokens: int) -> int:
+    """The best border between three quarters and twice the size, or the end."""
+    tokens, best, best_score = 0, len(sources), -1.0
+    for i in range(start, len(sources)):
+        tokens += sources[i].tokens
+        if tokens >= 2 * segment_tokens and best_score >= 0:
+            return best
+        if i + 1 == len(sources):
+            # The rest fits into one run, unless a good border lies far enough back.
+            return best if tokens > 1.5 * segment_tokens and best_score >= 0 else len(sources)
+        if tokens >= segment_tokens * 0.75:
+            same_task = bool(sources[i].task) and sources[i].task == sources[i + 1].task
+            if same_task and tokens < 2 * segment_tokens:
+                continue
+            score = _border(sources[i], sources[i + 1]) - abs(tokens / segment_tokens - 1)
+            if score > best_score or best_score < 0:
+                best, best_score = i + 1, max(score, 0.0)
+    return best
+
+
+def _border(before: Source, after: Source) -> float:
+    """How natural a border is, 0 to 4."""
+    pause = (after.time - before.time) / timedelta(minutes=30)
+    return (
+        (1.5 if before.task != after.task else 0.0)
+        + (1.0 if after.type in {"nl_command", "user_message", "request"} and before.type != after.type else 0.0)
+        + min(1.0, max(0.0, pause))
+        + (0.5 if before.type != after.type else 0.0)
+    )
+
+
+def summarise(
+    sources: Sequence[Source], facts: Sequence[MustKeep], *, target_tokens: int, counter: TokenCounter, said: str = ""
+) -> Draft:
+    """Summarise a segment by extraction: the best of what it says, then every must-keep word for word.
+
+    `facts` are the segment's must-keeps, with their numbers and present state; `said` is what earlier summaries say:
+    their words are no news.
+    """
+    kept = kept_lines(facts)
+    passages = [
+        Passage(
+            key=source.operation,
+            text=_without(source.text, facts, source.operation),
+            speaker=source.speaker,
+            when=f"{source.time:%Y-%m-%d}",
+            weight=1.5 if source.critical else 1.0,
+        )
+        for source in sources
+    ]
+    said_here = "\n".join(source.text for source in sources)
+    source_tokens = sum(source.tokens for source in sources)
+    spare = _chars(target_tokens - counter.count(kept), said_here, source_tokens)
+    body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
+    # Times and speakers stand in the headings of entries, not in what they say.
+    headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
+    return _checked(body, facts, kept, f"{headings}\n{said_here}", source_tokens, counter)
+
+
+def _chars(tokens: int, text: str, text_tokens: int) -> int:
+    """About as many characters as so many tokens have in a text; choosing by characters spares a count a sentence."""
+    return max(0, int(tokens * len(text) / text_tokens)) if text_tokens else 0
+
+
+def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> Draft:
+    """Make one summary of several; must-keeps are named by their numbers, they stand in the episodic documents."""
+    numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
+    names = name_facts(numbers)
+    passages = [Passage(key=child.first_operation, text=body_of(child.text)) for child in children]
+    source_tokens = sum(child.tokens for child in children)
+    source_text = "\n".join(passage.text for passage in passages)
+    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, source_tokens)))
+    text = f"{body.rstrip()}\n{names}".strip() + "\n"
+    verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
+    return Draft(
+        text=text, tokens=verdict.tokens, source_tokens=source_tokens, must_keeps=numbers, put_back=(), verdict=verdict
+    )
+
+
+def _checked(
+    body: str, facts: Sequence[MustKeep], kept: str, source_text: str, source_tokens: int, counter: TokenCounter
+) -> Draft:
+    """Put back what the body lacks, and take out what the check rejects, line by line and at last all of it."""
+    text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
+    if verdict.invented:
+        lines = body.splitlines(keepends=True)
+        body = "".join(line for line in lines if not any(name in line for name in verdict.invented))
+        text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
+    if not verdict.passed:
+        text, verdict = _with_kept("", kept, source_text, source_tokens, facts, counter)
+    return Draft(
+        text=text,
+        tokens=verdict.tokens,
+        source_tokens=source_tokens,
+        must_keeps=tuple(fact.id for fact in facts),
+        put_back=tuple(fact.text for fact in facts if squeeze(fact.text) not in squeeze(body)),
+        verdict=verdict,
+    )
+
+
+def _with_kept(
+    body: str, kept: str, source_text: str, source_tokens: int, facts: Sequence[MustKeep], counter: TokenCounter
+) -> tuple[str, Verdict]:
+    text = "\n".join(piece.strip("\n") for piece in (body, kept) if piece.strip()) + "\n"
+    return text, check(text, source_text=source_text, source_tokens=source_tokens, facts=facts, counter=counter)
+
+
+def check(
+    text: str, *, source_text: str, source_tokens: int, facts: Sequence[MustKeep], counter: TokenCounter
+) -> Verdict:
+    """Check a summary mechanically against its source, whoever made it."""
+    squeezed = squeeze(text)
+    body = body_of(text)
+    return Verdict(
+        tokens=counter.count(text),
+        source_tokens=source_tokens,
+        invented=missing_identifiers(body, source_text),
+        missing=tuple(fact for fact in facts if squeeze(fact.text) not in squeezed),
+    )
+
+
+def kept_lines(facts: Sequence[MustKeep]) -> str:
+    """The must-keeps as they stand below a summary."""
+    return f"\n{KEPT}\n\n" + "".join(kept_line(fact) for fact in facts) if facts else ""
+
+
+def kept_line(fact: MustKeep) -> str:
+    """One must-keep, with its number and state, in one line."""
+    return f"- {fact.kind.value.capitalize()} K{fact.id}{_state(fact)}: {squeeze(fact.text)}\n"
+
+
+def _state(fact: MustKeep) -> str:
+    if fact.status is MustKeepStatus.SUPERSEDED:
+        return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
+    return " (done)" if fact.status is MustKeepStatus.DONE else ""
+
+
+def name_facts(numbers: Sequence[int]) -> str:
+    """Name must-keeps by number, as in `Kept facts: K3–K7, K9.`; of very many the first, the last and the count."""
+    if not numbers:
+        return ""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])]
+    if len(runs) > _MAX_NAMED_RANGES:
+        return f"{KEPT} {len(numbers):,} facts between K{min(numbers)} and K{max(numbers)}.\n"
+    names = ", ".join(f"K{run[0]}" if len(run) == 1 else f"K{run[0]}–K{run[-1]}" for run in runs)
+    return f"{KEPT} {names}.\n"
+
+
+def body_of(text: str) -> str:
+    """A summary's text without the must-keeps below it."""
+    if text.startswith(KEPT):
+        return ""
+    body, _, _ = text.partition(f"\n{KEPT}")
+    return body
+
+
+def kept_part(text: str) -> str:
+    """The must-keeps below a summary, with the line that announces them; empty where there are none."""
+    start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
+    return text[start:] if start or text.startswith(KEPT) else ""
+
+
+def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
+    """The summaries that are to become one of the next level, oldest first; None where every level is in its share."""
+    levels: dict[int, list[Summary]] = {}
+    for summary in standing:
+        levels.setdefault(summary.level, []).append(summary)
+    for level in sorted(levels):
+        if sum(member.tokens for member in levels[level]) <= limits.level:
+            continue
+        for run in _runs(levels[level]):
+            if len(run) >= 2:
+                return _oldest(run, sum(member.tokens for member in levels[level]), limits)
+    return None
+
+
+def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
+    """Neighbours without a gap: what stands word for word between two summaries is not covered by merging them."""
+    runs: list[list[Summary]] = []
+    for member in members:
+        if runs and runs[-1][-1].last_operation + 1 == member.first_operation:
+            runs[-1].append(member)
+        else:
+            runs.append([member])
+    return runs
+
+
+def _oldest(run: Sequence[Summary], level_tokens: int, limits: Limits) -> list[Summary]:
+    """As many of the oldest as leave half of the level's share, two at least."""
+    taken: list[Summary] = []
+    for member in run:
+        if len(taken) == limits.fan_in or (len(taken) >= 2 and level_tokens <= limits.level // 2):
+            break
+        taken.append(member)
+        level_tokens -= member.tokens
+    return taken
+
+
+def _without(text: str, facts: Sequence[MustKeep], operation: int) -> str:
+    """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked."""
+    for fact in facts:
+        if fact.operation == operation:
+            text = text.replace(fact.text, " ")
+    return text
+
+
+def squeeze(text: str) -> str:
+    """A text with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
+def kept_numbers(text: str) -> list[int]:
+    """The numbers of the must-keeps that stand in a text, a line each."""
+    return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
+
+
+def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
+    """A text whose lines of must-keeps tell their present state; what people changed behind it stays."""
+
+    def line(match: re.Match[str]) -> str:
+        fact = facts.get(int(match["number"]))
+        return match.group() if fact is None else f"{match['head']}{_state(fact)}: "
+
+    return _KEPT_LINE.sub(line, text)

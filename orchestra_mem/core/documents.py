@@ -1,0 +1,171 @@
+"""The machine's own text of the episodic documents, made from what the ledger knows. Pure.
+
+Each list is bounded: the newest in full, of older ones the number and where they are. So the documents stay small,
+and nothing is gone: every fact bears a number (`K12`) that `expand` follows to the operation it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from orchestra_mem.core.compaction import squeeze
+from orchestra_mem.core.markdown import front_matter
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+
+FORMAT = "1"
+_BRIEF_CHARS = 120
+# Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
+_CHARS_PER_TOKEN = 3
+_NONE = "- None\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectView:
+    """What is known when the documents are written.
+
+    `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all.
+    `recent` are the newest operations, one line each. `size_tokens` is what a document may hold.
+    """
+
+    project: str
+    updated: datetime | None
+    session: str
+    size_tokens: int
+    operations: int
+    sessions: int
+    facts: Mapping[MustKeepKind, Sequence[MustKeep]] = field(default_factory=dict)
+    counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    recent: Sequence[str] = ()
+    decisions_in_full: int = 50
+    decisions_in_brief: int = 200
+    progress_items: int = 30
+
+    def standing(self, kind: MustKeepKind) -> list[MustKeep]:
+        """The facts of a kind that hold now, oldest first."""
+        return [fact for fact in self.facts.get(kind, ()) if fact.status is MustKeepStatus.STANDING]
+
+
+def render_document(name: DocumentName, view: ProjectView) -> str:
+    """The machine's text of a document."""
+    body = {
+        DocumentName.PROJECT_STATE: _project_state,
+        DocumentName.WORK_PLAN: _work_plan,
+        DocumentName.DECISION_LOG: _decision_log,
+    }[name](view)
+    updated = view.updated.isoformat(timespec="seconds") if view.updated else "never"
+    front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
+    return f"{front}\n{body}"
+
+
+def _head(title: str, view: ProjectView) -> str:
+    updated = f"{view.updated:%Y-%m-%d %H:%M:%S} UTC" if view.updated else "Never"
+    return f"# {title}\n\n**Last Updated**: {updated}\n"
+
+
+def _project_state(view: ProjectView) -> str:
+    failures = view.standing(MustKeepKind.FAILURE)
+    blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if "block" in fact.text.lower()]
+    blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
+    roles = view.standing(MustKeepKind.ROLE)
+    rules = view.standing(MustKeepKind.CONSTRAINT)
+    progress = view.standing(MustKeepKind.COMPLETION)[-view.progress_items :]
+    return (
+        _head("Project State", view)
+        + f"**Session**: {view.session or 'none'}\n"
+        + _section("Rules", rules, view, 0.35)
+        + _section("People and Roles", roles, view, 0.10)
+        + "\n## Active Work\n\n"
+        + ("".join(view.recent) or _NONE)
+        + _section("Recent Progress", progress, view, 0.20)
+        + _section("Blockers", blockers, view, 0.15)
+        + _statistics(view)
+    )
+
+
+def _statistics(view: ProjectView) -> str:
+    rows = [
+        ("Operations", view.operations),
+        ("Sessions", view.sessions),
+        ("Decisions", view.counts.get(MustKeepKind.DECISION, 0)),
+        ("Completed", view.counts.get(MustKeepKind.COMPLETION, 0)),
+        ("Open Items", len(view.standing(MustKeepKind.OPEN_ITEM))),
+        ("Failures Standing", len(view.standing(MustKeepKind.FAILURE))),
+    ]
+    return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
+
+
+def _work_plan(view: ProjectView) -> str:
+    items = view.standing(MustKeepKind.OPEN_ITEM)
+    deferred = [
+        fact
+        for fact in view.standing(MustKeepKind.DECISION)
+        if any(w in fact.text.lower() for w in ("defer", "postpone"))
+    ]
+    return (
+        _head("Work Plan", view)
+        + _section("Immediate Next Steps", items[-10:], view, 0.35)
+        + _section("Backlog", items[:-10], view, 0.45)
+        + _section("Future Work", deferred, view, 0.15)
+    )
+
+
+def _decision_log(view: ProjectView) -> str:
+    decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
+    total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
+    full = _newest(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
+    rest = decisions[: len(decisions) - len(full)]
+    brief = _newest(rest, _decision_line, view.decisions_in_brief, view, 0.25)
+    hidden = total - len(full) - len(brief)
+    text = _head("Decision Log", view)
+    if hidden > 0:
+        text += f"\n{hidden:,} older decisions are kept in the ledger: `orchestra-mem expand K1` shows the first.\n"
+    if brief:
+        text += "\n## Older Decisions\n\n" + "".join(brief)
+    return text + "\n## Decisions\n\n" + ("".join(full) or _NONE)
+
+
+def _decision_entry(fact: MustKeep) -> str:
+    text = squeeze(fact.text)
+    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (_brief(text), f"{text}\n\n")
+    state = ""
+    if fact.status is MustKeepStatus.SUPERSEDED:
+        state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"
+    return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}{state}"
+
+
+def _decision_line(fact: MustKeep) -> str:
+    state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else ""
+    return f"- [{fact.timestamp:%Y-%m-%d}] {_brief(squeeze(fact.text))} (K{fact.id}){state}\n"
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + " …"
+
+
+def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float) -> str:
+    """A section with the newest facts of a list, as many as its share of the document holds."""
+    lines = _newest(facts, lambda fact: f"- {squeeze(fact.text)} (K{fact.id})\n", len(facts), view, share)
+    older = len(facts) - len(lines)
+    note = (
+        f"- … and {older:,} older ones, from K{facts[0].id} on: `orchestra-mem expand K{facts[0].id}`\n"
+        if older
+        else ""
+    )
+    return f"\n## {title}\n\n" + (note + "".join(lines) or _NONE)
+
+
+def _newest(
+    facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
+) -> list[str]:
+    """The lines of the newest facts, oldest first: at most so many, and no more than a share of the document."""
+    room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
+    lines: list[str] = []
+    for fact in reversed(facts[-most:] if most else ()):
+        text = line(fact)
+        room -= len(text)
+        if room < 0 and lines:
+            break
+        lines.append(text)
+    return lines[::-1]

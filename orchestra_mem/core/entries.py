@@ -1,0 +1,201 @@
+"""How an operation reads: its entry in the session document, its short form, and its plain text for summarising.
+
+An entry can be found again by the `(op 12)` behind its heading, however people edit the rest. Nothing that an
+operation contains can start a heading of its own: texts of several lines are quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeVar
+
+from orchestra_mem.types import Json, Operation
+
+T = TypeVar("T")
+
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MAX_ITEMS = 40
+_MAX_FLAT_DEPTH = 8
+_TITLE_CHARS = 100
+# The first of these that an operation has says what it is about, and stands in the heading.
+_TITLE_FIELDS = (
+    "title",
+    "subject",
+    "task_title",
+    "name",
+    "intent_type",
+    "intent",
+    "speaker",
+    "role",
+    "tool",
+    "command",
+)
+# Fields that hold speech: their text needs no label in front to be understood.
+SPEECH_FIELDS = frozenset({"text", "message", "content", "input", "user_input", "prompt", "body", "note", "comment"})
+_LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
+_ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An operation with its texts: `text` as the session document shows it, `short` in one line."""
+
+    operation: Operation
+    text: str
+    short: str
+
+
+def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
+    """Render an operation of a session that started on the day `started` (UTC)."""
+    title = entry_title(operation.type, operation.data)
+    when = operation.timestamp.strftime("%H:%M:%S")
+    if operation.timestamp.date() != started:
+        when = f"{operation.timestamp:%Y-%m-%d} {when}"
+    heading = f"### [{when}] {title} (op {operation.id})\n"
+    reported = operation.tokens if operation.tokens != operation.entry_tokens else None
+    body = entry_body(operation.type, operation.data, tokens=reported, max_chars=max_chars, pointer=operation.id)
+    short = f"- [{when}] {title} (op {operation.id}){_outcome(operation.data)}\n"
+    return Entry(operation=operation, text=f"{heading}{body}\n", short=short)
+
+
+def entry_title(operation_type: str, data: Json) -> str:
+    """The heading of an entry without time and number, as in `NL Command: Create Epic`."""
+    kind = label(operation_type)
+    if isinstance(data, dict):
+        for field in _TITLE_FIELDS:
+            value = data.get(field)
+            if isinstance(value, str) and value.strip():
+                return f"{kind}: {_one_line(value, _TITLE_CHARS)}"
+    return kind
+
+
+def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars: int, pointer: int) -> str:
+    """The lines below the heading: one field a line, at most about `max_chars` characters.
+
+    `tokens` is what the caller reported, None where it did not; `pointer` the operation's number.
+    """
+    fields = data if isinstance(data, dict) else {"data": data}
+    limit = max(80, max_chars * 3 // 4)
+    lines: list[str] = []
+    used = 0
+    for name, value in fields.items():
+        if used >= max_chars:
+            lines.append(f"*({len(fields) - len(lines):,} more fields: expand op {pointer})*\n")
+            break
+        line = _field_line(operation_type, name, value, min(limit, max_chars - used), pointer)
+        lines.append(line)
+        used += len(line)
+    if tokens is not None:
+        lines.append(f"**Tokens**: {tokens:,}\n")
+    return "".join(lines)
+
+
+def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
+    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`.
+
+    Longer values are clipped in the middle.
+    """
+    data = operation.data
+    if not isinstance(data, dict):
+        return clip(flat(data), max_chars)
+    lines = []
+    for name, value in data.items():
+        text = clip(flat(value), max_chars)
+        if text:
+            lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
+    return clip("\n".join(lines), max_chars)
+
+
+def is_critical(operation_type: str, data: Json) -> bool:
+    """Whether an operation matters by its kind: a decision, a failure, a milestone, epic or story completed.
+
+    The rule is the source design's, section 3.6.
+    """
+    if operation_type == "decision":
+        return True
+    status = str(data.get("status", "")).lower() if isinstance(data, dict) else ""
+    if status in {"failed", "error"}:
+        return True
+    return status in {"completed", "done"} and bool(_LARGE_WORK.search(f"{operation_type} {flat(data)[:4000]}"))
+
+
+def label(name: str) -> str:
+    """A field's or type's name for people: `nl_command` reads `NL Command`."""
+    words = re.split(r"[\s_]+", visible(name).strip()) or [name]
+    return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
+
+
+def visible(text: str) -> str:
+    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _LINE_END.sub("\n", text)
+    return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
+
+
+def clip(text: str, max_chars: int, note: str = "") -> str:
+    """Shorten a long text in the middle, and say by how much; the result is about `max_chars` long."""
+    if len(text) <= max_chars:
+        return text
+    head, tail = max_chars * 2 // 3, max_chars // 3
+    return f"{text[:head]} … [{len(text) - head - tail:,} characters left out{note}] … {text[len(text) - tail :]}"
+
+
+def flat(value: Json, depth: int = 0) -> str:
+    """A JSON value as text of few symbols: lists by comma or line, mappings as `key: value`."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return str(value)
+    if depth >= _MAX_FLAT_DEPTH:
+        return "…" if value else ""
+    if isinstance(value, dict):
+        return ", ".join(f"{visible(key)}: {flat(item, depth + 1)}" for key, item in _some(list(value.items())))
+    return _flat_list(value, depth)
+
+
+def _flat_list(value: list[Json], depth: int) -> str:
+    shown = [flat(item, depth + 1) for item in _some(value)]
+    if len(value) > len(shown):
+        shown.insert(len(shown) - 1, f"… {len(value) - len(shown):,} more")
+    if depth == 0 and any(isinstance(item, dict | list) for item in value[:_MAX_ITEMS]):
+        return "\n".join(f"- {item}" for item in shown)
+    return ", ".join(shown)
+
+
+def _some(items: list[T]) -> list[T]:
+    return items if len(items) <= _MAX_ITEMS else [*items[: _MAX_ITEMS - 1], items[-1]]
+
+
+def _field_line(operation_type: str, name: str, value: Json, max_chars: int, pointer: int) -> str:
+    text = flat(value) if not isinstance(value, str) or len(value) <= max_chars else value
+    text = visible(clip(text, max_chars, f": expand op {pointer}")).strip("\n")
+    if operation_type == "nl_command" and name == "user_input" and "\n" not in text:
+        return f'**Input**: "{text}"\n'
+    if "\n" not in text:
+        return f"**{label(name)}**: {text}\n"
+    return f"**{label(name)}**:\n" + "".join(f"> {line}".rstrip() + "\n" for line in text.split("\n"))
+
+
+def _outcome(data: Json) -> str:
+    """What came of it, for the short form: the first field that tells."""
+    if isinstance(data, dict):
+        for name in ("result", "outcome", "status", "decision", "error", "text", "message", "content", "user_input"):
+            value = data.get(name)
+            if isinstance(value, str) and value.strip():
+                return f": {_one_line(value, 160)}"
+    elif data is not None:
+        return f": {_one_line(flat(data), 160)}"
+    return ""
+
+
+def _one_line(text: str, max_chars: int) -> str:
+    line = " ".join(visible(text[: max_chars * 4]).split())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"

@@ -1,0 +1,299 @@
+"""Episodic memory: project state, work plan, decision log. Written by the machine, read and edited by people.
+
+The machine writes a document by merging its new text with what people made of its last one: a person's lines stand,
+and where both changed the same lines the machine's are kept beside the document and told. Every earlier text is a
+version first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks, without_front_matter
+from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
+from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
+from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
+
+logger = logging.getLogger(__name__)
+
+_WRITE_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFault:
+    """What is wrong with a document on disk; `line` counts from 1, 0 where it concerns the whole file."""
+
+    path: str
+    line: int
+    problem: str
+
+
+class EpisodicMemoryManager:
+    """The third tier. Safe to share between threads and processes: writes are locked and conditional."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: DocumentStore,
+        counter: TokenCounter,
+        clock: Clock,
+        folder: Path,
+        keep_versions: int,
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._counter = counter
+        self._clock = clock
+        self.folder = folder
+        self._keep_versions = keep_versions
+
+    def path(self, name: DocumentName) -> Path:
+        """Where a document lies."""
+        return self.folder / f"{name.value}.md"
+
+    def update(self, view: ProjectView, reason: VersionReason) -> dict[DocumentName, StorageError]:
+        """Write all documents anew from what is known; those that say the same already stay untouched.
+
+        Returns:
+            The documents that could not be written and why; the others are written all the same.
+        """
+        failed: dict[DocumentName, StorageError] = {}
+        for name in DocumentName:
+            try:
+                self.write(name, render_document(name, view), reason)
+            except StorageError as error:
+                failed[name] = error
+        return failed
+
+    def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
+        """Merge the machine's new text into a document.
+
+        Returns:
+            Whether the file was changed.
+
+        Raises:
+            DocumentError: something else than a file stands there, or it is being saved all the time.
+            StorageError: the disk refused; the document is as before.
+        """
+        with self._store.lock():
+            for attempt in range(_WRITE_TRIES):
+                try:
+                    return self._write_once(name, text, reason)
+                except DocumentConflictError:
+                    if attempt + 1 == _WRITE_TRIES:
+                        raise
+        return False
+
+    def _write_once(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
+        path = self.path(name)
+        current = self._store.read(path)
+        last = self._settled(name, current)
+        if last.text is not None and current is not None and _timeless(last.text) == _timeless(text):
+            return False
+        merged = self._merged(last.text, text, current)
+        if merged.conflicts:
+            self._tell_conflict(name, text, merged)
+        self._ledger.announce_write(name.value, text, digest(merged.text))
+        if merged.text != current:
+            if current is not None:
+                self._keep(name, current, last, reason)
+            self._store.replace(path, merged.text, expected=current, name="document")
+            self._store.prune_versions(name.value, self._keep_versions)
+        self._ledger.confirm_write(name.value, text, digest(merged.text))
+        return merged.text != current
+
+    def _settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
+        """What the machine last wrote, also where a killed process could not confirm it."""
+        last = self._ledger.written(name.value)
+        if last.pending is not None and current is not None and last.pending_digest == digest(current):
+            return WrittenDocument(last.pending, last.pending_digest)
+        return last
+
+    @staticmethod
+    def _merged(base: str | None, text: str, current: str | None) -> Merged:
+        if current is None or not current.strip():
+            return Merged(text=text)
+        if base is None:
+            # A document that the machine has never written: it stays as it is, and ours follows.
+            return Merged(text=f"{current.rstrip()}\n\n{without_front_matter(text)}")
+        return merge(base, text, current)
+
+    def _tell_conflict(self, name: DocumentName, text: str, merged: Merged) -> None:
+        version = self._store.keep_version(
+            name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
+        )
+        lines = ", ".join(str(conflict.line) for conflict in merged.conflicts)
+        problem = (
+            f"{self.path(name)} and the machine's new text differ at line {lines}: the file stands as it is, the "
+            f"machine's text is version {version.sequence}: `orchestra-mem diff {name.value} {version.sequence}`"
+        )
+        logger.warning("%s", problem)
+        self._ledger.add_notice(name.value, problem, self._clock())
+
+    def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
+        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
+        return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
+
+    def text(self, name: DocumentName) -> str:
+        """A document as it stands, empty where there is none.
+
+        Raises:
+            DocumentError: something else than a file stands there.
+        """
+        return self._store.read(self.path(name)) or ""
+
+    def blocks(self, name: DocumentName) -> tuple[Block, ...]:
+        """A document's blocks without its front matter; none where it cannot be read."""
+        try:
+            return split_blocks(without_front_matter(self.text(name)))
+        except StorageError as error:
+            logger.warning("%s", error)
+            return ()
+
+    def get_project_state(self, max_tokens: int) -> str:
+        """What stands in `project_state.md`, as much of it as fits."""
+        return self._fitting(DocumentName.PROJECT_STATE, max_tokens)
+
+    def get_work_plan(self, max_tokens: int) -> str:
+        """What stands in `work_plan.md`, as much of it as fits."""
+        return self._fitting(DocumentName.WORK_PLAN, max_tokens)
+
+    def _fitting(self, name: DocumentName, max_tokens: int) -> str:
+        chosen = ""
+        for block in self.blocks(name):
+            if self._counter.count(chosen + block.text) > max_tokens:
+                break
+            chosen += block.text
+        return chosen
+
+    def get_recent_decisions(self, max_tokens: int) -> list[str]:
+        """The newest entries of `decision_log.md` that fit together, oldest first."""
+        entries = [block.text.strip() for block in self.blocks(DocumentName.DECISION_LOG) if block.level == 3]
+        chosen: list[str] = []
+        for entry in reversed(entries):
+            if self._counter.count("\n".join([entry, *chosen])) > max_tokens:
+                break
+            chosen.insert(0, entry)
+        return chosen
+
+    def search(self, query: str, max_results: int = 5) -> list[str]:
+        """Lines that hold the query, upper and lower case alike, with the document's name in front."""
+        wanted = query.casefold()
+        found = [
+            f"[{name.value}.md] {line}"
+            for name in DocumentName
+            for block in self.blocks(name)
+            for line in block.text.splitlines()
+            if wanted in line.casefold()
+        ]
+        return found[: max(0, max_results)]
+
+    def history(self, document: str) -> list[Version]:
+        """The kept versions of a document, oldest first."""
+        return self._store.versions(document)
+
+    def diff(self, document: str, sequence: int | None = None) -> str:
+        """Unified difference from a version (by default the newest) to the document as it stands.
+
+        Raises:
+            NotFoundError: there is no such document or version.
+        """
+        name = _document(document)
+        version = self._version(name, sequence)
+        before, after = self._store.read_version(version), self.text(name)
+        return "".join(
+            unified_diff(
+                before.splitlines(keepends=True),
+                after.splitlines(keepends=True),
+                fromfile=f"{name.value} (version {version.sequence})",
+                tofile=f"{name.value} (now)",
+            )
+        )
+
+    def restore(self, document: str, sequence: int) -> Version:
+        """Put an earlier text back, word for word; the present one becomes a version.
+
+        Returns:
+            The version that keeps what stood there, or the restored one where nothing did.
+
+        Raises:
+            NotFoundError: there is no such document or version.
+        """
+        name = _document(document)
+        with self._store.lock():
+            version = self._version(name, sequence)
+            old = self._store.read_version(version)
+            current = self._store.read(self.path(name))
+            if current == old:
+                return version
+            kept = version
+            if current is not None:
+                kept = self._keep(name, current, self._settled(name, current), VersionReason.RESTORE)
+            self._store.replace(self.path(name), old, expected=current, name="restore")
+            self._ledger.resolve_notices(name.value, self._clock())
+        return kept
+
+    def _version(self, name: DocumentName, sequence: int | None) -> Version:
+        versions = self._store.versions(name.value)
+        found = [version for version in versions if sequence in (None, version.sequence)]
+        if not found:
+            kept = ", ".join(str(version.sequence) for version in versions) or "none"
+            wanted = "any version" if sequence is None else f"version {sequence}"
+            raise NotFoundError(f"{name.value} does not have {wanted}; kept are: {kept}")
+        return found[-1]
+
+    def faults(self) -> list[DocumentFault]:
+        """What is wrong with the documents on disk; each is served as the text it is meanwhile."""
+        found: list[DocumentFault] = []
+        for name in DocumentName:
+            path = self.path(name)
+            try:
+                text = self._store.read(path)
+            except DocumentError as error:
+                found.append(DocumentFault(path=str(path), line=0, problem=str(error)))
+                continue
+            if text is None:
+                continue
+            fault = front_matter_fault(text)
+            if fault:
+                found.append(DocumentFault(path=str(path), line=fault[0], problem=fault[1]))
+        return found
+
+    def get_stats(self) -> dict[str, Json]:
+        """Tokens of each document and the number of versions."""
+        stats: dict[str, Json] = {
+            f"{name.value}_tokens": sum(self._counter.count(block.text) for block in self.blocks(name))
+            for name in DocumentName
+        }
+        stats["version_count"] = sum(len(self._store.versions(name.value)) for name in DocumentName)
+        return stats
+
+    def states(self) -> Mapping[DocumentName, object]:
+        """What tells whether the documents have changed, without reading them."""
+        return {name: self._store.state(self.path(name)) for name in DocumentName}
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a document's bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _document(name: str) -> DocumentName:
+    try:
+        return DocumentName(name.removesuffix(".md"))
+    except ValueError:
+        known = ", ".join(known.value for known in DocumentName)
+        raise NotFoundError(f"there is no document {name!r}; there are: {known}") from None
+
+
+def _timeless(text: str) -> list[str]:
+    """The lines that say something: not when the document was last written."""
+    return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]

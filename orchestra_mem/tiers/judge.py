@@ -1,0 +1,42 @@
+"""Finding the facts that may not be lost, and keeping them true: what was decided, taken back, opened, done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestra_mem.core.extraction import find_must_keeps, settle
+from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.types import MustKeep, MustKeepStatus, OperationFilter, Session
+
+# Facts that a new one may take back or complete. Older ones stay as they are: the search is for what is contradicted,
+# and a contradiction over a distance of thousands of facts names its object too vaguely to be believed.
+_REACH = 2_000
+
+
+class Judge:
+    """Looks through operations once, in their order, and stores what a summary may not lose."""
+
+    def __init__(self, log: EventLog, ledger: Ledger) -> None:
+        self._log = log
+        self._ledger = ledger
+
+    def judge(self, session: Session, through: int) -> None:
+        """Look through a session's operations up to an id, those that were not yet."""
+        operations = self._log.operations(
+            OperationFilter(session=session.id, after=session.judged_through, through=through)
+        )
+        if not operations:
+            return
+        number = self._ledger.next_must_keep_id()
+        found = [fact for operation in operations for fact in find_must_keeps(operation)]
+        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
+        known = self._ledger.must_keeps(status=MustKeepStatus.STANDING, limit=_REACH) if new else []
+        settled = settle([*known, *new])
+        before = {fact.id: fact for fact in known}
+        changed = [fact for fact in settled if fact.id in before and fact != before[fact.id]]
+        fresh = [fact for fact in settled if fact.id not in before]
+        self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+
+    def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
+        """The facts found in a range of operations, in their present state."""
+        return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)

@@ -1,0 +1,299 @@
+"""Session memory: the document of the running session, which operations are appended to and people edit.
+
+What the document shows can be made again from the event log and the ledger; what a person wrote into it cannot, so
+no write here touches a block that is not the machine's. How old entries become summaries lives in
+`session_compaction.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from orchestra_mem.core.entries import Entry, make_entry
+from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, finished, new_document, summary_block
+from orchestra_mem.errors import DocumentConflictError, OrchestraMemError
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.session_summary import summarise_session
+from orchestra_mem.types import FileState, Json, Operation, OperationFilter, Session, SessionStatus
+
+logger = logging.getLogger(__name__)
+
+# How often a write is tried again when someone else saves the document at the same moment.
+WRITE_TRIES = 5
+# A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
+_TORN_CHARS = len("### [2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionPlace:
+    """Where session documents lie, what the project is called, and how long an entry may be."""
+
+    folder: Path
+    project: str
+    entry_chars: int
+
+    def document(self, session: Session) -> Path:
+        """The document of a running session."""
+        return self.folder / f"session_{session.id}.md"
+
+    def archive(self, session: Session) -> Path:
+        """The document of an ended session."""
+        return self.folder / "archive" / f"session_{session.started:%Y%m%d_%H%M%S}_{session.id[:8]}.md"
+
+
+class SessionMemoryManager:
+    """The second tier. All its methods may be called by several threads and processes; documents are locked."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        ledger: Ledger,
+        store: DocumentStore,
+        counter: TokenCounter,
+        clock: Clock,
+        place: SessionPlace,
+    ) -> None:
+        self._log = log
+        self._ledger = ledger
+        self._store = store
+        self._counter = counter
+        self._clock = clock
+        self.place = place
+        self._seen: tuple[str, FileState | None] | None = None
+        self._appended_through = 0
+        self._tokens: tuple[FileState | None, int] | None = None
+
+    @property
+    def session(self) -> Session | None:
+        """The session under way, None before its first operation."""
+        return self._log.live_session()
+
+    @property
+    def path(self) -> Path | None:
+        """The live document, None where no session is under way."""
+        session = self.session
+        return self.place.document(session) if session else None
+
+    def entry(self, operation: Operation, started: date) -> Entry:
+        """An operation as this document shows it."""
+        return make_entry(operation, started=started, max_chars=self.place.entry_chars)
+
+    def append_operations(self, session: Session, entries: Sequence[Entry]) -> int:
+        """Let operations stand in the document; those that stand there already are passed over.
+
+        The entries are the session's operations in their order, without a gap behind those that have been appended.
+
+        Returns:
+            The id of the last operation that stands in the document now.
+        """
+        with self._store.lock():
+            session = self._log.session(session.id)
+            if session.status is not SessionStatus.ACTIVE:
+                # Another process has flushed it meanwhile, with all that it had.
+                return session.spilled_through
+            self._look(session)
+            new = [entry for entry in entries if entry.operation.id > self._appended_through]
+            if new:
+                path = self.place.document(session)
+                self._store.append(path, "".join(entry.text for entry in new), name="spill")
+                self._appended_through = new[-1].operation.id
+                self._seen = (session.id, self._store.state(path))
+                self._count_more(session, sum(entry.operation.entry_tokens for entry in new))
+            if self._appended_through > session.spilled_through:
+                self._log.set_spilled(session.id, self._appended_through)
+            return max(self._appended_through, session.spilled_through)
+
+    def resume(self, session: Session) -> None:
+        """Bring the document of an unfinished session together with the event log."""
+        with self._store.lock():
+            self._seen = None
+            self._look(session)
+            if self._appended_through > session.spilled_through:
+                self._log.set_spilled(session.id, self._appended_through)
+
+    def _look(self, session: Session) -> None:
+        """Know what stands in the document, whoever wrote it; mend what a killed process left. The lock is held."""
+        path = self.place.document(session)
+        state = self._store.state(path)
+        if state is not None and self._seen == (session.id, state):
+            return
+        text = self._store.read(path)
+        mended = self._rebuilt(session) if text is None else self._mended(session, text)
+        if mended != text:
+            self._store.replace(path, mended, expected=text, name="resume")
+        shown = [number for number in SessionDocument.parse(mended).entries() if number <= self._log.last_operation()]
+        self._appended_through = max([session.spilled_through, *shown])
+        self._seen = (session.id, self._store.state(path))
+
+    def _rebuilt(self, session: Session) -> str:
+        """The document as the event log and the ledger have it."""
+        standing = self._ledger.summaries(session.id, standing=True)
+        spans = [(summary.first_operation, summary.last_operation) for summary in standing]
+        text = new_document(session, self.place.project)
+        if standing:
+            log = f"## {LOG}\n\n"
+            text = f"{text.removesuffix(log)}## {EARLIER}\n\n{''.join(map(summary_block, standing))}{log}"
+        started = session.started.date()
+        for number, _, _ in self._log.outline(session.id, 0):
+            if number > session.spilled_through:
+                break
+            if not any(first <= number <= last for first, last in spans):
+                text += self.entry(self._log.operation(number), started).text
+        return text
+
+    def _mended(self, session: Session, text: str) -> str:
+        """The text without a torn entry at its end, and with an end that entries can be appended to."""
+        unspilled = OperationFilter(session=session.id, after=session.spilled_through)
+        started = session.started.date()
+        for operation in self._log.operations(unspilled):
+            entry = self.entry(operation, started).text
+            if entry in text:
+                continue
+            start = text.rfind("\n### [") + 1
+            torn = text[start:]
+            if len(torn) >= _TORN_CHARS and entry.startswith(torn):
+                logger.info("removed a torn entry of operation %s from %s", operation.id, self.place.document(session))
+                text = text[:start]
+            break
+        if not text.endswith("\n"):
+            return f"{text}\n\n"
+        blocks = SessionDocument.parse(text).parts
+        sections = [part.block.title for part in blocks if part.block.level == 2]
+        if sections and not sections[-1].startswith((LOG, EARLIER)):
+            # A person has begun a section at the end; what is appended belongs to the log.
+            return f"{text.rstrip()}\n\n## {LOG} (continued)\n\n"
+        return text
+
+    def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> bool:
+        """Replace the document by `change` of its text, made again when someone else saves at the same moment.
+
+        Returns:
+            Whether there was anything to change.
+        """
+        path = self.place.document(session)
+        with self._store.lock():
+            for attempt in range(WRITE_TRIES):
+                self._look(session)
+                text = self._store.read(path)
+                if text is None:
+                    continue
+                new = change(text)
+                if new == text:
+                    return False
+                try:
+                    self._store.replace(path, new, expected=text, name=name)
+                except DocumentConflictError:
+                    if attempt + 1 == WRITE_TRIES:
+                        raise
+                    continue
+                self._seen = (session.id, self._store.state(path))
+                self._tokens = None
+                return True
+        return False
+
+    def foreign_state(self, session: Session) -> FileState | None:
+        """The state of the document if someone else wrote it last, None while it is as this process left it."""
+        state = self._store.state(self.place.document(session))
+        return None if self._seen == (session.id, state) else state
+
+    def text(self, session: Session) -> str:
+        """The document's text, empty where there is none."""
+        return self._store.read(self.place.document(session)) or ""
+
+    def token_count(self) -> int:
+        """Tokens of the live document, 0 where there is none."""
+        session = self.session
+        return self._token_count(session) if session else 0
+
+    def _token_count(self, session: Session) -> int:
+        state = self._store.state(self.place.document(session))
+        if self._tokens is None or self._tokens[0] != state:
+            parts = SessionDocument.parse(self.text(session)).parts
+            self._tokens = (state, sum(self._counter.count(part.block.text) for part in parts))
+        return self._tokens[1]
+
+    def _count_more(self, session: Session, tokens: int) -> None:
+        if self._tokens is not None:
+            self._tokens = (self._store.state(self.place.document(session)), self._tokens[1] + tokens)
+
+    def finish(self, session: Session, closing: str) -> Path:
+        """Put the closing sections into a flushed session's document and move it to the archive.
+
+        May be called again after a crash at any step of it.
+        """
+        path, target = self.place.document(session), self.place.archive(session)
+        with self._store.lock():
+            if self._store.state(path) is not None or self._store.state(target) is None:
+                self.rewrite(
+                    session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
+                )
+                self._store.move(path, target, name="archive")
+            self._log.end_session(session.id, ended=self._clock(), archive=str(target))
+        self._seen = self._tokens = None
+        return target
+
+    def get_summary(self, max_tokens: int) -> str:
+        """The live document if it fits, else its summaries and newest entries that do; empty where none fits."""
+        session = self.session
+        if session is None:
+            return ""
+        text = self.text(session)
+        if self._counter.count(text) <= max_tokens:
+            return text
+        parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
+        chosen: list[str] = []
+        for part in reversed(parts):
+            tried = [part.block.text, *chosen]
+            if self._counter.count("".join(tried)) > max_tokens:
+                break
+            chosen = tried
+        return "".join(chosen)
+
+    def generate_summary(self) -> dict[str, Json]:
+        """The running session's structured summary, by extraction; see `summarise_session`. Empty where none runs."""
+        session = self.session
+        return summarise_session(self._log, self._ledger, session) if session else {}
+
+    def search(self, query: str, max_results: int = 5) -> list[str]:
+        """Lines of the live document that hold the query, upper and lower case alike, newest first."""
+        session = self.session
+        wanted = query.casefold()
+        lines = self.text(session).splitlines() if session else []
+        return [line for line in reversed(lines) if wanted in line.casefold()][: max(0, max_results)]
+
+    def get_current_state(self) -> dict[str, Json]:
+        """The session's id, operations, tokens, start and age in seconds."""
+        session = self.session
+        if session is None:
+            return {
+                "session_id": None,
+                "operation_count": 0,
+                "tokens_used": 0,
+                "started_at": None,
+                "duration_seconds": 0.0,
+            }
+        return {
+            "session_id": session.id,
+            "operation_count": self._log.count(session.id),
+            "tokens_used": self._token_count(session),
+            "started_at": session.started.isoformat(),
+            "duration_seconds": max(0.0, (self._clock() - session.started).total_seconds()),
+        }
+
+    def get_stats(self) -> dict[str, Json]:
+        """The session's id, operations, tokens of its document, and age in seconds."""
+        try:
+            state = self.get_current_state()
+        except OrchestraMemError as error:
+            return {"session_id": None, "error": str(error)}
+        return {
+            "session_id": state["session_id"],
+            "operation_count": state["operation_count"],
+            "current_tokens": state["tokens_used"],
+            "session_age_seconds": state["duration_seconds"],
+        }

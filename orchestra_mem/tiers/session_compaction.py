@@ -1,0 +1,271 @@
+"""Compacting the session document: old entries become summaries, old summaries one of the next level.
+
+The ledger is written first and the document follows, so a crash between the two is mended by doing the second again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from orchestra_mem.core.compaction import (
+    METHOD,
+    Draft,
+    Limits,
+    Source,
+    cut_segments,
+    due,
+    kept_numbers,
+    merges,
+    summarise,
+    summarise_summaries,
+    with_states,
+)
+from orchestra_mem.core.entries import plain_text
+from orchestra_mem.core.markdown import Block
+from orchestra_mem.core.session_document import SessionDocument, apply_summaries
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.judge import Judge
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.types import Author, Json, Operation, OperationFilter, Session, Summary, VersionReason
+
+logger = logging.getLogger(__name__)
+
+# Fields that say which piece of work an operation belongs to: a segment is not cut inside one.
+_TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
+_SPEAKER_FIELDS = ("speaker", "author", "role", "from")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What one compaction did: new summaries, tokens of what they cover, tokens of the document before and after."""
+
+    summaries: tuple[Summary, ...]
+    covered_operations: int
+    tokens_before: int
+    tokens_after: int
+
+    @property
+    def ratio(self) -> float:
+        """Tokens of the new level-1 summaries over those of the entries that they cover; 0 where there were none."""
+        first = [summary for summary in self.summaries if summary.level == 1]
+        source = sum(summary.source_tokens for summary in first)
+        return sum(summary.tokens for summary in first) / source if source else 0.0
+
+
+class SessionCompactor:
+    """Keeps the session document within its size."""
+
+    def __init__(
+        self,
+        memory: SessionMemoryManager,
+        *,
+        log: EventLog,
+        ledger: Ledger,
+        store: DocumentStore,
+        counter: TokenCounter,
+        clock: Clock,
+        limits: Limits,
+        window: timedelta,
+    ) -> None:
+        self._memory = memory
+        self._log = log
+        self._ledger = ledger
+        self._store = store
+        self._counter = counter
+        self._clock = clock
+        self._limits = limits
+        self._window = window
+        self._judge = Judge(log, ledger)
+        self._left_tokens = 0
+
+    def over_threshold(self) -> bool:
+        """Whether the live document is larger than it should be.
+
+        Where the last compaction could not help, because a person has pinned or written so much, only after it has
+        grown by another segment.
+        """
+        limit = self._limits.threshold
+        if self._left_tokens > limit:
+            limit = self._left_tokens + self._limits.segment
+        return self._memory.token_count() > limit
+
+    def judge(self, session: Session, through: int) -> None:
+        """Find the must-keeps of operations up to an id; see `Judge.judge`."""
+        self._judge.judge(session, through)
+
+    def compact(self, session: Session) -> Compacted:
+        """Compact what is due, and let the document say how its facts stand.
+
+        The must-keeps of what is compacted must have been judged.
+        """
+        with self._store.lock():
+            before = self._memory.token_count()
+            text = self._memory.text(session)
+            new, edited = self._new_summaries(session, text, before)
+            if edited:
+                # What the summaries will take out holds a person's words: the text as it was is kept first.
+                self._keep_version(session, text)
+            if new:
+                self._ledger.add_summaries(new)
+            self.settle(session)
+            after = self._memory.token_count()
+        self._left_tokens = after
+        covered = sum(summary.operation_count for summary in new if summary.level == 1)
+        return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
+
+    def settle(self, session: Session) -> None:
+        """Let the document show what the ledger has: its summaries, and how facts stand now.
+
+        Doing it again changes nothing.
+        """
+        standing = self._ledger.summaries(session.id, standing=True)
+        numbers = {summary.id for summary in standing}
+
+        def change(text: str) -> str:
+            shown = SessionDocument.parse(text).summaries()
+            owners = {number: self._owner(number) for number in shown if number not in numbers}
+            text = apply_summaries(text, standing, owners)
+            facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(kept_numbers(text))}
+            return with_states(text, facts)
+
+        self._memory.rewrite(session, change, name="compact")
+
+    def _owner(self, number: int) -> int:
+        """The standing summary that a summary went into, 0 where it is none of ours."""
+        if number >= self._ledger.next_summary_id():
+            return 0
+        summary = self._ledger.summary(number)
+        while summary.parent:
+            summary = self._ledger.summary(summary.parent)
+        return summary.id if summary.id != number else 0
+
+    def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
+        blocks = {
+            number: block
+            for number, block in SessionDocument.parse(text).entries().items()
+            if not block.pinned and number <= session.spilled_through
+        }
+        standing = self._ledger.summaries(session.id, standing=True)
+        sources, edited = self._due(session, blocks, tokens)
+        number = self._ledger.next_summary_id()
+        new: list[Summary] = []
+        for segment in cut_segments(sources, self._limits.segment):
+            draft = self._draft(segment)
+            if draft.verdict.passed:
+                new.append(self._summary(session, number + len(new), segment, draft))
+            else:
+                logger.warning(
+                    "operations %s to %s stay word for word: their summary was no shorter or failed the check",
+                    segment[0].operation,
+                    segment[-1].operation,
+                )
+        standing = sorted([*standing, *new], key=lambda summary: summary.first_operation)
+        while taken := merges(standing, self._limits):
+            merged = self._merged(session, number + len(new), taken)
+            new.append(merged)
+            standing = [summary for summary in standing if summary not in taken]
+            standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
+        return new, edited and bool(new)
+
+    def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], bool]:
+        """The sources of what is to be compacted now, oldest first, and whether a person has edited any of them."""
+        if not blocks:
+            return [], False
+        outline = [row for row in self._log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
+        count = due(outline, document_tokens=tokens, window=self._window, limits=self._limits)
+        if not count:
+            return [], False
+        wanted = OperationFilter(session=session.id, after=outline[0][0] - 1, through=outline[count - 1][0])
+        operations = [operation for operation in self._log.operations(wanted) if operation.id in blocks]
+        started = session.started.date()
+        sources, edited = [], False
+        for operation in operations:
+            shown = blocks[operation.id].text
+            own = self._memory.entry(operation, started).text.rstrip()
+            edited = edited or shown.rstrip() != own
+            said = plain_text(operation) if shown.rstrip() == own else _edited_text(shown)
+            sources.append(_source(operation, said, operation.entry_tokens))
+        return sources, edited
+
+    def _draft(self, segment: Sequence[Source]) -> Draft:
+        facts = self._judge.facts(segment[0].operation, segment[-1].operation)
+        tokens = sum(source.tokens for source in segment)
+        target = int(tokens * self._limits.summary / self._limits.segment)
+        return summarise(segment, facts, target_tokens=target, counter=self._counter)
+
+    def _summary(self, session: Session, number: int, segment: Sequence[Source], draft: Draft) -> Summary:
+        return Summary(
+            id=number,
+            session=session.id,
+            level=1,
+            first_operation=segment[0].operation,
+            last_operation=segment[-1].operation,
+            operation_count=len(segment),
+            children=(),
+            text=draft.text,
+            method=METHOD,
+            tokens=draft.tokens,
+            source_tokens=draft.source_tokens,
+            must_keeps=draft.must_keeps,
+            dropped=(),
+            put_back=draft.put_back,
+            since=min(source.time for source in segment),
+            until=max(source.time for source in segment),
+            created=self._clock(),
+        )
+
+    def _merged(self, session: Session, number: int, children: Sequence[Summary]) -> Summary:
+        draft = summarise_summaries(children, target_tokens=self._limits.summary, counter=self._counter)
+        return Summary(
+            id=number,
+            session=session.id,
+            level=children[0].level + 1,
+            first_operation=children[0].first_operation,
+            last_operation=children[-1].last_operation,
+            operation_count=sum(c.operation_count for c in children),
+            children=tuple(child.id for child in children),
+            text=draft.text,
+            method=METHOD,
+            tokens=draft.tokens,
+            source_tokens=draft.source_tokens,
+            must_keeps=draft.must_keeps,
+            dropped=(),
+            put_back=(),
+            since=min(child.since for child in children),
+            until=max(child.until for child in children),
+            created=self._clock(),
+        )
+
+    def _keep_version(self, session: Session, text: str) -> None:
+        name = self._memory.place.document(session).stem
+        self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+
+
+def _source(operation: Operation, text: str, tokens: int) -> Source:
+    return Source(
+        operation=operation.id,
+        time=operation.timestamp,
+        type=operation.type,
+        text=text,
+        tokens=tokens,
+        task=_first_field(operation.data, _TASK_FIELDS),
+        speaker=_first_field(operation.data, _SPEAKER_FIELDS),
+        critical=operation.critical,
+    )
+
+
+def _first_field(data: Json, names: Sequence[str]) -> str:
+    if isinstance(data, dict):
+        for name in names:
+            value = data.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+                return str(value)[:80]
+    return ""
+
+
+def _edited_text(block: str) -> str:
+    """What an entry says that a person has edited, without its heading."""
+    return block.partition("\n")[2].strip()
