@@ -1,0 +1,267 @@
+"""How operations move through the tiers: into working memory, on to the session document, from there into summaries.
+
+Called by the manager under its lock. Everything here can be done again: what a crash leaves half-done, `resume` ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.entries import Entry
+from orchestra_mem.core.window import ContextWindowTracker
+from orchestra_mem.epochs import EpochKeeper
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.reporting import Reporter
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.session_compaction import Compacted, SessionCompactor
+from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.types import (
+    DocumentName,
+    Operation,
+    OperationFilter,
+    Session,
+    SessionStatus,
+    UnrecordedOperation,
+    VersionReason,
+)
+
+logger = logging.getLogger(__name__)
+
+# After a refresh that the disk refused, so many operations pass before the next try.
+_RETRY_AFTER = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryParts:
+    """What a memory is made of; `build.py` puts it together."""
+
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    counter: TokenCounter
+    clock: Clock
+    new_id: Callable[[], str]
+    working: WorkingMemory
+    session: SessionMemoryManager
+    compactor: SessionCompactor
+    episodic: EpisodicMemoryManager
+    tracker: ContextWindowTracker
+    epochs: EpochKeeper
+    reporter: Reporter
+    change_count: Callable[[], int]
+    check_database: Callable[[], str | None]
+    close: Callable[[], None]
+    auto_refresh: bool
+    latency_target_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What a refresh did, and how long its caller waited, in milliseconds."""
+
+    spilled_operations: int
+    compacted: Compacted
+    used_tokens: int
+    milliseconds: float
+
+
+class Flow:
+    """Follows the event log and keeps the tiers within their sizes."""
+
+    def __init__(self, parts: MemoryParts) -> None:
+        self._parts = parts
+        self.session: Session | None = None
+        self.last_id = 0
+        self._changes = -1
+        self._retry_at = 0
+
+    def record(self, draft: UnrecordedOperation) -> Operation:
+        """Write an operation to the event log, then let the tiers follow."""
+        operation, created = self._parts.log.append(draft, self._new_session)
+        if created:
+            try:
+                self._follow(operation)
+                self._keep_within_limits()
+            except StorageError as error:
+                # The operation is recorded; what the tiers could not do is told here and tried again.
+                self._retry_at = operation.id + _RETRY_AFTER
+                self._parts.reporter.failed("session document", error)
+        return operation
+
+    def _new_session(self) -> Session:
+        return Session(id=self._parts.new_id(), started=self._parts.clock(), status=SessionStatus.ACTIVE)
+
+    def _follow(self, operation: Operation) -> None:
+        """Take a recorded operation into working memory, after those that others recorded meanwhile."""
+        if self.session is None or operation.session != self.session.id or operation.id != self.last_id + 1:
+            self._catch_up()
+        else:
+            self._take(operation)
+
+    def _take(self, operation: Operation) -> None:
+        assert self.session is not None
+        entry = self._parts.session.entry(operation, self.session.started.date())
+        self._parts.working.add(entry)
+        self._parts.epochs.add(entry)
+        self.last_id = operation.id
+        self._parts.tracker.add_usage(operation.tokens)
+
+    def _catch_up(self) -> None:
+        """Bring working memory up to the event log: a new session, operations of other processes, their spills.
+
+        Where this fails the session is not taken as known, so the next call does it all again.
+        """
+        live = self._parts.log.live_session()
+        if live is None:
+            self._leave_session()
+            return
+        if self.session is None or live.id != self.session.id:
+            self._leave_session()
+            self._parts.session.resume(live)
+            self._parts.compactor.settle(live)
+            live = self._parts.log.session(live.id)
+            self.last_id = live.spilled_through
+        elif live.spilled_through > self.last_id:
+            # Others recorded and spilled what this process has not seen: a running epoch would never show it.
+            self._parts.epochs.end_epochs()
+            self.last_id = live.spilled_through
+        self.session = live
+        for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
+            self._take(operation)
+        self._parts.working.drop_through(live.spilled_through)
+
+    def _leave_session(self) -> None:
+        self.session = None
+        self.last_id = 0
+        self._parts.working.clear()
+        self._parts.epochs.end_epochs()
+
+    def sync(self) -> None:
+        """See what other processes have recorded since the last look; microseconds where they have not."""
+        changes = self._parts.change_count()
+        if changes != self._changes or self.session is None:
+            self._catch_up()
+            self._changes = changes
+
+    def _keep_within_limits(self) -> None:
+        """Spill and refresh where due."""
+        if self.last_id < self._retry_at:
+            return
+        spilled = self._spill(self._parts.working.overflow())
+        due = self._parts.tracker.should_refresh() or (spilled and self._parts.compactor.over_threshold())
+        if due and self._parts.auto_refresh:
+            self.refresh()
+
+    def _spill(self, entries: list[Entry]) -> int:
+        if not entries or self.session is None:
+            return 0
+        through = self._parts.session.append_operations(self.session, entries)
+        self._parts.working.drop_through(through)
+        self._parts.reporter.recovered("session document")
+        return len(entries)
+
+    def refresh(self) -> Refreshed | None:
+        """Spill, compact, update the documents, begin a new epoch; None where no session is under way."""
+        if self.session is None:
+            return None
+        start = time.perf_counter()
+        with self._parts.store.lock():
+            spilled = self._spill(self._parts.working.older_half())
+            session = self._parts.log.session(self.session.id)
+            if session.status is not SessionStatus.ACTIVE:
+                # Another process has flushed it meanwhile.
+                self._catch_up()
+                return None
+            self.session = session
+            self._parts.compactor.judge(session, session.spilled_through)
+            self._update_documents(VersionReason.REFRESH)
+            compacted = self._parts.compactor.compact(session)
+        self._parts.epochs.end_epochs()
+        used = self.context("refresh", self.default_budget).tokens
+        self._parts.tracker.reset(to=used)
+        took = (time.perf_counter() - start) * 1000
+        logger.info(
+            "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms",
+            spilled,
+            compacted.covered_operations,
+            len(compacted.summaries),
+            used,
+            took,
+        )
+        if took > self._parts.latency_target_ms:
+            logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
+        return Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
+
+    def _update_documents(self, reason: VersionReason) -> None:
+        recent = [entry.short for entry in self._parts.working.entries()[-5:]]
+        session = self.session.id if self.session else ""
+        view = self._parts.reporter.view(session, recent)
+        failed = self._parts.episodic.update(view, reason)
+        for name in DocumentName:
+            if name in failed:
+                self._parts.reporter.failed(name.value, failed[name])
+            else:
+                self._parts.reporter.recovered(name.value)
+
+    def context(self, for_operation: str, budget_tokens: int) -> OrchestratorContext:
+        """The context for a budget as things stand."""
+        return self._parts.epochs.context(for_operation, budget_tokens, self.session, self._parts.working.entries())
+
+    @property
+    def default_budget(self) -> int:
+        """What the window holds up to its refresh threshold, in tokens."""
+        return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
+
+    def flush(self) -> Path | None:
+        """End the session; None where none is under way."""
+        self._finish_flushes()
+        if self.session is None:
+            return None
+        with self._parts.store.lock():
+            begun = self._begin_flush(self.session)
+            if begun is None:
+                return None
+            session, closing = begun
+            self._update_documents(VersionReason.FLUSH)
+            path = self._parts.session.finish(session, closing)
+        self._leave_session()
+        self._parts.tracker.reset(to=self.context("flush", self.default_budget).tokens)
+        logger.info("session %s flushed to %s", session.id, path)
+        return path
+
+    def _begin_flush(self, session: Session) -> tuple[Session, str] | None:
+        """Spill all, and close the session to new operations; None where another process has flushed it."""
+        while True:
+            self._spill(self._parts.working.entries())
+            session = self._parts.log.session(session.id)
+            if session.status is not SessionStatus.ACTIVE:
+                self._catch_up()
+                return None
+            self._parts.compactor.judge(session, session.spilled_through)
+            self._parts.compactor.settle(session)
+            session = self._parts.log.session(session.id)
+            closing = self._parts.reporter.closing(session)
+            if self._parts.log.begin_flush(session.id, closing):
+                return session, closing
+            self._catch_up()
+
+    def resume(self) -> None:
+        """Go on where the last process stopped, however it ended."""
+        with self._parts.store.lock():
+            self._finish_flushes()
+            self._catch_up()
+            self._changes = self._parts.change_count()
+
+    def _finish_flushes(self) -> None:
+        """End the sessions whose flush was interrupted."""
+        for session, closing in self._parts.log.flushing():
+            with self._parts.store.lock():
+                self._update_documents(VersionReason.FLUSH)
+                self._parts.session.finish(session, closing)
