@@ -211,7 +211,9 @@ class _Wiring:
         )
         reporter = self._reporter(log, ledger)
         if not all(episodic.path(name).exists() for name in episodic.states()):
-            episodic.update(reporter.blank(), VersionReason.REFRESH)
+            live = log.live_session()
+            view = reporter.view(live.id if live else "", ()) if log.last_operation() else reporter.blank()
+            episodic.update(view, VersionReason.REFRESH)
         return OrchestratorContextManager(
             MemoryParts(
                 log=log,

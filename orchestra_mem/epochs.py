@@ -6,6 +6,7 @@ to documents, is told behind the border in the order of time.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ _PARTS = {
 }
 _MAX_EPOCHS = 4  # budgets that callers alternate between
 _SHORT_LINES = 8
+_NO_CHARACTER = re.compile("[\ud800-\udfff]")
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
 
@@ -138,7 +140,7 @@ class EpochKeeper:
                 return None
             if changed:
                 told = "\n".join(f"> {line}" for line in changed)
-                note = as_form(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
+                note = _form(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
                 notes.append(Item(key=f"note {running.notes + len(notes) + 1}", part=Part.OPERATIONS, forms=(note,)))
         running.states, running.texts = states, texts
         return notes
@@ -154,7 +156,7 @@ class EpochKeeper:
             sources[part] = f"{name.value}.md"
             texts[f"{name.value}.md"] = "".join(block.text for block in blocks)
         if session is not None:
-            document = SessionDocument.parse(self._session.text(session))
+            document = SessionDocument.parse(self._session.readable_text(session))
             items += _session_items(document, session)
             sources[Part.SESSION] = f"session {session.id[:8]}"
             texts["the session document"] = _known_text(document, session.spilled_through)
@@ -186,7 +188,7 @@ class EpochKeeper:
             f"{name.value}.md": "".join(block.text for block in self._episodic.blocks(name)) for name in DocumentName
         }
         if session is not None:
-            document = SessionDocument.parse(self._session.text(session))
+            document = SessionDocument.parse(self._session.readable_text(session))
             texts["the session document"] = _known_text(document, running.border)
         return texts
 
@@ -197,7 +199,7 @@ def _known_text(document: SessionDocument, border: int) -> str:
 
 
 def _operation_item(entry: Entry) -> Item:
-    short, full = as_form(entry.short), as_form(entry.text)
+    short, full = _form(entry.short), _form(entry.text)
     return Item(
         key=operation_key(entry.operation.id),
         part=Part.OPERATIONS,
@@ -269,7 +271,7 @@ def _named_apart(items: list[Item]) -> list[Item]:
 
 def _forms(text: str) -> tuple[str, ...]:
     """A section in a short form (heading and last lines, where the newest stand), a middle one, and in full."""
-    full = as_form(text)
+    full = _form(text)
     lines = full.splitlines(keepends=True)
     if len(lines) <= _SHORT_LINES * 2:
         return (full,) if full else ()
@@ -279,24 +281,29 @@ def _forms(text: str) -> tuple[str, ...]:
 
 def _shortened(lines: list[str], count: int) -> str:
     left_out = len(lines) - 1 - count
-    return as_form(f"{lines[0]}*({left_out:,} earlier lines are left out here)*\n{''.join(lines[-count:])}")
+    return _form(f"{lines[0]}*({left_out:,} earlier lines are left out here)*\n{''.join(lines[-count:])}")
 
 
 def _entry_forms(text: str) -> tuple[str, ...]:
-    full = as_form(text)
+    full = _form(text)
     heading, _, rest = full.partition("\n")
-    short = as_form(f"- {heading.lstrip('# ')}")
+    short = _form(f"- {heading.lstrip('# ')}")
     return (short, full) if rest else (full,)
 
 
 def _summary_forms(text: str) -> tuple[str, ...]:
     """A summary as its heading, with its must-keeps, and in full."""
-    full = as_form(text)
+    full = _form(text)
     heading, _, rest = full.partition("\n")
     kept = kept_part(rest)
-    forms = [as_form(heading)]
+    forms = [_form(heading)]
     if kept:
-        forms.append(as_form(f"{heading}\n\n{kept}"))
+        forms.append(_form(f"{heading}\n\n{kept}"))
     if body_of(rest).strip():
         forms.append(full)
     return tuple(dict.fromkeys(forms))
+
+
+def _form(text: str) -> str:
+    """A form of a text; what is no character, as in a file that is not UTF-8, is shown as one."""
+    return as_form(_NO_CHARACTER.sub("\ufffd", text))

@@ -203,7 +203,10 @@ class Flow:
         recent = [entry.short for entry in self._parts.working.entries()[-5:]]
         session = self.session.id if self.session else ""
         view = self._parts.reporter.view(session, recent)
-        failed = self._parts.episodic.update(view, reason)
+        if reason is VersionReason.FLUSH:
+            failed = self._parts.episodic.integrate_session(view)
+        else:
+            failed = self._parts.episodic.update(view, reason)
         for name in DocumentName:
             if name in failed:
                 self._parts.reporter.failed(name.value, failed[name])
@@ -221,9 +224,9 @@ class Flow:
 
     def flush(self) -> Path | None:
         """End the session; None where none is under way."""
-        self._finish_flushes()
+        finished = self._finish_flushes()
         if self.session is None:
-            return None
+            return finished
         with self._parts.store.lock():
             begun = self._begin_flush(self.session)
             if begun is None:
@@ -259,9 +262,11 @@ class Flow:
             self._catch_up()
             self._changes = self._parts.change_count()
 
-    def _finish_flushes(self) -> None:
-        """End the sessions whose flush was interrupted."""
+    def _finish_flushes(self) -> Path | None:
+        """End the sessions whose flush was interrupted; where the last one's document lies now."""
+        path = None
         for session, closing in self._parts.log.flushing():
             with self._parts.store.lock():
                 self._update_documents(VersionReason.FLUSH)
-                self._parts.session.finish(session, closing)
+                path = self._parts.session.finish(session, closing)
+        return path

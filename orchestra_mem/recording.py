@@ -40,13 +40,17 @@ def make_draft(
         raise InvalidOperationError("tokens_used", f"{tokens!r} is no number of tokens; give 0 or more")
     if timestamp is not None and (not isinstance(timestamp, datetime) or timestamp.utcoffset() is None):
         raise InvalidOperationError("timestamp", f"{timestamp!r} is no time with a zone; give an aware datetime")
+    try:
+        time = (timestamp or clock()).astimezone(UTC)
+    except OverflowError:
+        raise InvalidOperationError("timestamp", f"{timestamp!r} lies outside of the calendar in UTC") from None
     checked = checked_json(data)
     body = entry_body(name, checked, tokens=tokens, max_chars=entry_chars, pointer=number)
     entry_tokens = counter.count(f"### [00:00:00] {entry_title(name, checked)} (op {number})\n{body}")
     return UnrecordedOperation(
         type=name,
         data=checked,
-        timestamp=(timestamp or clock()).astimezone(UTC),
+        timestamp=time,
         tokens=entry_tokens if tokens is None else tokens,
         entry_tokens=entry_tokens,
         agent=None if agent is None else _name("agent", agent),

@@ -60,6 +60,9 @@ class Reporter:
             sessions=len(self._log.sessions()),
             facts=facts,
             counts={kind: self._ledger.count_must_keeps(kind) for kind in MustKeepKind},
+            standing_counts={
+                kind: self._ledger.count_must_keeps(kind, MustKeepStatus.STANDING) for kind in MustKeepKind
+            },
             recent=recent,
             decisions_in_full=self._sizes.decisions_in_full,
             decisions_in_brief=self._sizes.decisions_in_brief,

@@ -204,7 +204,8 @@ class FileDocumentStore:
         with os.scandir(self._versions) as entries:
             for entry in entries:
                 if _VERSION.fullmatch(entry.name):
-                    yield _read_name(Path(entry.path), entry.stat().st_size)
+                    with suppress(FileNotFoundError):  # pruned by another process meanwhile
+                        yield _read_name(Path(entry.path), entry.stat().st_size)
 
     def read_version(self, version: Version) -> str:
         """The text of a version.
@@ -222,8 +223,10 @@ class FileDocumentStore:
         own = [version for version in self.versions(document) if version.author is Author.MACHINE]
         old = own[: max(0, len(own) - keep)]
         for version in old:
+            self._tell("version.prune.before")
             with suppress(OSError):
                 Path(version.path).unlink()
+            self._tell("version.prune.after")
         return len(old)
 
     def sweep(self, folders: tuple[Path, ...]) -> int:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from orchestra_mem.core.extractive import Passage, extract, render
 from orchestra_mem.core.identifiers import missing_identifiers
@@ -21,6 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 METHOD = "extractive"
 KEPT = "Kept:"
 _MIN_SUMMARY_TOKENS = 48
+_SAMPLE_CHARS = 2_000
 # Ids of facts that a higher level names one by one; of more it gives the range and the number.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
@@ -39,6 +40,7 @@ class Limits:
     floor: int
     segment: int
     summary: int
+    level_one: int
     level: int
     fan_in: int
 
@@ -54,7 +56,8 @@ class Limits:
             floor=min(floor, threshold // 4),
             segment=segment,
             summary=max(_MIN_SUMMARY_TOKENS, int(segment * summary_ratio)),
-            level=max(_MIN_SUMMARY_TOKENS * 4, threshold // 8),
+            level_one=max(_MIN_SUMMARY_TOKENS * 4, threshold // 5),
+            level=max(_MIN_SUMMARY_TOKENS * 4, threshold // 10),
             fan_in=fan_in,
         )
 
@@ -111,11 +114,13 @@ def due(
     """
     if not entries:
         return 0
-    newest = max(time for _, _, time in entries)
+    # Clocks jump: an entry is as old as the oldest time at or behind it.
+    times = list(accumulate((time for _, _, time in reversed(entries)), min))[::-1]
+    newest = entries[-1][2]
     movable, behind = 0, sum(tokens for _, tokens, _ in entries)
     excess = document_tokens - limits.target if document_tokens > limits.threshold else 0
     count = 0
-    for _, tokens, time in entries:
+    for (_, tokens, _), time in zip(entries, times, strict=True):
         behind -= tokens
         if behind < limits.floor:
             break
@@ -131,11 +136,12 @@ def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[S
 
     A task is cut only where it alone is over twice the size.
     """
+    pieces = _pieces(sources, segment_tokens)
     segments: list[tuple[Source, ...]] = []
     start = 0
-    while start < len(sources):
-        end = _segment_end(sources, start, segment_tokens)
-        segments.append(tuple(sources[start:end]))
+    while start < len(pieces):
+        end = _segment_end(pieces, start, segment_tokens)
+        segments.append(tuple(source for piece in pieces[start:end] for source in piece))
         start = end
     # A remainder that is too small for a summary of its own joins the run before it.
     if len(segments) > 1 and sum(s.tokens for s in segments[-1]) < segment_tokens // 3:
@@ -144,24 +150,32 @@ def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[S
     return segments
 
 
-def _segment_end(sources: Sequence[Source], start: int, segment_tokens: int) -> int:
-    """The best border between three quarters and twice the size, or the end."""
-    tokens, best, best_score = 0, len(sources), -1.0
-    for i in range(start, len(sources)):
-        tokens += sources[i].tokens
-        if tokens >= 2 * segment_tokens and best_score >= 0:
+def _pieces(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source, ...]]:
+    """What stays together: the operations of one task in a row; each by itself where they are none or too many."""
+    pieces: list[tuple[Source, ...]] = []
+    for task, group in groupby(sources, key=lambda source: source.task):
+        run = tuple(group)
+        if task and sum(source.tokens for source in run) <= 2 * segment_tokens:
+            pieces.append(run)
+        else:
+            pieces += [(source,) for source in run]
+    return pieces
+
+
+def _segment_end(pieces: Sequence[tuple[Source, ...]], start: int, segment_tokens: int) -> int:
+    """The best border from three quarters of the size on, up to half as much again."""
+    tokens, best, best_score = 0, 0, 0.0
+    for i in range(start, len(pieces)):
+        tokens += sum(source.tokens for source in pieces[i])
+        if best and tokens > segment_tokens * 1.5:
             return best
-        if i + 1 == len(sources):
-            # The rest fits into one run, unless a good border lies far enough back.
-            return best if tokens > 1.5 * segment_tokens and best_score >= 0 else len(sources)
+        if i + 1 == len(pieces):
+            return i + 1
         if tokens >= segment_tokens * 0.75:
-            same_task = bool(sources[i].task) and sources[i].task == sources[i + 1].task
-            if same_task and tokens < 2 * segment_tokens:
-                continue
-            score = _border(sources[i], sources[i + 1]) - abs(tokens / segment_tokens - 1)
-            if score > best_score or best_score < 0:
-                best, best_score = i + 1, max(score, 0.0)
-    return best
+            score = 10.0 + _border(pieces[i][-1], pieces[i + 1][0]) - abs(tokens / segment_tokens - 1)
+            if score > best_score:
+                best, best_score = i + 1, score
+    return len(pieces)
 
 
 def _border(before: Source, after: Source) -> float:
@@ -196,16 +210,20 @@ def summarise(
     ]
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = _chars(target_tokens - counter.count(kept), said_here, source_tokens)
+    spare = _chars(target_tokens - counter.count(kept), said_here, counter)
     body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
     return _checked(body, facts, kept, f"{headings}\n{said_here}", source_tokens, counter)
 
 
-def _chars(tokens: int, text: str, text_tokens: int) -> int:
-    """About as many characters as so many tokens have in a text; choosing by characters spares a count a sentence."""
-    return max(0, int(tokens * len(text) / text_tokens)) if text_tokens else 0
+def _chars(tokens: int, text: str, counter: TokenCounter) -> int:
+    """About as many characters as so many tokens have in a text; choosing by characters spares a count a sentence.
+
+    Reckoned from a sample: a tenth of the text is enough to know its density.
+    """
+    sample = text[: max(_SAMPLE_CHARS, len(text) // 10)]
+    return max(0, int(tokens * len(sample) / max(1, counter.count(sample)))) if sample else 0
 
 
 def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> Draft:
@@ -215,7 +233,7 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     passages = [Passage(key=child.first_operation, text=body_of(child.text)) for child in children]
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
-    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, source_tokens)))
+    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter)))
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
     return Draft(
@@ -312,11 +330,13 @@ def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
     for summary in standing:
         levels.setdefault(summary.level, []).append(summary)
     for level in sorted(levels):
-        if sum(member.tokens for member in levels[level]) <= limits.level:
+        share = limits.level_one if level == 1 else limits.level
+        tokens = sum(member.tokens for member in levels[level])
+        if tokens <= share:
             continue
         for run in _runs(levels[level]):
             if len(run) >= 2:
-                return _oldest(run, sum(member.tokens for member in levels[level]), limits)
+                return _oldest(run, tokens - share // 2, limits.fan_in)
     return None
 
 
@@ -331,14 +351,14 @@ def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
     return runs
 
 
-def _oldest(run: Sequence[Summary], level_tokens: int, limits: Limits) -> list[Summary]:
-    """As many of the oldest as leave half of the level's share, two at least."""
+def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summary]:
+    """As many of the oldest as bring a level down to half of its share, two at least."""
     taken: list[Summary] = []
     for member in run:
-        if len(taken) == limits.fan_in or (len(taken) >= 2 and level_tokens <= limits.level // 2):
+        if len(taken) == most or (len(taken) >= 2 and excess_tokens <= 0):
             break
         taken.append(member)
-        level_tokens -= member.tokens
+        excess_tokens -= member.tokens
     return taken
 
 

@@ -25,7 +25,8 @@ _NONE = "- None\n"
 class ProjectView:
     """What is known when the documents are written.
 
-    `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all.
+    `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
+    `standing_counts` how many of those hold now.
     `recent` are the newest operations, one line each. `size_tokens` is what a document may hold.
     """
 
@@ -37,6 +38,7 @@ class ProjectView:
     sessions: int
     facts: Mapping[MustKeepKind, Sequence[MustKeep]] = field(default_factory=dict)
     counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    standing_counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
     recent: Sequence[str] = ()
     decisions_in_full: int = 50
     decisions_in_brief: int = 200
@@ -90,8 +92,8 @@ def _statistics(view: ProjectView) -> str:
         ("Sessions", view.sessions),
         ("Decisions", view.counts.get(MustKeepKind.DECISION, 0)),
         ("Completed", view.counts.get(MustKeepKind.COMPLETION, 0)),
-        ("Open Items", len(view.standing(MustKeepKind.OPEN_ITEM))),
-        ("Failures Standing", len(view.standing(MustKeepKind.FAILURE))),
+        ("Open Items", view.standing_counts.get(MustKeepKind.OPEN_ITEM, 0)),
+        ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),
     ]
     return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
 
@@ -128,7 +130,7 @@ def _decision_log(view: ProjectView) -> str:
 
 def _decision_entry(fact: MustKeep) -> str:
     text = squeeze(fact.text)
-    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (_brief(text), f"{text}\n\n")
+    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (_brief(text), f"> {text}\n\n")
     state = ""
     if fact.status is MustKeepStatus.SUPERSEDED:
         state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"

@@ -19,6 +19,8 @@ _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MAX_ITEMS = 40
 _MAX_FLAT_DEPTH = 8
+_LEAST_CHARS = 80
+_CLIP_NOTE = 60
 _TITLE_CHARS = 100
 # The first of these that an operation has says what it is about, and stands in the heading.
 _TITLE_FIELDS = (
@@ -100,13 +102,17 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     """
     data = operation.data
     if not isinstance(data, dict):
-        return clip(flat(data), max_chars)
-    lines = []
+        return flat(data, max_chars)
+    lines: list[str] = []
+    left = max_chars
     for name, value in data.items():
-        text = clip(flat(value), max_chars)
+        if left <= 0:
+            break
+        text = flat(value, left)
         if text:
             lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
-    return clip("\n".join(lines), max_chars)
+            left -= len(lines[-1])
+    return "\n".join(lines)
 
 
 def is_critical(operation_type: str, data: Json) -> bool:
@@ -119,17 +125,22 @@ def is_critical(operation_type: str, data: Json) -> bool:
     status = str(data.get("status", "")).lower() if isinstance(data, dict) else ""
     if status in {"failed", "error"}:
         return True
-    return status in {"completed", "done"} and bool(_LARGE_WORK.search(f"{operation_type} {flat(data)[:4000]}"))
+    return status in {"completed", "done"} and bool(_LARGE_WORK.search(f"{operation_type} {flat(data, 4_000)}"))
 
 
 def label(name: str) -> str:
     """A field's or type's name for people: `nl_command` reads `NL Command`."""
-    words = re.split(r"[\s_]+", visible(name).strip()) or [name]
+    words = re.split(r"[\s_]+", visible(name[: 2 * _TITLE_CHARS]).strip()) or [name]
     return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
 
 
 def visible(text: str) -> str:
-    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay."""
+    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay.
+
+    A comment of markdown's becomes text as well: data must not pin itself.
+    """
+    if "<!--" in text:
+        text = text.replace("<!--", "<\\!--")
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_END.sub("\n", text)
@@ -144,30 +155,29 @@ def clip(text: str, max_chars: int, note: str = "") -> str:
     return f"{text[:head]} … [{len(text) - head - tail:,} characters left out{note}] … {text[len(text) - tail :]}"
 
 
-def flat(value: Json, depth: int = 0) -> str:
-    """A JSON value as text of few symbols: lists by comma or line, mappings as `key: value`."""
+def flat(value: Json, max_chars: int = 64_000, depth: int = 0) -> str:
+    """A JSON value as text of few symbols: lists by comma or line, mappings as `key: value`; about `max_chars` long."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return visible(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return str(value)
+    if isinstance(value, str):
+        # Cut before escaping, which reads every character, and after, since escapes are longer.
+        return clip(visible(clip(value, max_chars)), max_chars + _CLIP_NOTE)
     if depth >= _MAX_FLAT_DEPTH:
         return "…" if value else ""
+    each = max(_LEAST_CHARS, max_chars // max(1, min(len(value), 4)))
     if isinstance(value, dict):
-        return ", ".join(f"{visible(key)}: {flat(item, depth + 1)}" for key, item in _some(list(value.items())))
-    return _flat_list(value, depth)
-
-
-def _flat_list(value: list[Json], depth: int) -> str:
-    shown = [flat(item, depth + 1) for item in _some(value)]
+        shown = [f"{label(key)}: {flat(item, each, depth + 1)}" for key, item in _some(list(value.items()))]
+    else:
+        shown = [flat(item, each, depth + 1) for item in _some(value)]
     if len(value) > len(shown):
         shown.insert(len(shown) - 1, f"… {len(value) - len(shown):,} more")
-    if depth == 0 and any(isinstance(item, dict | list) for item in value[:_MAX_ITEMS]):
-        return "\n".join(f"- {item}" for item in shown)
-    return ", ".join(shown)
+    if depth == 0 and isinstance(value, list) and any(isinstance(item, dict | list) for item in value[:_MAX_ITEMS]):
+        return clip("\n".join(f"- {item}" for item in shown), max_chars)
+    return clip(", ".join(shown), max_chars)
 
 
 def _some(items: list[T]) -> list[T]:
@@ -175,8 +185,11 @@ def _some(items: list[T]) -> list[T]:
 
 
 def _field_line(operation_type: str, name: str, value: Json, max_chars: int, pointer: int) -> str:
-    text = flat(value) if not isinstance(value, str) or len(value) <= max_chars else value
-    text = visible(clip(text, max_chars, f": expand op {pointer}")).strip("\n")
+    if isinstance(value, str):
+        text = visible(clip(value, max_chars, f": expand op {pointer}"))
+    else:
+        text = flat(value, max_chars)
+    text = clip(text, max_chars * 2).strip("\n")
     if operation_type == "nl_command" and name == "user_input" and "\n" not in text:
         return f'**Input**: "{text}"\n'
     if "\n" not in text:
@@ -192,7 +205,7 @@ def _outcome(data: Json) -> str:
             if isinstance(value, str) and value.strip():
                 return f": {_one_line(value, 160)}"
     elif data is not None:
-        return f": {_one_line(flat(data), 160)}"
+        return f": {_one_line(flat(data, 320), 160)}"
     return ""
 
 

@@ -232,25 +232,14 @@ class _Haystack:
         self._places: dict[str, list[int]] | None = None
 
     def __contains__(self, identifier: str) -> bool:
-        if self._stands_in_raw(identifier):
+        if _stands_in(self._raw, identifier):
             return True
         wanted = _canonical(identifier)
-        if self._occurs(wanted) or any(self._occurs(other) for other in _variants(wanted)):
+        if _stands_in(self._text, wanted) or self._occurs(wanted) or any(self._occurs(other) for other in _variants(wanted)):
             return True
         if self._found is None:
             self._found = frozenset(find_identifiers(self._raw))
         return identifier in self._found
-
-    def _stands_in_raw(self, identifier: str) -> bool:
-        """Look at the first few places as they are written: nearly always one of them decides."""
-        at = self._raw.find(identifier)
-        for _ in range(_FIRST_PLACES):
-            if at < 0:
-                return False
-            if _stands_alone(self._raw, at, at + len(identifier)):
-                return True
-            at = self._raw.find(identifier, at + 1)
-        return False
 
     @property
     def _text(self) -> str:
@@ -278,6 +267,18 @@ class _Haystack:
             for match in _WORD.finditer(self._text):
                 self._places.setdefault(match.group(), []).append(match.start())
         return self._places
+
+
+def _stands_in(text: str, identifier: str) -> bool:
+    """Look at the first few places of an identifier in a text: nearly always one of them decides."""
+    at = text.find(identifier)
+    for _ in range(_FIRST_PLACES):
+        if at < 0:
+            return False
+        if _stands_alone(text, at, at + len(identifier)):
+            return True
+        at = text.find(identifier, at + 1)
+    return False
 
 
 def _variants(wanted: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ A block is a heading with what follows it, up to the next heading of any level; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 PIN = "<!-- pin -->"
@@ -17,6 +17,8 @@ _MARK = re.compile(
     re.MULTILINE,
 )
 _FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# What YAML takes in double quotes only as an escape.
+_SPECIAL = re.compile("[\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _FIELD = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*\r?$")
 
 
@@ -48,18 +50,8 @@ def split_blocks(text: str) -> tuple[Block, ...]:
     if front:
         blocks.append(Block(text=front.group(), front=True))
         line += front.group().count("\n")
-    level, title, fence = 0, "", ""
-    for mark in _MARK.finditer(text, start):
-        if fence:
-            closing = mark["fence"] or ""
-            if closing.startswith(fence) and not (mark["info"] or "").strip():
-                fence = ""
-            continue
-        if mark["fence"]:
-            # CommonMark: the info string of a back-tick fence holds no back-tick; such a line is inline code.
-            if not (mark["fence"][0] == "`" and "`" in mark["info"]):
-                fence = mark["fence"]
-            continue
+    level, title = 0, ""
+    for mark in _headings(text, start):
         if mark.start() > start or level:
             piece = text[start : mark.start()]
             blocks.append(Block(text=piece, level=level, title=title, line=line))
@@ -70,8 +62,39 @@ def split_blocks(text: str) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def _headings(text: str, start: int) -> Iterator[re.Match[str]]:
+    """The headings outside of fenced code. A fence that nothing closes is text: one slip must not hide the rest."""
+    marks = list(_MARK.finditer(text, start))
+    unclosed: dict[str, int] = {}
+    position = 0
+    while position < len(marks):
+        mark = marks[position]
+        position += 1
+        fence = mark["fence"]
+        if not fence:
+            yield mark
+        # CommonMark: the info string of a back-tick fence holds no back-tick; such a line is inline code.
+        elif not (fence[0] == "`" and "`" in mark["info"]) and len(fence) < unclosed.get(fence[0], len(text)):
+            closing = _closing(marks, position, fence)
+            if closing is None:
+                unclosed[fence[0]] = len(fence)
+            else:
+                position = closing + 1
+
+
+def _closing(marks: list[re.Match[str]], position: int, fence: str) -> int | None:
+    for number in range(position, len(marks)):
+        mark = marks[number]
+        if (mark["fence"] or "").startswith(fence) and not mark["info"].strip():
+            return number
+    return None
+
+
 def _clean_title(title: str | None) -> str:
-    return re.sub(r"(?:^|[ \t]+)#+[ \t]*$", "", (title or "").strip()).strip()
+    """A heading's text without the closing row of #, where one stands apart."""
+    text = (title or "").strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if bare == "" or bare[-1] in " \t" else text
 
 
 def join_blocks(blocks: Iterable[Block]) -> str:
@@ -99,7 +122,8 @@ def _scalar(value: str) -> str:
         "n",
     }:
         return value
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    escaped = _SPECIAL.sub(lambda match: f"\\u{ord(match.group()):04x}", value.replace("\\", "\\\\").replace('"', '\\"'))
+    return f'"{escaped}"'
 
 
 def front_matter_fault(text: str) -> tuple[int, str] | None:

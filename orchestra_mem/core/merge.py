@@ -6,8 +6,13 @@ diff3's: lines that all three have hold the others in place.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+# Lines of one side times lines of the other; beyond, a stretch without a single line of its own counts as rewritten.
+_MOST_COMPARED = 40_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +60,71 @@ def merge(base: str, machine: str, person: str) -> Merged:
 
 def _anchors(base: list[str], machine: list[str], person: list[str]) -> list[tuple[int, int, int, int]]:
     """Runs of base lines that both sides kept: (in base, in machine, in person, length); the last is the end."""
+    theirs = dict(_matches(base, person))
     anchors: list[tuple[int, int, int, int]] = []
-    ours = SequenceMatcher(None, base, machine, autojunk=False).get_matching_blocks()
-    theirs = SequenceMatcher(None, base, person, autojunk=False).get_matching_blocks()
-    i = j = 0
-    while i < len(ours) and j < len(theirs):
-        (a_base, a_side, a_size), (b_base, b_side, b_size) = ours[i], theirs[j]
-        start, end = max(a_base, b_base), min(a_base + a_size, b_base + b_size)
-        if start < end:
-            anchors.append((start, a_side + start - a_base, b_side + start - b_base, end - start))
-        if a_base + a_size < b_base + b_size:
-            i += 1
-        else:
-            j += 1
+    for in_base, in_machine in _matches(base, machine):
+        in_person = theirs.get(in_base)
+        if in_person is None:
+            continue
+        if anchors:
+            b, m, p, size = anchors[-1]
+            if (b + size, m + size, p + size) == (in_base, in_machine, in_person):
+                anchors[-1] = (b, m, p, size + 1)
+                continue
+        anchors.append((in_base, in_machine, in_person, 1))
     anchors.append((len(base), len(machine), len(person), 0))
     return anchors
+
+
+def _matches(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Pairs of places of the same line in the same order: patience first, so that lines that repeat cost nothing.
+
+    Lines that stand once on either side hold the rest in place (Bram Cohen's patience diff); only what lies between
+    them is compared line by line, and where that is large, not at all.
+    """
+    pairs: list[tuple[int, int]] = []
+    waiting = [(0, len(old), 0, len(new))]
+    while waiting:
+        a, a_end, b, b_end = waiting.pop()
+        while a < a_end and b < b_end and old[a] == new[b]:
+            pairs.append((a, b))
+            a, b = a + 1, b + 1
+        while a < a_end and b < b_end and old[a_end - 1] == new[b_end - 1]:
+            a_end, b_end = a_end - 1, b_end - 1
+            pairs.append((a_end, b_end))
+        if a == a_end or b == b_end:
+            continue
+        unique = _unique_pairs(old, new, a, a_end, b, b_end)
+        if unique:
+            for x, y in [*unique, (a_end, b_end)]:
+                waiting.append((a, x, b, y))
+                if x < a_end:
+                    pairs.append((x, y))
+                a, b = x + 1, y + 1
+        elif (a_end - a) * (b_end - b) <= _MOST_COMPARED:
+            blocks = SequenceMatcher(None, old[a:a_end], new[b:b_end], autojunk=False).get_matching_blocks()
+            pairs += [(a + block.a + i, b + block.b + i) for block in blocks for i in range(block.size)]
+    return sorted(pairs)
+
+
+def _unique_pairs(old: list[str], new: list[str], a: int, a_end: int, b: int, b_end: int) -> list[tuple[int, int]]:
+    """The longest row, in order on both sides, of lines that stand once on each."""
+    counts = Counter(old[a:a_end])
+    others = Counter(new[b:b_end])
+    places = {line: position for position, line in enumerate(new[b:b_end], b) if others[line] == 1}
+    once = [(i, places[old[i]]) for i in range(a, a_end) if counts[old[i]] == 1 and old[i] in places]
+    # Longest increasing row of places: piles as in the card game, each card remembering the top of the pile before.
+    tops: list[int] = []
+    row: list[int] = []
+    before: list[int] = []
+    for number, (_, place) in enumerate(once):
+        pile = bisect_left(tops, place)
+        before.append(row[pile - 1] if pile else -1)
+        tops[pile : pile + 1] = [place]
+        row[pile : pile + 1] = [number]
+    chosen: list[tuple[int, int]] = []
+    number = row[-1] if row else -1
+    while number >= 0:
+        chosen.append(once[number])
+        number = before[number]
+    return chosen[::-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from orchestra_mem.core.markdown import Block, front_matter, join_blocks, split_blocks
 from orchestra_mem.types import Session, SessionStatus, Summary
@@ -16,8 +17,8 @@ from orchestra_mem.types import Session, SessionStatus, Summary
 FORMAT = "1"
 EARLIER = "Earlier Operations (Summarized)"
 LOG = "Operations Log"
-_ENTRY = re.compile(r"\(op (\d+)\)$")
-_SUMMARY = re.compile(r"^Summary S(\d+)\b")
+_ENTRY = re.compile(r"\(op (\d{1,18})\)$")
+_SUMMARY = re.compile(r"^Summary S(\d{1,18})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,11 @@ class SessionDocument:
 
     @classmethod
     def parse(cls, text: str) -> SessionDocument:
-        """Find the operations and summaries in a document. Any text is one, if need be without either."""
-        return cls(tuple(_part(block) for block in split_blocks(text)))
+        """Find the operations and summaries in a document. Any text is one, if need be without either.
+
+        The last few are remembered: a refresh looks at the same text from several sides.
+        """
+        return _parsed(text)
 
     def text(self) -> str:
         """The document as a text."""
@@ -51,6 +55,11 @@ class SessionDocument:
     def summaries(self) -> dict[int, Block]:
         """The blocks of summaries by summary id, in the document's order."""
         return {part.summary: part.block for part in self.parts if part.summary}
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> SessionDocument:
+    return SessionDocument(tuple(_part(block) for block in split_blocks(text)))
 
 
 def _part(block: Block) -> Part:
@@ -116,7 +125,7 @@ def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int,
     kept = _with_section(kept)
     for summary in standing:
         if summary.id in wanted and summary.id not in shown:
-            _place(kept, Part(Block(text=summary_block(summary), level=3), summary=summary.id), firsts)
+            _place(kept, summary, firsts)
     return SessionDocument(tuple(kept)).text()
 
 
@@ -136,28 +145,36 @@ def _with_section(parts: list[Part]) -> list[Part]:
     if any(part.block.title == EARLIER for part in parts):
         return parts
     at = next((i for i, part in enumerate(parts) if part.block.title == LOG or part.operation), len(parts))
-    return [*parts[:at], Part(Block(text=f"## {EARLIER}\n\n", level=2, title=EARLIER)), *parts[at:]]
+    section = Block(text=f"{_line_end(parts, at)}## {EARLIER}\n\n", level=2, title=EARLIER)
+    return [*parts[:at], Part(section), *parts[at:]]
 
 
-def _place(parts: list[Part], new: Part, firsts: Mapping[int, int]) -> None:
+def _line_end(parts: Sequence[Part], at: int) -> str:
+    """What ends the line before a place, where a person has left it without an end."""
+    before = next((part.block.text for part in reversed(parts[:at]) if part.block.text), "\n")
+    return "" if before.endswith("\n") else "\n\n"
+
+
+def _place(parts: list[Part], new: Summary, firsts: Mapping[int, int]) -> None:
     """Insert a summary in the order of what the summaries cover."""
     at = next(i for i, part in enumerate(parts) if part.block.title == EARLIER) + 1
     for i, part in enumerate(parts):
-        if part.summary and firsts.get(part.summary, 0) < firsts[new.summary]:
+        if part.summary and firsts.get(part.summary, 0) < firsts[new.id]:
             at = i + 1
-    parts.insert(at, new)
+    block = Block(text=_line_end(parts, at) + summary_block(new), level=3)
+    parts.insert(at, Part(block, summary=new.id))
 
 
 def finished(text: str, *, status: SessionStatus, closing: str) -> str:
     """The document of an ended session: its status told, and the closing sections at the end, once."""
     blocks = [replace(block) for block in split_blocks(text)]
-    if any(block.level == 2 and block.title == "Session Summary" for block in blocks):
+    if closing.strip() in text:
         return text
     head = [i for i, block in enumerate(blocks) if block.front or block.level == 1]
     for i in head:
         old = blocks[i].text
-        new = re.sub(r"^status: active$", f"status: {status.value}", old, count=1, flags=re.MULTILINE)
-        new = re.sub(r"^\*\*Status\*\*: Active$", "**Status**: Ended", new, count=1, flags=re.MULTILINE)
+        new = re.sub(r"^status: active(?=\r?$)", f"status: {status.value}", old, count=1, flags=re.MULTILINE)
+        new = re.sub(r"^\*\*Status\*\*: Active(?=\r?$)", "**Status**: Ended", new, count=1, flags=re.MULTILINE)
         blocks[i] = replace(blocks[i], text=new)
     body = join_blocks(blocks)
     return f"{body.rstrip()}\n\n{closing}" if body.strip() else closing

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -24,6 +25,11 @@ from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReas
 logger = logging.getLogger(__name__)
 
 _WRITE_TRIES = 5
+# Lines that the machine writes anew each time: when, which session, how many.
+_COUNTER = re.compile(
+    r"^(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +79,10 @@ class EpisodicMemoryManager:
                 failed[name] = error
         return failed
 
+    def integrate_session(self, view: ProjectView) -> dict[DocumentName, StorageError]:
+        """Take in what an ended session has brought; see `update`."""
+        return self.update(view, VersionReason.FLUSH)
+
     def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
         """Merge the machine's new text into a document.
 
@@ -101,14 +111,17 @@ class EpisodicMemoryManager:
         merged = self._merged(last.text, text, current)
         if merged.conflicts:
             self._tell_conflict(name, text, merged)
+        if merged.text == current:
+            # The file stays as it is and whose it is.
+            self._ledger.confirm_write(name.value, text, last.digest or "")
+            return False
         self._ledger.announce_write(name.value, text, digest(merged.text))
-        if merged.text != current:
-            if current is not None:
-                self._keep(name, current, last, reason)
-            self._store.replace(path, merged.text, expected=current, name="document")
-            self._store.prune_versions(name.value, self._keep_versions)
+        if current is not None:
+            self._keep(name, current, last, reason)
+        self._store.replace(path, merged.text, expected=current, name="document")
         self._ledger.confirm_write(name.value, text, digest(merged.text))
-        return merged.text != current
+        self._store.prune_versions(name.value, self._keep_versions)
+        return True
 
     def _settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
@@ -124,19 +137,20 @@ class EpisodicMemoryManager:
         if base is None:
             # A document that the machine has never written: it stays as it is, and ours follows.
             return Merged(text=f"{current.rstrip()}\n\n{without_front_matter(text)}")
-        return merge(base, text, current)
+        return merge(_with_counters(base, text), text, _with_counters(current, text))
 
     def _tell_conflict(self, name: DocumentName, text: str, merged: Merged) -> None:
-        version = self._store.keep_version(
-            name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
-        )
-        lines = ", ".join(str(conflict.line) for conflict in merged.conflicts)
+        ours = "; ".join(" / ".join(conflict.machine.split("\n")).strip(" /")[:120] for conflict in merged.conflicts)
         problem = (
-            f"{self.path(name)} and the machine's new text differ at line {lines}: the file stands as it is, the "
-            f"machine's text is version {version.sequence}: `orchestra-mem diff {name.value} {version.sequence}`"
+            f"{self.path(name)}: where you and the machine changed the same lines, yours stand; the machine has "
+            f"«{ours or 'nothing'}» there, its whole text is a version with the reason `conflict`: "
+            f"`orchestra-mem history {name.value}`"
         )
-        logger.warning("%s", problem)
-        self._ledger.add_notice(name.value, problem, self._clock())
+        if self._ledger.add_notice(name.value, problem, self._clock()):
+            logger.warning("%s", problem)
+            self._store.keep_version(
+                name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
+            )
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
@@ -153,7 +167,7 @@ class EpisodicMemoryManager:
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter; none where it cannot be read."""
         try:
-            return split_blocks(without_front_matter(self.text(name)))
+            return tuple(block for block in split_blocks(self.text(name)) if not block.front)
         except StorageError as error:
             logger.warning("%s", error)
             return ()
@@ -297,3 +311,9 @@ def _document(name: str) -> DocumentName:
 def _timeless(text: str) -> list[str]:
     """The lines that say something: not when the document was last written."""
     return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
+
+
+def _with_counters(text: str, machine: str) -> str:
+    """A text with the machine's present times and counts, so that these never collide with what a person wrote."""
+    present = {match["key"]: match.group() for match in _COUNTER.finditer(machine)}
+    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestra_mem.core.entries import visible
 from orchestra_mem.core.extraction import find_must_keeps, settle
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus, OperationFilter, Session
@@ -29,7 +30,7 @@ class Judge:
             return
         number = self._ledger.next_must_keep_id()
         found = [fact for operation in operations for fact in find_must_keeps(operation)]
-        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
+        new = [_storable(fact, number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(status=MustKeepStatus.STANDING, limit=_REACH) if new else []
         settled = settle([*known, *new])
         before = {fact.id: fact for fact in known}
@@ -40,3 +41,10 @@ class Judge:
     def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
         """The facts found in a range of operations, in their present state."""
         return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
+
+
+def _storable(fact: MustKeep, number: int) -> MustKeep:
+    """A fact with its number, in characters that a document can hold, as the entry of its operation has them."""
+    return replace(
+        fact, id=number, text=visible(fact.text), identifiers=tuple(visible(name) for name in fact.identifiers)
+    )

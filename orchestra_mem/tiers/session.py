@@ -8,14 +8,16 @@ no write here touches a block that is not the machine's. How old entries become 
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from orchestra_mem.core.entries import Entry, make_entry
+from orchestra_mem.core.items import as_form
 from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, finished, new_document, summary_block
-from orchestra_mem.errors import DocumentConflictError, OrchestraMemError
+from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_summary import summarise_session
 from orchestra_mem.types import FileState, Json, Operation, OperationFilter, Session, SessionStatus
@@ -25,6 +27,8 @@ logger = logging.getLogger(__name__)
 # How often a write is tried again when someone else saves the document at the same moment.
 WRITE_TRIES = 5
 # A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
+# Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
+_REMEMBERED = 512
 _TORN_CHARS = len("### [2")
 
 
@@ -65,6 +69,8 @@ class SessionMemoryManager:
         self._clock = clock
         self.place = place
         self._seen: tuple[str, FileState | None] | None = None
+        self._foreign_writes = 0
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
         self._appended_through = 0
         self._tokens: tuple[FileState | None, int] | None = None
 
@@ -80,8 +86,25 @@ class SessionMemoryManager:
         return self.place.document(session) if session else None
 
     def entry(self, operation: Operation, started: date) -> Entry:
-        """An operation as this document shows it."""
-        return make_entry(operation, started=started, max_chars=self.place.entry_chars)
+        """An operation as this document shows it. The newest are remembered until they are compacted."""
+        known = self._entries.get(operation.id)
+        if known is not None:
+            return known
+        entry = make_entry(operation, started=started, max_chars=self.place.entry_chars)
+        self._entries[operation.id] = entry
+        while len(self._entries) > _REMEMBERED:
+            self._entries.popitem(last=False)
+        return entry
+
+    def entries(self, session: Session, numbers: Sequence[int]) -> list[Entry]:
+        """The entries of operations of a session, ascending, from memory where they are there."""
+        missing = [number for number in numbers if number not in self._entries]
+        found: dict[int, Entry] = {}
+        if missing:
+            wanted = OperationFilter(session=session.id, after=missing[0] - 1, through=missing[-1])
+            started = session.started.date()
+            found = {operation.id: self.entry(operation, started) for operation in self._log.operations(wanted)}
+        return [entry for number in numbers if (entry := found.get(number) or self._entries.get(number))]
 
     def append_operations(self, session: Session, entries: Sequence[Entry]) -> int:
         """Let operations stand in the document; those that stand there already are passed over.
@@ -122,13 +145,18 @@ class SessionMemoryManager:
         state = self._store.state(path)
         if state is not None and self._seen == (session.id, state):
             return
+        if self._seen is not None:
+            self._foreign_writes += 1
         text = self._store.read(path)
-        mended = self._rebuilt(session) if text is None else self._mended(session, text)
+        unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
+        mended = self._rebuilt(session) if text is None else self._mended(session, text, unspilled)
         if mended != text:
             self._store.replace(path, mended, expected=text, name="resume")
-        shown = [number for number in SessionDocument.parse(mended).entries() if number <= self._log.last_operation()]
-        self._appended_through = max([session.spilled_through, *shown])
+        self._appended_through = _standing_through(mended, session.spilled_through, unspilled)
         self._seen = (session.id, self._store.state(path))
+
+    def _unspilled(self, session: Session) -> list[Operation]:
+        return self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
 
     def _rebuilt(self, session: Session) -> str:
         """The document as the event log and the ledger have it."""
@@ -146,20 +174,17 @@ class SessionMemoryManager:
                 text += self.entry(self._log.operation(number), started).text
         return text
 
-    def _mended(self, session: Session, text: str) -> str:
+    def _mended(self, session: Session, text: str, unspilled: Sequence[Entry]) -> str:
         """The text without a torn entry at its end, and with an end that entries can be appended to."""
-        unspilled = OperationFilter(session=session.id, after=session.spilled_through)
-        started = session.started.date()
-        for operation in self._log.operations(unspilled):
-            entry = self.entry(operation, started).text
-            if entry in text:
-                continue
-            start = text.rfind("\n### [") + 1
-            torn = text[start:]
-            if len(torn) >= _TORN_CHARS and entry.startswith(torn):
-                logger.info("removed a torn entry of operation %s from %s", operation.id, self.place.document(session))
+        if session.status is not SessionStatus.ACTIVE:
+            return text
+        start = text.rfind("\n### [") + 1
+        torn = text[start:]
+        for entry in unspilled:
+            if len(torn) >= _TORN_CHARS and torn != entry.text and entry.text.startswith(torn):
+                logger.info("removed a torn entry of operation %s from the session document", entry.operation.id)
                 text = text[:start]
-            break
+                break
         if not text.endswith("\n"):
             return f"{text}\n\n"
         blocks = SessionDocument.parse(text).parts
@@ -196,14 +221,36 @@ class SessionMemoryManager:
                 return True
         return False
 
-    def foreign_state(self, session: Session) -> FileState | None:
-        """The state of the document if someone else wrote it last, None while it is as this process left it."""
+    def foreign_state(self, session: Session) -> tuple[int, FileState | None]:
+        """What tells whether someone else has written the document: equal as long as only this process has."""
         state = self._store.state(self.place.document(session))
-        return None if self._seen == (session.id, state) else state
+        return self._foreign_writes, None if self._seen == (session.id, state) else state
 
     def text(self, session: Session) -> str:
-        """The document's text, empty where there is none."""
+        """The document's text, empty where there is none.
+
+        Raises:
+            DocumentError: something else than a file stands there.
+        """
         return self._store.read(self.place.document(session)) or ""
+
+    def readable_text(self, session: Session | None) -> str:
+        """The document's text for showing; empty where it cannot be read, which is logged."""
+        try:
+            return self.text(session) if session else ""
+        except StorageError as error:
+            logger.warning("%s", error)
+            return ""
+
+    def fault(self) -> str | None:
+        """Why the live document cannot be used; None where it can."""
+        try:
+            session = self.session
+            if session is not None:
+                self.text(session)
+        except StorageError as error:
+            return str(error)
+        return None
 
     def token_count(self) -> int:
         """Tokens of the live document, 0 where there is none."""
@@ -213,8 +260,9 @@ class SessionMemoryManager:
     def _token_count(self, session: Session) -> int:
         state = self._store.state(self.place.document(session))
         if self._tokens is None or self._tokens[0] != state:
-            parts = SessionDocument.parse(self.text(session)).parts
-            self._tokens = (state, sum(self._counter.count(part.block.text) for part in parts))
+            parts = SessionDocument.parse(self.readable_text(session)).parts
+            # Counted in the form that contexts show, so that each block is counted once.
+            self._tokens = (state, sum(self._counter.count(as_form(part.block.text)) for part in parts))
         return self._tokens[1]
 
     def _count_more(self, session: Session, tokens: int) -> None:
@@ -239,10 +287,7 @@ class SessionMemoryManager:
 
     def get_summary(self, max_tokens: int) -> str:
         """The live document if it fits, else its summaries and newest entries that do; empty where none fits."""
-        session = self.session
-        if session is None:
-            return ""
-        text = self.text(session)
+        text = self.readable_text(self.session)
         if self._counter.count(text) <= max_tokens:
             return text
         parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
@@ -261,9 +306,8 @@ class SessionMemoryManager:
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
         """Lines of the live document that hold the query, upper and lower case alike, newest first."""
-        session = self.session
         wanted = query.casefold()
-        lines = self.text(session).splitlines() if session else []
+        lines = self.readable_text(self.session).splitlines()
         return [line for line in reversed(lines) if wanted in line.casefold()][: max(0, max_results)]
 
     def get_current_state(self) -> dict[str, Json]:
@@ -297,3 +341,14 @@ class SessionMemoryManager:
             "current_tokens": state["tokens_used"],
             "session_age_seconds": state["duration_seconds"],
         }
+
+
+def _standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
+    """The last operation that stands in a document: entries count by their own heading, in order, without a gap."""
+    headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
+    through = spilled_through
+    for entry in unspilled:
+        if entry.text.partition("\n")[0].rstrip() not in headings:
+            break
+        through = entry.operation.id
+    return through

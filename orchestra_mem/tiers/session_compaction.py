@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from orchestra_mem.core.compaction import (
@@ -23,13 +23,13 @@ from orchestra_mem.core.compaction import (
     summarise_summaries,
     with_states,
 )
-from orchestra_mem.core.entries import plain_text
+from orchestra_mem.core.entries import plain_text, visible
 from orchestra_mem.core.markdown import Block
 from orchestra_mem.core.session_document import SessionDocument, apply_summaries
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.judge import Judge
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Author, Json, Operation, OperationFilter, Session, Summary, VersionReason
+from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -110,16 +110,17 @@ class SessionCompactor:
                 self._keep_version(session, text)
             if new:
                 self._ledger.add_summaries(new)
-            self.settle(session)
+            self.settle(session, known=text)
             after = self._memory.token_count()
         self._left_tokens = after
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
-    def settle(self, session: Session) -> None:
+    def settle(self, session: Session, *, known: str | None = None) -> None:
         """Let the document show what the ledger has: its summaries, and how facts stand now.
 
-        Doing it again changes nothing.
+        Doing it again changes nothing. Where what goes out is not the text `known` to hold no person's words, or one
+        of which a version has been kept, a version is kept.
         """
         standing = self._ledger.summaries(session.id, standing=True)
         numbers = {summary.id for summary in standing}
@@ -127,9 +128,12 @@ class SessionCompactor:
         def change(text: str) -> str:
             shown = SessionDocument.parse(text).summaries()
             owners = {number: self._owner(number) for number in shown if number not in numbers}
-            text = apply_summaries(text, standing, owners)
-            facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(kept_numbers(text))}
-            return with_states(text, facts)
+            owners = {number: owner for number, owner in owners.items() if owner in numbers}
+            settled = apply_summaries(text, standing, owners)
+            if settled != text and text != known:
+                self._keep_version(session, text)
+            facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(kept_numbers(settled))}
+            return with_states(settled, facts)
 
         self._memory.rewrite(session, change, name="compact")
 
@@ -143,12 +147,13 @@ class SessionCompactor:
         return summary.id if summary.id != number else 0
 
     def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
+        document = SessionDocument.parse(text)
         blocks = {
             number: block
-            for number, block in SessionDocument.parse(text).entries().items()
+            for number, block in document.entries().items()
             if not block.pinned and number <= session.spilled_through
         }
-        standing = self._ledger.summaries(session.id, standing=True)
+        standing, rewritten = self._standing(session, document)
         sources, edited = self._due(session, blocks, tokens)
         number = self._ledger.next_summary_id()
         new: list[Summary] = []
@@ -164,11 +169,27 @@ class SessionCompactor:
                 )
         standing = sorted([*standing, *new], key=lambda summary: summary.first_operation)
         while taken := merges(standing, self._limits):
+            edited = edited or any(summary.id in rewritten for summary in taken)
             merged = self._merged(session, number + len(new), taken)
             new.append(merged)
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
         return new, edited and bool(new)
+
+    def _standing(self, session: Session, document: SessionDocument) -> tuple[list[Summary], set[int]]:
+        """The summaries that no other covers, as the document has them, and which of them a person has rewritten."""
+        blocks = document.summaries()
+        standing: list[Summary] = []
+        rewritten: set[int] = set()
+        for summary in self._ledger.summaries(session.id, standing=True):
+            block = blocks.get(summary.id)
+            if block is not None and block.pinned:
+                continue
+            if block is not None and _body(block.text) != summary.text.strip():
+                rewritten.add(summary.id)
+                summary = replace(summary, text=visible(_body(block.text)))
+            standing.append(summary)
+        return standing, rewritten
 
     def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], bool]:
         """The sources of what is to be compacted now, oldest first, and whether a person has edited any of them."""
@@ -178,15 +199,12 @@ class SessionCompactor:
         count = due(outline, document_tokens=tokens, window=self._window, limits=self._limits)
         if not count:
             return [], False
-        wanted = OperationFilter(session=session.id, after=outline[0][0] - 1, through=outline[count - 1][0])
-        operations = [operation for operation in self._log.operations(wanted) if operation.id in blocks]
-        started = session.started.date()
         sources, edited = [], False
-        for operation in operations:
-            shown = blocks[operation.id].text
-            own = self._memory.entry(operation, started).text.rstrip()
+        for entry in self._memory.entries(session, [row[0] for row in outline[:count]]):
+            operation = entry.operation
+            shown, own = blocks[operation.id].text, entry.text.rstrip()
             edited = edited or shown.rstrip() != own
-            said = plain_text(operation) if shown.rstrip() == own else _edited_text(shown)
+            said = plain_text(operation) if shown.rstrip() == own else visible(_body(shown))
             sources.append(_source(operation, said, operation.entry_tokens))
         return sources, edited
 
@@ -266,6 +284,6 @@ def _first_field(data: Json, names: Sequence[str]) -> str:
     return ""
 
 
-def _edited_text(block: str) -> str:
-    """What an entry says that a person has edited, without its heading."""
+def _body(block: str) -> str:
+    """A block without its heading."""
     return block.partition("\n")[2].strip()

@@ -50,43 +50,53 @@ class Database:
         self._full_sync = full_sync
         self._write_point = write_point
         self._lock = threading.RLock()
+        self._depth = 0
+        # A lock of its own: who reads does not wait for who writes.
+        self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
         with self._translated("opening"):
             self._writer = self._connect()
             try:
+                # Before anything is changed: another program's file stays as it is, its journal mode too.
+                self._check_ours(self._writer)
+                self._prepare()
                 self._migrate()
             except BaseException:
                 self._writer.close()
                 raise
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
+        return sqlite3.connect(
             self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+
+    def _check_ours(self, connection: sqlite3.Connection) -> int:
+        """Give the schema's number, 0 for an empty file."""
+        version = _pragma(connection, "user_version")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if (version or tables) and _pragma(connection, "application_id") != APPLICATION_ID:
+            raise DatabaseDamagedError(
+                f"{self.path} is an SQLite database of another program; move it away or choose another folder"
+            )
+        if version > len(MIGRATIONS):
+            raise SchemaTooNewError(
+                f"{self.path} has schema {version}, this program knows schemas up to {len(MIGRATIONS)}; "
+                "install the newer orchestra-mem that wrote it"
+            )
+        return version
+
+    def _prepare(self) -> None:
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
+        self._writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
 
     def _migrate(self) -> None:
+        if self._check_ours(self._writer) == len(MIGRATIONS):
+            return
         with self.transaction("migrate") as connection:
-            version = _pragma(connection, "user_version")
-            foreign = _pragma(connection, "application_id") != APPLICATION_ID
-            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-            if foreign and (version or tables):
-                raise DatabaseDamagedError(
-                    f"{self.path} is an SQLite database of another program; move it away or choose another folder"
-                )
-            if version > len(MIGRATIONS):
-                raise SchemaTooNewError(
-                    f"{self.path} has schema {version}, this program knows schemas up to {len(MIGRATIONS)}; "
-                    "install the newer orchestra-mem that wrote it"
-                )
+            # Asked again: another process may have done it meanwhile.
+            version = self._check_ours(connection)
             for step in MIGRATIONS[version:]:
                 for statement in step.split(";"):
                     connection.execute(statement)
@@ -128,12 +138,7 @@ class Database:
             if connection is not None:
                 yield connection
                 return
-            with self._lock:
-                self._open_writer()
-                reader = self._readers.pop() if self._readers else None
-            if reader is None:
-                reader = self._connect()
-                reader.execute("PRAGMA query_only = ON")
+            reader = self._take_reader()
             try:
                 yield reader
             finally:
@@ -143,12 +148,21 @@ class Database:
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._writer if not self._closed and self._writer.in_transaction else None
+            return self._writer if self._depth and not self._closed else None
         finally:
             self._lock.release()
 
+    def _take_reader(self) -> sqlite3.Connection:
+        with self._pool_lock:
+            self._open_writer()
+            if self._readers:
+                return self._readers.pop()
+        reader = self._connect()
+        reader.execute("PRAGMA query_only = ON")
+        return reader
+
     def _give_back(self, reader: sqlite3.Connection) -> None:
-        with self._lock:
+        with self._pool_lock:
             if not self._closed:
                 self._readers.append(reader)
                 return
@@ -167,7 +181,7 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
-        with self._lock:
+        with self._lock, self._pool_lock:
             if self._closed:
                 return
             self._closed = True
@@ -194,6 +208,14 @@ class Database:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo a transaction. SQLite itself has done so after some errors (a full disk is one)."""
+    if connection.in_transaction:
+        # Where even this fails, the next transaction does it; the error that led here is the one to tell.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:

@@ -214,14 +214,15 @@ class SqliteLedger:
                 (document, text, digest),
             )
 
-    def add_notice(self, subject: str, text: str, time: datetime) -> None:
-        """Tell people something that stands until it is resolved. The same open notice is not told twice."""
+    def add_notice(self, subject: str, text: str, time: datetime) -> bool:
+        """Tell people something that stands until it is resolved; False where the same stands already."""
         with self._database.transaction("notice") as connection:
-            connection.execute(
+            cursor = connection.execute(
                 "INSERT INTO notices (time, subject, text) SELECT ?, ?, ? WHERE NOT EXISTS "
                 "(SELECT 1 FROM notices WHERE subject = ? AND text = ? AND resolved IS NULL)",
                 (to_microseconds(time), subject, text, subject, text),
             )
+        return cursor.rowcount == 1
 
     def resolve_notices(self, subject: str, time: datetime) -> None:
         """Note that what was told about a subject holds no longer."""

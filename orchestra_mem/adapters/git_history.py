@@ -1,0 +1,199 @@
+"""A git repository's commits as operations, oldest first, read from `git log` while it runs.
+
+The output is NUL-separated, so nothing in a message or a path can be taken for anything else, and every setting of the
+user's that would change the format is overridden.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from orchestra_mem.core.histories import History, HistoryOperation
+from orchestra_mem.errors import HistoryError
+from orchestra_mem.types import Json
+
+_FIELDS = ("%H", "%at", "%ct", "%P", "%an", "%s", "%b")
+_HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_FILE = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
+_LOG = (
+    "log", "-z", "--reverse", "--numstat", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+    "--no-show-signature", "--no-relative", "--encoding=UTF-8", "--format=tformat:" + "%x00".join(_FIELDS),
+)  # fmt: skip
+_BLOCK_BYTES = 1 << 16
+# Variables that would lead git to another repository than the one that is named: hooks run with them set.
+_MISLEADING = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|COMMON_DIR|NAMESPACE|PREFIX|CONFIG.*)")
+
+
+def open_git_history(path: str | Path, *, limit: int | None = None, agent: str | None = None) -> History:
+    """Open the history of the repository that `path` lies in, of its present branch.
+
+    Args:
+        path: a folder in a working tree, or a bare repository.
+        limit: so many of the newest commits; all where not given.
+        agent: who is named as the agent of each; a commit's author stands in its data.
+
+    Raises:
+        HistoryError: it is no repository, has no commits, or git is not installed. While reading: git failed.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise HistoryError(f"{folder} is no folder; name the folder of a git repository")
+    if limit is not None and limit < 1:
+        raise HistoryError(f"a limit of {limit} commits leaves nothing to read; give 1 or more")
+    _ask(folder, "rev-parse", "--git-dir")
+    if not _succeeds(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"):
+        raise HistoryError(f"{folder} is a git repository without commits; there is no history to read yet")
+    total = int(_ask(folder, "rev-list", "--count", "HEAD"))
+    shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
+    note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
+    total = total if limit is None else min(total, limit)
+    return History(
+        source=str(folder), operations=_commits(folder, limit, agent), total=total, unit="commits", note=note
+    )
+
+
+def _commits(folder: Path, limit: int | None, agent: str | None) -> Iterator[HistoryOperation]:
+    for number, (fields, files) in enumerate(_records(_log_tokens(folder, limit)), 1):
+        yield replace(_operation(folder, number, fields, files), agent=agent)
+
+
+def _log_tokens(folder: Path, limit: int | None) -> Iterator[bytes]:
+    """What `git log` prints, NUL by NUL."""
+    count = () if limit is None else (f"--max-count={limit}",)
+    with tempfile.TemporaryFile() as complaints:
+        process = subprocess.Popen(
+            _command(folder, *_LOG, *count, "HEAD", "--"),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, env=_environment(),
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            yield from _split(process.stdout)
+            if process.wait() != 0:
+                complaints.seek(0)
+                raise HistoryError(f"git could not read the history of {folder}: {_words(complaints.read())}")
+        finally:
+            # Also where the reader stops half-way.
+            process.stdout.close()
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+
+def _split(stream: IO[bytes]) -> Iterator[bytes]:
+    rest = b""
+    while block := stream.read(_BLOCK_BYTES):
+        *tokens, rest = (rest + block).split(b"\0")
+        yield from tokens
+    if rest:
+        yield rest
+
+
+def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[tuple[bytes, bytes, bytes]]]]:
+    """Group tokens by commit: the fields of `_FIELDS`, then a token for each file."""
+    fields: list[bytes] = []
+    files: list[tuple[bytes, bytes, bytes]] = []
+    for token in tokens:
+        if fields and len(fields) < len(_FIELDS):
+            fields.append(token)
+        elif _HASH.fullmatch(token):
+            if fields:
+                yield fields, files
+            fields, files = [token], []
+        elif found := _FILE.fullmatch(token):
+            files.append((found[1], found[2], found[3]))
+        elif token.strip():
+            raise HistoryError(f"git printed what is neither a commit nor a file: {token[:80]!r}")
+    if fields:
+        yield fields, files
+
+
+def _operation(
+    folder: Path, number: int, fields: list[bytes], files: list[tuple[bytes, bytes, bytes]]
+) -> HistoryOperation:
+    commit = fields[0].decode("ascii")
+    author, subject, body = (_text(field).strip() for field in fields[4:7])
+    changed: list[Json] = [
+        {"path": os.fsdecode(path), "added": _lines(added), "deleted": _lines(deleted)}
+        for added, deleted, path in files
+    ]
+    data: dict[str, Json] = {"hash": commit, "subject": subject, "body": body, "author": author}
+    if len(fields[3].split()) > 1:
+        data["merge_of"] = [parent.decode("ascii") for parent in fields[3].split()]
+    return HistoryOperation(
+        type="commit",
+        data={**data, "files": changed, "files_changed": len(changed)},
+        timestamp=_time(fields[1]) or _time(fields[2]),
+        idempotency_key=f"git:{commit}",
+        place=f"{folder}, commit {commit[:12]}",
+        position=number,
+    )
+
+
+def _text(raw: bytes) -> str:
+    """A message: UTF-8, or where it is not, the encoding that old repositories were mostly written in."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _lines(count: bytes) -> int | None:
+    """Lines added or deleted; None for a binary file."""
+    return None if count == b"-" else int(count)
+
+
+def _time(seconds: bytes) -> datetime | None:
+    """The time of a commit; None where it has none that a calendar knows."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _command(folder: Path, *arguments: str) -> list[str]:
+    # showRoot: the first commit's files; safe from the user's own settings as the options of `_LOG` are.
+    return ["git", "-C", str(folder), "-c", "log.showRoot=true", "-c", "core.quotePath=false", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not _MISLEADING.fullmatch(name)}
+    # Never ask for a password, never fetch what a partial clone lacks, complain in English.
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            _command(folder, *arguments), stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False
+        )
+    except FileNotFoundError:
+        raise HistoryError("git is not installed, or not on the PATH; its history cannot be read without it") from None
+    except OSError as error:
+        raise HistoryError(f"git cannot be run: {error.strerror or error}") from error
+
+
+def _succeeds(folder: Path, *arguments: str) -> bool:
+    return _run(folder, *arguments).returncode == 0
+
+
+def _ask(folder: Path, *arguments: str) -> str:
+    done = _run(folder, *arguments)
+    if done.returncode == 0:
+        return _text(done.stdout)
+    words = _words(done.stderr)
+    if "not a git repository" in words:
+        raise HistoryError(f"{folder} is not in a git repository; name one, or make one there with `git init`")
+    raise HistoryError(f"git could not read {folder}: {words}")
+
+
+def _words(complaint: bytes) -> str:
+    return " ".join(_text(complaint).split()) or "it did not say why"

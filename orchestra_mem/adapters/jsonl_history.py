@@ -1,0 +1,166 @@
+"""A file of JSON lines as operations: one object a line.
+
+An object that has `data` (or `operation_data`) beside the names that `record_operation` knows is an operation as it was
+written; of any other object those names are taken out, and what is left is the data. So nothing in a line is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.errors import HistoryError
+from orchestra_mem.types import Json
+
+# Each thing that an operation has, with the keys that may hold it; the first that is there counts.
+_KEYS = {
+    "type": ("type", "operation_type"),
+    "tokens": ("tokens", "tokens_used"),
+    "agent": ("agent",),
+    "critical": ("critical",),
+    "timestamp": ("timestamp",),
+    "idempotency_key": ("idempotency_key",),
+}
+_DATA = ("data", "operation_data")
+# What `ops --json` prints besides: numbers of the memory that it came from.
+_OTHER_MEMORY = {"id", "session"}
+
+
+class _Bad(Exception):
+    """Carries what is wrong with a line up to where its place is known."""
+
+
+def open_jsonl_history(
+    path: str | Path, *, operation_type: str = "imported", on_fault: OnFault | None = None
+) -> History:
+    """Open a file of JSON lines. Empty lines are passed over; `total` is its size in bytes.
+
+    Args:
+        path: the file, in UTF-8.
+        operation_type: the type of the objects that do not name one.
+        on_fault: is told each line that cannot be recorded, and the reading goes on; without it the reading ends there.
+
+    Raises:
+        HistoryError: the file cannot be opened. While reading: a line is at fault, named by its number.
+    """
+    file = Path(path)
+    total = 0
+    if not file.exists() or file.is_file():
+        # A pipe can be opened once only, so that is left to the reading.
+        with _opened(file) as stream:
+            total = os.fstat(stream.fileno()).st_size
+    elif file.is_dir():
+        raise HistoryError(f"{file} is a folder; name a file of JSON lines")
+    operations = _read(file, operation_type, on_fault)
+    return History(source=str(file), operations=operations, total=total, unit="bytes")
+
+
+def _opened(file: Path) -> IO[bytes]:
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise HistoryError(f"{file} cannot be read: {error.strerror or error}") from error
+
+
+def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOperation]:
+    name = str(file)
+    position = 0
+    with _opened(file) as stream:
+        for number, raw in enumerate(stream, 1):
+            position += len(raw)
+            line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
+            if not line:
+                continue
+            try:
+                yield _operation(line, number, f"{name}:{number}", position, kind)
+            except _Bad as bad:
+                fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
+                if on_fault is None:
+                    raise HistoryError(str(fault)) from bad
+                on_fault(fault)
+
+
+def _operation(line: bytes, number: int, place: str, position: int, kind: str) -> HistoryOperation:
+    value = _object(line)
+    given = {name: _taken(value, keys) for name, keys in _KEYS.items()}
+    named = _text(given["type"], "type")
+    key = _text(given["idempotency_key"], "idempotency_key")
+    return HistoryOperation(
+        type=kind if named is None else named,
+        data=_data(value),
+        timestamp=_time(given["timestamp"]),
+        idempotency_key=key or f"jsonl:{hashlib.sha256(b'%d:%b' % (number, line)).hexdigest()}",
+        place=place,
+        position=position,
+        tokens=_tokens(given["tokens"]),
+        agent=_text(given["agent"], "agent"),
+        critical=_truth(given["critical"], "critical"),
+    )
+
+
+def _object(line: bytes) -> dict[str, Json]:
+    try:
+        value: Json = json.loads(line)
+    except UnicodeDecodeError:
+        raise _Bad("is not UTF-8; save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _Bad(f"is no JSON: {error.msg} (column {error.colno})") from None
+    except (ValueError, RecursionError):
+        raise _Bad("has a number of too many digits, or is nested too deeply") from None
+    if not isinstance(value, dict):
+        raise _Bad('is no JSON object; each line must be one, as in {"type": "note", "data": "rain"}')
+    return value
+
+
+def _taken(value: dict[str, Json], keys: tuple[str, ...]) -> Json:
+    """Take out what stands under the first of the keys that is there."""
+    for key in keys:
+        if key in value:
+            return value.pop(key)
+    return None
+
+
+def _data(value: dict[str, Json]) -> Json:
+    for key in _DATA:
+        if key in value and not set(value) - _OTHER_MEMORY - {key}:
+            return value[key]
+    return value
+
+
+def _text(value: Json, key: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise _Bad(f"{key}: {json.dumps(value)[:80]} is no text")
+
+
+def _truth(value: Json, key: str) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise _Bad(f"{key}: {json.dumps(value)[:80]} is neither true nor false")
+
+
+def _tokens(value: Json) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise _Bad(f"tokens: {json.dumps(value)[:80]} is no whole number")
+
+
+def _time(value: Json) -> datetime | None:
+    """A time in ISO 8601, of UTC where it names no zone, or in seconds since 1970."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            time = datetime.fromisoformat(value)
+            return time if time.tzinfo else time.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise _Bad(f"timestamp: {json.dumps(value)[:80]} is no time; give ISO 8601 or seconds since 1970")

@@ -1,0 +1,472 @@
+"""Documents on disk: whole or not at all, never over someone else's text, every version readable."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.errors import (
+    DocumentConflictError,
+    DocumentError,
+    LockTimeoutError,
+    StorageError,
+    StorageFullError,
+)
+from orchestra_mem.ports import WritePoint
+from orchestra_mem.types import Author, Version, VersionReason
+
+NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
+# Bytes as a file may hold them: what is no UTF-8 becomes lone surrogates, line ends stay.
+TEXTS = st.binary(max_size=300).map(lambda data: data.decode("utf-8", "surrogateescape"))
+
+
+def _store(folder: Path, **options: object) -> FileDocumentStore:
+    return FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileDocumentStore:
+    """A store in a folder of its own."""
+    return _store(tmp_path)
+
+
+def _keep(
+    store: FileDocumentStore, document: str, text: str, author: Author = Author.MACHINE, time: datetime = NOON
+) -> Version:
+    return store.keep_version(document, text, time=time, author=author, reason=VersionReason.REFRESH)
+
+
+def _temporaries(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*tmp~*"))
+
+
+class _Stop(Exception):
+    """Ends an operation at a write point, as a crash does."""
+
+
+def _stop_at(point: str) -> WritePoint:
+    def stop(reached: str) -> None:
+        if reached == point:
+            raise _Stop
+
+    return stop
+
+
+# Whole documents
+
+
+@given(text=TEXTS, then=TEXTS)
+def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactory, text: str, then: str) -> None:
+    """Any text, what is no UTF-8 included, is read as it was written, the first time and over another."""
+    folder = tmp_path_factory.mktemp("documents")
+    store, path = _store(folder), folder / "a.md"
+    store.replace(path, text, expected=None, name="x")
+    assert store.read(path) == text
+    store.replace(path, then, expected=text, name="x")
+    assert store.read(path) == then
+    assert _temporaries(folder) == []
+
+
+def test_bytes_that_are_no_utf8_are_kept(store: FileDocumentStore, tmp_path: Path) -> None:
+    """A document in another encoding is written back byte for byte."""
+    path = tmp_path / "latin.md"
+    path.write_bytes(b"caf\xe9\r\n\x00\xff\xfe")
+    text = store.read(path)
+    assert text == "caf\udce9\r\n\x00\udcff\udcfe"
+    store.replace(path, f"{text}!", expected=text, name="x")
+    store.append(path, text, name="x")
+    assert path.read_bytes() == b"caf\xe9\r\n\x00\xff\xfe!caf\xe9\r\n\x00\xff\xfe"
+
+
+@pytest.mark.parametrize("point", ["write.before", "write.after", "fsync.after", "rename.before"])
+def test_write_that_stops_leaves_the_old_text(tmp_path: Path, point: str) -> None:
+    """All or nothing: up to the renaming the document is as before, and nothing is left beside it."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    store = _store(tmp_path, write_point=_stop_at(f"x.{point}"))
+    with pytest.raises(_Stop):
+        store.replace(path, "new", expected="old", name="x")
+    assert path.read_text() == "old"
+    assert _temporaries(tmp_path) == []
+
+
+def test_write_is_told_step_by_step(tmp_path: Path) -> None:
+    """The temporary file is on disk before it takes the name, and the folder after it."""
+    points: list[str] = []
+    store = _store(tmp_path, write_point=points.append)
+    store.replace(tmp_path / "a.md", "text", expected=None, name="x")
+    assert points == [
+        "x.write.before", "x.write.after", "x.fsync.after", "x.rename.before", "x.rename.after", "x.folder-fsync.after",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("present", "expected"), [("theirs", "ours"), ("theirs", None), (None, "ours")])
+def test_document_changed_by_others_is_not_overwritten(
+    store: FileDocumentStore, tmp_path: Path, present: str | None, expected: str | None
+) -> None:
+    """A write that expects something else than stands there is refused, and changes nothing."""
+    path = tmp_path / "a.md"
+    if present is not None:
+        path.write_text(present)
+    with pytest.raises(DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"):
+        store.replace(path, "new", expected=expected, name="x")
+    assert store.read(path) == present
+    assert _temporaries(tmp_path) == []
+
+
+def test_document_changed_while_it_is_written_is_not_overwritten(tmp_path: Path) -> None:
+    """An editor that saves between our reading and our renaming wins."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+
+    def save(point: str) -> None:
+        if point == "x.fsync.after":
+            path.write_text("saved by a person")
+
+    with pytest.raises(DocumentConflictError):
+        _store(tmp_path, write_point=save).replace(path, "new", expected="old", name="x")
+    assert path.read_text() == "saved by a person"
+
+
+def test_missing_document_reads_as_none(store: FileDocumentStore, tmp_path: Path) -> None:
+    """There is none, and no state of it, also where a folder on the way is missing."""
+    assert store.read(tmp_path / "none" / "a.md") is None
+    assert store.state(tmp_path / "none" / "a.md") is None
+
+
+def test_folder_in_place_of_a_document_is_told(store: FileDocumentStore, tmp_path: Path) -> None:
+    """Reading and writing say what stands there and what to do, and leave the folder alone."""
+    path = tmp_path / "a.md"
+    path.mkdir()
+    (path / "inside.txt").write_text("x")
+    problem = f"{path} is a folder, a document is expected there; move the folder away"
+    with pytest.raises(DocumentError) as reading:
+        store.read(path)
+    with pytest.raises(DocumentError) as writing:
+        store.replace(path, "text", expected=None, name="x")
+    assert (str(reading.value), str(writing.value)) == (problem, problem)
+    assert (path / "inside.txt").read_text() == "x"
+    assert _temporaries(tmp_path) == []
+
+
+def test_state_tells_a_change(store: FileDocumentStore, tmp_path: Path) -> None:
+    """Equal states mean an unchanged file; a write of the same length makes another one."""
+    path = tmp_path / "a.md"
+    store.replace(path, "one", expected=None, name="x")
+    before = store.state(path)
+    assert store.state(path) == before
+    store.replace(path, "two", expected="one", name="x")
+    assert store.state(path) != before
+
+
+# Appends
+
+
+def _failing_write(monkeypatch: pytest.MonkeyPatch, after_bytes: int) -> None:
+    """Let the disk be full after so many bytes."""
+    write, left = os.write, after_bytes
+
+    def full(descriptor: int, data: bytes) -> int:
+        nonlocal left
+        if left <= 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = write(descriptor, bytes(data[:left]))
+        left -= written
+        return written
+
+    monkeypatch.setattr(os, "write", full)
+
+
+def test_append_adds_to_the_end(store: FileDocumentStore, tmp_path: Path) -> None:
+    """What stood there stays as it was, byte for byte."""
+    path = tmp_path / "a.md"
+    path.write_bytes(b"one\r\n")
+    store.append(path, "two\n", name="x")
+    assert path.read_bytes() == b"one\r\ntwo\n"
+
+
+def test_append_that_fails_half_way_leaves_the_document_as_before(
+    store: FileDocumentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that becomes full in the middle takes nothing; once there is room the same append succeeds."""
+    path = tmp_path / "a.md"
+    path.write_text("one\n")
+    with monkeypatch.context() as patch:
+        _failing_write(patch, 3)
+        with pytest.raises(StorageFullError) as error:
+            store.append(path, "two, which is longer\n", name="x")
+    assert str(error.value) == (
+        f"appending to {path}: No space left on device; free some space, then go on: nothing recorded is lost"
+    )
+    assert path.read_text() == "one\n"
+    store.append(path, "two\n", name="x")
+    assert path.read_text() == "one\ntwo\n"
+
+
+def test_replacing_on_a_full_disk_leaves_the_document_as_before(
+    store: FileDocumentStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old text stands, no temporary file is left, and the message says what to do."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    with monkeypatch.context() as patch:
+        _failing_write(patch, 3)
+        with pytest.raises(StorageFullError, match=r"^writing .*a\.md: No space left on device; free some space"):
+            store.replace(path, "new text", expected="old", name="x")
+    assert path.read_text() == "old"
+    assert _temporaries(tmp_path) == []
+
+
+def test_appending_to_a_missing_document_is_an_error_of_ours(store: FileDocumentStore, tmp_path: Path) -> None:
+    """Nothing is made in its place: who appends knows the document's beginning."""
+    path = tmp_path / "a.md"
+    with pytest.raises(StorageError, match=r"^appending to .*a\.md: No such file or directory$"):
+        store.append(path, "text", name="x")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("full_sync", [False, True])
+def test_append_waits_for_the_disk_only_where_asked_to(tmp_path: Path, full_sync: bool) -> None:
+    """The event log has it all; `full_sync` is for those who want the document to survive power loss as well."""
+    points: list[str] = []
+    path = tmp_path / "a.md"
+    path.touch()
+    _store(tmp_path, full_sync=full_sync, write_point=points.append).append(path, "x", name="spill")
+    assert points == ["spill.append.before", "spill.append.after", *(["spill.fsync.after"] if full_sync else [])]
+
+
+# Moves
+
+
+def test_move_takes_the_document_along_and_makes_the_folder(store: FileDocumentStore, tmp_path: Path) -> None:
+    """It stands in the new place alone."""
+    path, target = tmp_path / "a.md", tmp_path / "archive" / "b.md"
+    path.write_text("text")
+    store.move(path, target, name="x")
+    assert (path.exists(), target.read_text()) == (False, "text")
+
+
+def test_move_never_replaces_a_document(store: FileDocumentStore, tmp_path: Path) -> None:
+    """Both stay where they are."""
+    path, target = tmp_path / "a.md", tmp_path / "b.md"
+    path.write_text("one")
+    target.write_text("two")
+    with pytest.raises(DocumentConflictError, match=r"b\.md exists already; .*a\.md was not moved$"):
+        store.move(path, target, name="x")
+    assert (path.read_text(), target.read_text()) == ("one", "two")
+
+
+def test_moving_a_missing_document_is_an_error_of_ours(store: FileDocumentStore, tmp_path: Path) -> None:
+    """The message names the document."""
+    with pytest.raises(StorageError, match=r"^moving .*a\.md: No such file or directory$"):
+        store.move(tmp_path / "a.md", tmp_path / "b.md", name="x")
+
+
+# Versions
+
+
+def test_two_versions_in_one_second_do_not_collide(store: FileDocumentStore) -> None:
+    """Nor in one microsecond, nor of two documents: the sequence tells them apart and counts up."""
+    kept = [_keep(store, document, f"text {n}") for n, document in enumerate(["a", "a", "b", "a"])]
+    assert [version.sequence for version in kept] == [1, 2, 3, 4]
+    assert [store.read_version(version) for version in kept] == ["text 0", "text 1", "text 2", "text 3"]
+    assert store.versions("a") == [kept[0], kept[1], kept[3]]
+    assert store.versions("b") == [kept[2]]
+
+
+@given(
+    document=st.from_regex(r"[a-z_0-9.\-]{1,30}", fullmatch=True).filter(lambda name: not name.startswith(".")),
+    moment=st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)),
+    hours=st.integers(-12, 12),
+    author=st.sampled_from(Author),
+    reason=st.sampled_from(VersionReason),
+    text=TEXTS,
+)
+def test_version_is_listed_as_it_was_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+    document: str, moment: datetime, hours: int, author: Author, reason: VersionReason, text: str,
+) -> None:  # fmt: skip
+    """Name, time to the microsecond, author, reason and size come back from the file's name, the text byte for byte."""
+    store = _store(tmp_path_factory.mktemp("versions"))
+    time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
+    kept = store.keep_version(document, text, time=time, author=author, reason=reason)
+    assert (kept.document, kept.time, kept.author, kept.reason) == (document, time, author, reason)
+    assert kept.size_bytes == len(text.encode("utf-8", "surrogateescape"))
+    assert store.versions(document) == [kept]
+    assert store.read_version(kept) == text
+
+
+def test_clock_that_jumps_back_does_not_disturb_the_order(store: FileDocumentStore) -> None:
+    """Versions are in the order of their keeping, whatever the time was said to be."""
+    first = _keep(store, "a", "first")
+    second = _keep(store, "a", "second", time=NOON - timedelta(days=400))
+    assert store.versions("a") == [first, second]
+
+
+def test_pruning_keeps_what_a_person_wrote(store: FileDocumentStore) -> None:
+    """Of the machine's the newest stay; a person's stay all, however many and however old."""
+    kept = [_keep(store, "a", str(n), Author.PERSON if n % 3 == 0 else Author.MACHINE) for n in range(9)]
+    other = _keep(store, "b", "other")
+    assert store.prune_versions("a", 2) == 4
+    assert [version.sequence for version in store.versions("a")] == [1, 4, 7, 8, 9]
+    assert [store.read_version(version) for version in store.versions("a")] == ["0", "3", "6", "7", "8"]
+    assert store.versions("b") == [other]
+    assert store.prune_versions("a", 2) == 0
+    assert _keep(store, "a", "next").sequence == kept[-1].sequence + 2
+
+
+def test_files_of_others_among_the_versions_are_left_alone(store: FileDocumentStore, tmp_path: Path) -> None:
+    """A name that is no version's is neither listed nor pruned; one of an unknown author counts as a person's."""
+    _keep(store, "a", "ours")
+    stray = tmp_path / "versions" / "a.backup.md"
+    stray.write_text("mine")
+    odd = tmp_path / "versions" / "a.20250115T120000.000000Z.000009.robot.whim.md"
+    odd.write_text("theirs")
+    assert [(v.sequence, v.author, v.reason) for v in store.versions("a")] == [
+        (1, Author.MACHINE, VersionReason.REFRESH),
+        (9, Author.PERSON, VersionReason.EDIT),
+    ]
+    assert store.prune_versions("a", 0) == 1
+    assert (stray.read_text(), odd.read_text()) == ("mine", "theirs")
+
+
+def test_version_that_is_gone_is_told(store: FileDocumentStore) -> None:
+    """Someone has removed the file: the message names it."""
+    version = _keep(store, "a", "text")
+    Path(version.path).unlink()
+    with pytest.raises(StorageError) as error:
+        store.read_version(version)
+    assert str(error.value) == f"{version.path} is gone"
+
+
+@pytest.mark.parametrize("point", ["write.after", "fsync.after", "rename.before"])
+def test_version_that_stops_half_way_is_none(tmp_path: Path, point: str) -> None:
+    """There is no version until it is whole."""
+    store = _store(tmp_path, write_point=_stop_at(f"version.{point}"))
+    with pytest.raises(_Stop):
+        _keep(store, "a", "text")
+    assert store.versions("a") == []
+    assert _temporaries(tmp_path) == []
+
+
+def test_version_on_a_full_disk_is_an_error_of_ours(store: FileDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing half-written counts as a version."""
+    _failing_write(monkeypatch, 2)
+    with pytest.raises(StorageFullError, match=r"^keeping a version in .*versions: No space left on device; free some"):
+        _keep(store, "a", "a longer text")
+    assert store.versions("a") == []
+
+
+# What a killed process leaves
+
+
+def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
+    """Temporary files of documents and versions go; everything else stays, hidden files too."""
+    code = (
+        "import os, sys; from pathlib import Path; from datetime import datetime, UTC\n"
+        "from orchestra_mem.adapters.files import FileDocumentStore\n"
+        "from orchestra_mem.types import Author, VersionReason\n"
+        "folder, point = Path(sys.argv[1]), sys.argv[2]\n"
+        "def die(reached):\n"
+        "    if reached == point: os.kill(os.getpid(), 9)\n"
+        "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock', write_point=die)\n"
+        "store.keep_version('a', 'old', time=datetime.now(UTC), author=Author.MACHINE, reason=VersionReason.EDIT)\n"
+        "store.replace(folder / 'a.md', 'text', expected=None, name='x')\n"
+    )
+    for point in ("version.fsync.after", "x.fsync.after"):
+        assert subprocess.run([sys.executable, "-c", code, str(tmp_path), point], check=False).returncode == -9
+    (tmp_path / ".hidden.md").write_text("mine")
+    assert len(_temporaries(tmp_path)) == 2
+    assert _store(tmp_path).sweep((tmp_path, tmp_path / "missing")) == 2
+    assert sorted(path.name for path in tmp_path.rglob("*.md*")) == [".hidden.md", _only_version(tmp_path)]
+
+
+def _only_version(folder: Path) -> str:
+    (version,) = (folder / "versions").iterdir()
+    return version.name
+
+
+# Locks
+
+_HOLDER = (
+    "import sys, time; from pathlib import Path; from orchestra_mem.adapters.files import FileDocumentStore\n"
+    "folder = Path(sys.argv[1])\n"
+    "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock')\n"
+    "with store.lock():\n"
+    "    print('held', flush=True); time.sleep(60)\n"
+)
+
+
+def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
+    """After the time-out it is an error of ours that says which setting; once the holder is dead the lock is free."""
+    store = _store(tmp_path, lock_timeout_s=0.2)
+    with subprocess.Popen([sys.executable, "-c", _HOLDER, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        start = time.monotonic()
+        with pytest.raises(LockTimeoutError) as error, store.lock():
+            pass
+        assert 0.2 <= time.monotonic() - start < 5
+        holder.kill()
+        holder.wait()
+    assert str(error.value) == (
+        f"another process has held {tmp_path / 'lock'} for 0.2 s; see storage.lock_timeout_s, or end that process"
+    )
+    assert (tmp_path / "lock").exists()
+    with store.lock():
+        pass
+
+
+def test_lock_may_be_taken_again_by_its_holder_and_by_no_other_thread(tmp_path: Path) -> None:
+    """A thread that holds it goes on; another one waits, and is told when it waits too long."""
+    store = _store(tmp_path, lock_timeout_s=0.1)
+    problems: list[str] = []
+
+    def other() -> None:
+        try:
+            with store.lock():
+                problems.append("entered")
+        except LockTimeoutError as error:
+            problems.append(str(error))
+
+    with store.lock(), store.lock():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert problems == [f"another thread has held {tmp_path / 'lock'} for 0.1 s"]
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert problems[1:] == ["entered"]
+
+
+def test_lock_file_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A folder in its place: the message names it, and no thread is left holding anything."""
+    (tmp_path / "lock").mkdir()
+    store = _store(tmp_path, lock_timeout_s=0.2)
+    for _ in range(2):
+        with pytest.raises(StorageError, match=r"lock"), store.lock():
+            pass
+    (tmp_path / "lock").rmdir()
+    with store.lock():
+        pass
+
+
+def test_error_inside_the_lock_lets_go_of_it(tmp_path: Path) -> None:
+    """The next one enters at once."""
+    store, other = _store(tmp_path), _store(tmp_path, lock_timeout_s=0.2)
+    with pytest.raises(_Stop), store.lock():
+        raise _Stop
+    with other.lock():
+        pass

@@ -1,0 +1,243 @@
+"""Reading the history of a git repository, whatever is in it and however git is set up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.adapters.git_history import open_git_history
+from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.errors import HistoryError
+
+
+class Repository:
+    """A real repository in which the test commits what it needs, under settings that no user's can change."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._second = 1_700_000_000
+        path.mkdir(parents=True)
+        self.git("init", "--quiet", "--initial-branch", "main")
+
+    def git(self, *arguments: str, stdin: bytes | None = None, date: str | None = None) -> bytes:
+        """Run git here."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER")
+               for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"),
+                                   ("DATE", date or f"{self._second} +0200"))}  # fmt: skip
+        environment = kept | who | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        done = subprocess.run(
+            ["git", "-C", str(self.path), *arguments], input=stdin, env=environment, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def commit(self, message: str | bytes, files: dict[str, bytes] | None = None, date: str | None = None) -> str:
+        """Write files, commit all there is, give the hash."""
+        self._second += 60
+        for name, content in (files or {}).items():
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / name).write_bytes(content)
+        self.git("add", "--all")
+        raw = message if isinstance(message, bytes) else message.encode()
+        self.git("commit", "--quiet", "--allow-empty", "--allow-empty-message", "--file", "-", stdin=raw, date=date)
+        return self.git("rev-parse", "HEAD").decode().strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """An empty repository."""
+    return Repository(tmp_path / "repo")
+
+
+def _read(path: Path, limit: int | None = None) -> list[HistoryOperation]:
+    return list(open_git_history(path, limit=limit).operations)
+
+
+def _data(operation: HistoryOperation) -> dict[str, object]:
+    assert isinstance(operation.data, dict)
+    return dict(operation.data)
+
+
+def test_a_commit_becomes_an_operation_with_its_words_files_and_time(repository: Repository) -> None:
+    """Hash, subject, body, author, lines by file, the author's date in UTC, a key made of the hash."""
+    commit = repository.commit("Add rye\n\nIt rises\nslowly.\n", {"rye.txt": b"a\nb\n", "bin.dat": b"\0\1"})
+    (operation,) = _read(repository.path)
+    assert operation == HistoryOperation(
+        type="commit",
+        data={
+            "hash": commit, "subject": "Add rye", "body": "It rises\nslowly.", "author": "Ada",
+            "files": [
+                {"path": "bin.dat", "added": None, "deleted": None}, {"path": "rye.txt", "added": 2, "deleted": 0},
+            ],
+            "files_changed": 2,
+        },
+        timestamp=datetime.fromtimestamp(1_700_000_060, UTC), idempotency_key=f"git:{commit}",
+        place=f"{repository.path}, commit {commit[:12]}", position=1,
+    )  # fmt: skip
+
+
+def test_commits_come_oldest_first_and_a_limit_takes_the_newest(repository: Repository) -> None:
+    """`total` is what will come, also with a limit larger than the history."""
+    for number in range(5):
+        repository.commit(f"number {number}")
+    assert [_data(found)["subject"] for found in _read(repository.path)] == [f"number {n}" for n in range(5)]
+    assert [_data(found)["subject"] for found in _read(repository.path, 2)] == ["number 3", "number 4"]
+    assert [open_git_history(repository.path, limit=limit).total for limit in (None, 2, 99)] == [5, 2, 5]
+    assert [found.position for found in _read(repository.path, 2)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("message", "subject", "body"),
+    [
+        (b"caf\xe9 in Latin-1", "café in Latin-1", ""),
+        ("café in UTF-8".encode(), "café in UTF-8", ""),
+        (b"", "", ""),
+        (b"1\t2\tlooks like a file\n\n3\t4\tso does this\n" + b"a" * 40, "1\t2\tlooks like a file", None),
+        (b"a" * 40 + b"\n\n" + b"b" * 40, "a" * 40, "b" * 40),
+        (b"control \x01\x1b[31m characters", "control \x01\x1b[31m characters", ""),
+    ],
+)
+def test_any_message_is_read_as_it_is(repository: Repository, message: bytes, subject: str, body: str | None) -> None:
+    """No encoding and no content of a message disturbs the reading of what comes after it."""
+    repository.commit(message, {"one.txt": b"1\n"})
+    repository.commit("after", {"two.txt": b"2\n"})
+    first, second = map(_data, _read(repository.path))
+    assert first["subject"] == subject
+    assert body is None or first["body"] == body
+    assert first["files"] == [{"path": "one.txt", "added": 1, "deleted": 0}]
+    assert (second["subject"], second["files"]) == ("after", [{"path": "two.txt", "added": 1, "deleted": 0}])
+
+
+def test_any_path_is_read_as_it_is(repository: Repository) -> None:
+    """Line feeds, tabs, quotes, arrows and bytes that are no UTF-8; the last come back as the bytes they were."""
+    names = ["a\nb", "tab\there", '"quoted" => {x}', "ümlaut", os.fsdecode(b"\xff.txt")]
+    repository.commit("names", dict.fromkeys(names, b"x\n"))
+    (operation,) = _read(repository.path)
+    files = _data(operation)["files"]
+    assert isinstance(files, list)
+    assert sorted(os.fsencode(file["path"]) for file in files) == sorted(map(os.fsencode, names))
+
+
+def test_a_rename_is_a_file_gone_and_a_file_added(repository: Repository) -> None:
+    """Whatever `diff.renames` says, so that each path stands for itself."""
+    repository.commit("one", {"old.txt": b"1\n2\n3\n"})
+    repository.git("config", "diff.renames", "copies")
+    repository.git("mv", "old.txt", "new.txt")
+    repository.commit("two")
+    assert _data(_read(repository.path)[1])["files"] == [
+        {"path": "new.txt", "added": 3, "deleted": 0}, {"path": "old.txt", "added": 0, "deleted": 3},
+    ]  # fmt: skip
+
+
+def test_a_merge_names_its_parents_and_repeats_no_files(repository: Repository) -> None:
+    """What the branch did stands with the branch's own commits."""
+    base = repository.commit("base", {"a": b"1\n"})
+    repository.git("checkout", "--quiet", "-b", "side")
+    side = repository.commit("side", {"b": b"2\n"})
+    repository.git("checkout", "--quiet", "main")
+    main = repository.commit("main", {"c": b"3\n"})
+    repository.git("merge", "--quiet", "--no-ff", "-m", "merge side", "side")
+    found = {str(_data(each)["subject"]): _data(each) for each in _read(repository.path)}
+    assert list(found) == ["base", "side", "main", "merge side"]
+    assert found["merge side"]["merge_of"] == [main, side]
+    assert found["merge side"]["files"] == []
+    assert found["base"]["hash"] == base
+    assert "merge_of" not in found["base"]
+
+
+def test_the_users_own_settings_change_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colours, signatures, formats, hidden first commits, another repository in the environment: all overridden."""
+    repository.commit("one", {"a": b"1\n"})
+    plain = _read(repository.path)
+    for name, value in {
+        "color.ui": "always", "log.showSignature": "true", "log.showRoot": "false", "format.pretty": "oneline",
+        "diff.noprefix": "true", "log.date": "relative", "core.quotePath": "true", "log.abbrevCommit": "true",
+        "core.pager": "false", "i18n.logOutputEncoding": "latin1", "diff.external": "false",
+    }.items():  # fmt: skip
+        repository.git("config", name, value)
+    other = Repository(repository.path.parent / "other")
+    other.commit("another repository's")
+    monkeypatch.setenv("GIT_DIR", str(other.path / ".git"))
+    assert _read(repository.path) == plain
+
+
+def test_a_folder_within_and_a_bare_repository_are_read_alike(repository: Repository, tmp_path: Path) -> None:
+    """A folder stands for the whole repository that it lies in."""
+    commit = repository.commit("one", {"deep/er/a": b"1\n", "b": b"2\n"})
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "clone", "--quiet", "--bare", str(repository.path), str(bare)], check=True)
+    for path in (repository.path / "deep" / "er", bare):
+        (operation,) = _read(path)
+        assert (_data(operation)["hash"], _data(operation)["files_changed"]) == (commit, 2)
+
+
+def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repository, tmp_path: Path) -> None:
+    """What is missing is not silently missing."""
+    for number in range(4):
+        repository.commit(f"number {number}", {"a": b"%d\n" % number})
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "2", f"file://{repository.path}", str(shallow)], check=True)
+    history = open_git_history(shallow)
+    assert history.note == f"{shallow} is a shallow clone: the commits before its newest 2 are missing"
+    assert [_data(found)["subject"] for found in history.operations] == ["number 2", "number 3"]
+    assert open_git_history(repository.path).note == ""
+
+
+def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Repository) -> None:
+    """Broken commits of old tools: the time is then the committer's or left to the recording."""
+    tree = repository.git("write-tree").decode().strip()
+    raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1700000000 +0000\n\nodd\n"
+    commit = repository.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw.encode()).decode()
+    repository.git("update-ref", "HEAD", commit.strip())
+    (operation,) = _read(repository.path)
+    assert operation.timestamp in (datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromtimestamp(0, UTC))
+
+
+def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: Path) -> None:
+    """No commits, no repository, no folder, no commits wanted; each says what to do."""
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    for path, words in (
+        (repository.path, f"{repository.path} is a git repository without commits; there is no history to read yet"),
+        (nothing, f"{nothing} is not in a git repository; name one, or make one there with `git init`"),
+        (tmp_path / "gone", f"{tmp_path / 'gone'} is no folder; name the folder of a git repository"),
+    ):
+        with pytest.raises(HistoryError) as caught:
+            open_git_history(path)
+        assert str(caught.value) == words
+    with pytest.raises(HistoryError, match="a limit of 0 commits leaves nothing to read; give 1 or more"):
+        open_git_history(repository.path, limit=0)
+
+
+def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of what is missing, not a traceback."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HistoryError, match="git is not installed, or not on the PATH"):
+        open_git_history(tmp_path)
+
+
+def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: Repository) -> None:
+    """What was read before the damage has been given by then."""
+    repository.commit("one", {"a": b"1\n"})
+    repository.commit("two", {"a": b"2\n"})
+    blob = repository.git("rev-parse", "HEAD:a").decode().strip()
+    (repository.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    operations = open_git_history(repository.path).operations
+    assert _data(next(operations))["subject"] == "one"
+    with pytest.raises(HistoryError, match=f"could not read the history of .*{blob[:12]}"):
+        next(operations)
+
+
+def test_reading_may_stop_half_way(repository: Repository) -> None:
+    """No process is left behind: the generator's end is git's end."""
+    for number in range(50):
+        repository.commit(f"number {number}")
+    operations = open_git_history(repository.path).operations
+    assert _data(next(operations))["subject"] == "number 0"
+    operations.close()  # type: ignore[attr-defined]
+    assert list(operations) == []

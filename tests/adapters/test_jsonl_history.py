@@ -1,0 +1,142 @@
+"""Reading JSON lines as operations: nothing that a line says is lost, and a fault is named by its line."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+from orchestra_mem.core.histories import HistoryFault, HistoryOperation
+from orchestra_mem.errors import HistoryError
+
+
+def _write(folder: Path, *lines: str | bytes) -> Path:
+    file = folder / "log.jsonl"
+    file.write_bytes(b"\n".join(line if isinstance(line, bytes) else line.encode() for line in lines))
+    return file
+
+
+def _read(file: Path, **options: Any) -> list[HistoryOperation]:
+    return list(open_jsonl_history(file, **options).operations)
+
+
+def test_each_key_is_taken_under_both_of_its_names(tmp_path: Path) -> None:
+    """`type` and `operation_type`, `data` and `operation_data`, `tokens` and `tokens_used`."""
+    rest = {"agent": "bob", "critical": True, "timestamp": "2025-01-15T10:00:00+02:00", "idempotency_key": "k1"}
+    file = _write(
+        tmp_path,
+        json.dumps({"type": "talk", "data": {"text": "hi"}, "tokens": 5, **rest}),
+        json.dumps({"operation_type": "talk", "operation_data": {"text": "hi"}, "tokens_used": 5, **rest}),
+    )
+    first, second = _read(file)
+    expected = ("talk", {"text": "hi"}, 5, "bob", True, datetime(2025, 1, 15, 8, tzinfo=UTC), "k1")
+    for found in (first, second):
+        shown = (found.type, found.data, found.tokens, found.agent, found.critical, found.timestamp)
+        assert (*shown, found.idempotency_key) == expected
+    assert (first.place, second.place) == (f"{file}:1", f"{file}:2")
+    assert second.position == file.stat().st_size
+
+
+def test_an_object_of_another_shape_is_the_data_itself(tmp_path: Path) -> None:
+    """What names an operation's own fields is taken out, all else stays, also a `data` among others."""
+    file = _write(
+        tmp_path, '{"speaker": "Ann", "text": "hi"}', '{"type": "talk", "text": "hi", "tokens": 3}',
+        '{"data": 1, "level": "info"}', '{"id": 7, "session": "s", "type": "talk", "data": 1}', "{}",
+    )  # fmt: skip
+    found = _read(file, operation_type="chat")
+    assert [(each.type, each.data) for each in found] == [
+        ("chat", {"speaker": "Ann", "text": "hi"}), ("talk", {"text": "hi"}), ("chat", {"data": 1, "level": "info"}),
+        ("talk", 1), ("chat", {}),
+    ]  # fmt: skip
+
+
+def test_times_are_iso_8601_or_seconds(tmp_path: Path) -> None:
+    """Without a zone it is UTC's; no time is left to the recording."""
+    times = ['"2025-01-15T10:00:00"', '"2025-01-15T10:00:00Z"', "1736935200", "1736935200.0", "null"]
+    file = _write(tmp_path, *[f'{{"timestamp": {time}}}' for time in times])
+    ten = datetime(2025, 1, 15, 10, tzinfo=UTC)
+    assert [found.timestamp for found in _read(file)] == [ten, ten, ten, ten, None]
+
+
+def test_empty_lines_and_a_byte_order_mark_are_passed_over(tmp_path: Path) -> None:
+    """Line numbers still count them, and the last line needs no line feed."""
+    file = _write(tmp_path, b'\xef\xbb\xbf{"a": 1}', "", "  \r", '{"b": 2}\r')
+    assert [(found.place, found.data) for found in _read(file)] == [(f"{file}:1", {"a": 1}), (f"{file}:4", {"b": 2})]
+
+
+def test_keys_tell_equal_lines_apart_and_stay_the_same(tmp_path: Path) -> None:
+    """Two equal lines are two operations; the same file read again gives the same keys."""
+    file = _write(tmp_path, '{"a": 1}', '{"a": 1}')
+    keys = [found.idempotency_key for found in _read(file)]
+    assert len(set(keys)) == 2
+    assert keys == [found.idempotency_key for found in _read(file)]
+    assert all(key.startswith("jsonl:") for key in keys)
+
+
+FAULTS: list[tuple[str | bytes, str]] = [
+    ("[1, 2]", 'is no JSON object; each line must be one, as in {"type": "note", "data": "rain"}'),
+    ('"text"', 'is no JSON object; each line must be one, as in {"type": "note", "data": "rain"}'),
+    ('{"a": 1', "is no JSON: Expecting ',' delimiter (column 8)"),
+    (b'{"a": "\xff"}', "is not UTF-8; save the file as UTF-8"),
+    ("[" * 100_000, "has a number of too many digits, or is nested too deeply"),
+    ('{"a": ' + "9" * 5_000 + "}", "has a number of too many digits, or is nested too deeply"),
+    ('{"type": 5}', "type: 5 is no text"),
+    ('{"agent": ["bob"]}', 'agent: ["bob"] is no text'),
+    ('{"critical": "yes"}', 'critical: "yes" is neither true nor false'),
+    ('{"tokens": 1.5}', "tokens: 1.5 is no whole number"),
+    ('{"tokens": true}', "tokens: true is no whole number"),
+    ('{"timestamp": "noon"}', 'timestamp: "noon" is no time; give ISO 8601 or seconds since 1970'),
+    ('{"timestamp": 1e30}', "timestamp: 1e+30 is no time; give ISO 8601 or seconds since 1970"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem"), FAULTS)
+def test_a_fault_is_named_by_file_and_line_and_ends_the_reading(
+    tmp_path: Path, line: str | bytes, problem: str
+) -> None:
+    """What stands before it has been given by then."""
+    file = _write(tmp_path, '{"fine": 1}', "", line, '{"after": 1}')
+    operations = open_jsonl_history(file).operations
+    assert next(operations).data == {"fine": 1}
+    with pytest.raises(HistoryError) as caught:
+        next(operations)
+    assert str(caught.value) == f"{file}:3: {problem}"
+
+
+def test_faults_may_be_passed_over(tmp_path: Path) -> None:
+    """All of them are told, and all other lines are read."""
+    lines: list[str | bytes] = [part for line, _ in FAULTS for part in (line, '{"fine": 1}')]
+    faults: list[HistoryFault] = []
+    found = _read(_write(tmp_path, *lines), on_fault=faults.append)
+    assert [fault.problem for fault in faults] == [problem for _, problem in FAULTS]
+    assert [fault.place.rpartition(":")[2] for fault in faults] == [str(2 * n + 1) for n in range(len(FAULTS))]
+    assert [each.data for each in found] == [{"fine": 1}] * len(FAULTS)
+
+
+def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
+    """Before anything is read."""
+    with pytest.raises(HistoryError, match=r"gone\.jsonl cannot be read: No such file or directory"):
+        open_jsonl_history(tmp_path / "gone.jsonl")
+    with pytest.raises(HistoryError, match=f"{tmp_path} is a folder; name a file of JSON lines"):
+        open_jsonl_history(tmp_path)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(values=st.lists(_JSON, max_size=8))
+def test_any_json_value_comes_back_equal(values: list[object], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As the data of a line, lone surrogates and NULs included."""
+    folder = tmp_path_factory.mktemp("any")
+    file = _write(folder, *[json.dumps({"type": "x", "data": value}) for value in values])
+    assert [found.data for found in _read(file)] == values

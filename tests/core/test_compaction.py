@@ -1,0 +1,416 @@
+"""Compaction: what is due, where it is cut, what a summary may be, and how levels grow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.core.compaction import (
+    KEPT,
+    Limits,
+    Source,
+    body_of,
+    check,
+    cut_segments,
+    due,
+    kept_line,
+    kept_lines,
+    kept_part,
+    merges,
+    name_facts,
+    summarise,
+    summarise_summaries,
+)
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+COUNTER = CachedCounter(open_counter("tiktoken"), max_entries=5_000)
+LIMITS = Limits.for_threshold(40_000, ratio=0.7, floor=2_000, segment=2_000, summary_ratio=0.2, fan_in=8)
+
+
+def limits(threshold: int) -> Limits:
+    """The default sizes, scaled to a threshold."""
+    return Limits.for_threshold(threshold, ratio=0.7, floor=2_000, segment=2_000, summary_ratio=0.2, fan_in=8)
+
+
+def source(number: int, *, tokens: int = 100, task: str = "", kind: str = "x", text: str = "", minutes: int = 0) -> Source:
+    """An operation as compaction sees it."""
+    when = START + timedelta(minutes=minutes or number)
+    return Source(operation=number, time=when, type=kind, text=text, tokens=tokens, task=task)
+
+
+def fact(number: int, text: str, *, status: MustKeepStatus = MustKeepStatus.STANDING, by: int = 0) -> MustKeep:
+    """A decision found in the operation of the same number."""
+    return MustKeep(
+        id=number,
+        kind=MustKeepKind.DECISION,
+        text=text,
+        operation=number,
+        timestamp=START,
+        status=status,
+        superseded_by=by,
+    )
+
+
+def summary(number: int, first: int, last: int, *, level: int = 1, tokens: int = 400, text: str = "- Text.\n") -> Summary:
+    """A summary of a run of operations."""
+    return Summary(
+        id=number,
+        session="s",
+        level=level,
+        first_operation=first,
+        last_operation=last,
+        operation_count=last - first + 1,
+        children=(),
+        text=text,
+        method="extractive",
+        tokens=tokens,
+        source_tokens=tokens * 5,
+        must_keeps=(number,),
+        dropped=(),
+        put_back=(),
+        since=START,
+        until=START,
+        created=START,
+    )
+
+
+# What is due
+
+ENTRIES = st.lists(st.tuples(st.integers(1, 3_000), st.integers(0, 600)), max_size=40).map(
+    lambda pairs: [(i + 1, tokens, START + timedelta(minutes=minute)) for i, (tokens, minute) in enumerate(pairs)]
+)
+
+
+def test_nothing_is_due_while_all_is_young_and_small() -> None:
+    """An hour stays word for word."""
+    entries = [(n, 500, START + timedelta(minutes=n)) for n in range(1, 60)]
+    assert due(entries, document_tokens=29_500, window=HOUR, limits=LIMITS) == 0
+    assert due([], document_tokens=99_000, window=HOUR, limits=LIMITS) == 0
+
+
+def test_what_is_older_than_the_window_is_due() -> None:
+    """Counted back from the newest time, its border included in the window."""
+    entries = [(n, 500, START + timedelta(minutes=10 * n)) for n in range(1, 21)]
+    assert due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS) == 13
+
+
+def test_what_is_too_little_for_a_summary_waits() -> None:
+    """Less than a segment is due only where the document is over its threshold."""
+    entries = [(1, 1_900, START), *((n, 500, START + 3 * HOUR) for n in range(2, 12))]
+    assert due(entries, document_tokens=7_000, window=HOUR, limits=LIMITS) == 0
+    assert due(entries, document_tokens=40_001, window=HOUR, limits=LIMITS) > 0
+
+
+def test_the_newest_tokens_stay_however_old() -> None:
+    """After a night's break the thread is still there: the floor counts whole entries."""
+    entries = [(n, 500, START) for n in range(1, 21)] + [(21, 1, START + 24 * HOUR)]
+    count = due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS)
+    assert sum(tokens for _, tokens, _ in entries[count:]) >= LIMITS.floor
+    assert sum(tokens for _, tokens, _ in entries[count + 1 :]) < LIMITS.floor
+
+
+def test_a_clock_that_jumped_back_does_not_hold_all_up() -> None:
+    """One operation with a time ahead of the others does not keep what is hours old word for word."""
+    times = [START + 9 * HOUR, *(START + timedelta(minutes=10 * n) for n in range(40))]
+    entries = [(n + 1, 500, time) for n, time in enumerate(times)]
+    assert due(entries, document_tokens=20_500, window=HOUR, limits=LIMITS) > 0
+
+
+@given(ENTRIES, st.integers(0, 200_000))
+def test_the_floor_holds_and_the_excess_goes(entries: list[tuple[int, int, datetime]], other: int) -> None:
+    """Never into the newest tokens; over the threshold so much that summaries of a fifth reach the target."""
+    tokens = sum(size for _, size, _ in entries) + other
+    count = due(entries, document_tokens=tokens, window=HOUR, limits=LIMITS)
+    assert 0 <= count <= len(entries)
+    left = sum(size for _, size, _ in entries[count:])
+    if count:
+        assert left >= LIMITS.floor
+    if tokens > LIMITS.threshold and count < len(entries):
+        saved = 0.8 * (sum(size for _, size, _ in entries) - left)
+        blocked = sum(size for _, size, _ in entries[count + 1 :]) < LIMITS.floor
+        assert blocked or tokens - saved <= LIMITS.target
+
+
+# Where it is cut
+
+RUNS = st.lists(
+    st.tuples(st.sampled_from(["", "", "a", "b", "c"]), st.integers(1, 900), st.sampled_from(["x", "request"])), max_size=60
+).map(
+    lambda rows: [source(i + 1, tokens=tokens, task=task, kind=kind) for i, (task, tokens, kind) in enumerate(rows)]
+)
+
+
+@given(RUNS, st.integers(200, 2_000))
+def test_segments_are_a_partition_in_order(sources: list[Source], size: int) -> None:
+    """Every operation in exactly one segment, in the order given, no segment empty."""
+    segments = cut_segments(sources, size)
+    assert [s for segment in segments for s in segment] == sources
+    assert all(segments)
+
+
+def run_tokens(sources: Sequence[Source], position: int) -> int:
+    """Tokens of the run of neighbours with the same task that the operation at `position` belongs to."""
+    task = sources[position].task
+    first = last = position
+    while first > 0 and sources[first - 1].task == task:
+        first -= 1
+    while last + 1 < len(sources) and sources[last + 1].task == task:
+        last += 1
+    return sum(s.tokens for s in sources[first : last + 1])
+
+
+@given(RUNS, st.integers(200, 2_000))
+def test_a_task_is_cut_only_where_it_alone_is_over_twice_the_size(sources: list[Source], size: int) -> None:
+    """The border between two segments lies inside a task only if the task cannot be one segment."""
+    segments = cut_segments(sources, size)
+    position = 0
+    for segment in segments[:-1]:
+        position += len(segment)
+        before, after = sources[position - 1], sources[position]
+        if before.task and before.task == after.task:
+            assert run_tokens(sources, position) > 2 * size
+
+
+def test_a_task_behind_other_work_is_not_cut() -> None:
+    """Seven tenths of a segment without a task, then a task of one and two fifths: the border lies between them."""
+    sources = [source(n, tokens=100) for n in range(1, 8)] + [source(n, tokens=100, task="a") for n in range(8, 22)]
+    sources += [source(n, tokens=100, task="b") for n in range(22, 40)]
+    borders = [segment[0].operation for segment in cut_segments(sources, 1_000)]
+    assert not set(borders) & set(range(9, 22))
+
+
+@given(RUNS.filter(bool), st.integers(200, 2_000))
+def test_segments_are_about_the_size_asked_for(sources: list[Source], size: int) -> None:
+    """None but the last is under a third of it; none is over thrice it unless a task or one operation forces it."""
+    segments = cut_segments(sources, size)
+    for segment in segments[:-1]:
+        assert sum(s.tokens for s in segment) >= size * 0.3
+    for segment in segments:
+        tasks = {s.task for s in segment}
+        if tasks == {""}:
+            assert sum(s.tokens for s in segment) <= 2 * size + max(s.tokens for s in segment) + size // 3
+
+
+def test_a_natural_border_is_preferred() -> None:
+    """Where the task changes near the size, the cut lies there and not at the size itself."""
+    sources = [source(n, task="a" if n <= 12 else "b") for n in range(1, 41)]
+    assert [s.operation for s in cut_segments(sources, 1_000)[0]] == list(range(1, 13))
+
+
+# What a summary may be
+
+
+def talk(count: int, *, start: int = 1) -> list[Source]:
+    """Operations that say something different each."""
+    nouns = ["parser", "cache", "router", "index", "queue", "session", "ledger", "window", "budget", "merge"]
+    verbs = ["reads", "writes", "drops", "keeps", "counts", "sorts", "skips", "locks", "splits", "joins"]
+    texts = [
+        f"The {nouns[n % 10]} of module_{n} {verbs[n * 7 % 10]} its {nouns[n * 3 % 10]} after {n + 3} ms, which took "
+        f"{verbs[n * 3 % 10]} and a second look at src/part_{n}.py before it passed. Nothing else was touched there."
+        for n in range(start, start + count)
+    ]
+    return [
+        source(start + i, text=text, tokens=COUNTER.count(text) + 12, task=str((start + i) // 4))
+        for i, text in enumerate(texts)
+    ]
+
+
+def test_a_summary_has_the_size_asked_for_and_passes_the_check() -> None:
+    """At a fifth of its source, nothing invented, nothing missing."""
+    sources = talk(40)
+    tokens = sum(s.tokens for s in sources)
+    draft = summarise(sources, (), target_tokens=tokens // 5, counter=COUNTER)
+    assert draft.verdict.passed
+    assert draft.tokens == COUNTER.count(draft.text) <= tokens // 5 * 1.2
+    assert draft.tokens >= tokens // 5 * 0.6
+    assert draft.source_tokens == tokens
+    assert draft.verdict.invented == ()
+
+
+def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
+    """Below the summary, in their order, whether or not there is room for anything else."""
+    sources = talk(20)
+    facts = [
+        fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=3),
+        fact(2, "Ship  it\n on   Monday.", status=MustKeepStatus.DONE),
+        fact(3, "Use SQLite."),
+        fact(4, "Gone.", status=MustKeepStatus.SUPERSEDED),
+    ]
+    draft = summarise(sources, facts, target_tokens=1, counter=COUNTER)
+    assert draft.text == (
+        "Kept:\n\n- Decision K1 (superseded by K3): Use MySQL.\n- Decision K2 (done): Ship it on Monday.\n"
+        "- Decision K3: Use SQLite.\n- Decision K4 (superseded): Gone.\n"
+    )
+    assert draft.must_keeps == (1, 2, 3, 4)
+    assert draft.put_back == tuple(f.text for f in facts)
+    assert draft.verdict.passed
+
+
+def test_what_is_said_below_is_not_said_above() -> None:
+    """A must-keep leaves the text that is summarised, so that nothing stands twice or unmarked."""
+    sources = talk(20)
+    rule = "We never deploy module_3 on Fridays."
+    sources[2] = source(3, text=f"{sources[2].text} {rule}", tokens=80)
+    draft = summarise(sources, [fact(3, rule)], target_tokens=300, counter=COUNTER)
+    assert draft.text.count("deploy") == 1
+    assert draft.text.endswith(f"{KEPT}\n\n- Decision K3: {rule}\n")
+
+
+def test_a_summary_that_is_no_shorter_does_not_pass() -> None:
+    """Must-keeps longer than their source cannot be believed to shorten it."""
+    draft = summarise([source(1, text="a", tokens=5)], [fact(1, "word " * 50)], target_tokens=1, counter=COUNTER)
+    assert not draft.verdict.passed
+
+
+def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
+    """Identifiers that the source lacks, and must-keeps that the text lacks, white space apart."""
+    facts = [fact(1, "Use  SQLite\nhere."), fact(2, "Never on Fridays.")]
+    verdict = check(
+        "Epic #12 uses SQLite. Use SQLite here. See src/a.py and src/b.py.",
+        source_text="Epic #11 is in src/a.py",
+        source_tokens=100,
+        facts=facts,
+        counter=COUNTER,
+    )
+    assert set(verdict.invented) >= {"#12", "src/b.py"}
+    assert "src/a.py" not in verdict.invented
+    assert verdict.missing == (facts[1],)
+    assert not verdict.passed
+
+
+@pytest.mark.parametrize(("tokens", "passed"), [(5, False), (6, True)])
+def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) -> None:
+    """Equal is not shorter."""
+    text = "one two three four five"
+    assert COUNTER.count(text) == 5
+    assert check(text, source_text=text, source_tokens=tokens, facts=(), counter=COUNTER).passed is passed
+
+
+def test_a_higher_summary_names_its_facts_by_number() -> None:
+    """They stand in full for one level; the text is made of what the summaries say, not of their kept lines."""
+    first = summarise(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], target_tokens=250, counter=COUNTER)
+    second = summarise(talk(20, start=21), [fact(21, "Ship it.")], target_tokens=250, counter=COUNTER)
+    children = [
+        summary(1, 1, 20, text=first.text, tokens=first.tokens),
+        summary(2, 21, 40, text=second.text, tokens=second.tokens),
+    ]
+    merged = summarise_summaries(children, target_tokens=200, counter=COUNTER)
+    assert merged.must_keeps == (1, 2)
+    assert merged.text.endswith("\nKept: K1–K2.\n")
+    assert "Use SQLite" not in merged.text
+    assert merged.verdict.passed
+    assert merged.tokens <= 220
+    assert body_of(merged.text).strip()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "names"),
+    [
+        ([], ""),
+        ([3], "Kept: K3.\n"),
+        ([4, 3], "Kept: K3–K4.\n"),
+        ([9, 3, 5, 4], "Kept: K3–K5, K9.\n"),
+        (list(range(1, 25, 2)), "Kept: K1, K3, K5, K7, K9, K11, K13, K15, K17, K19, K21, K23.\n"),
+        (list(range(1, 2_002, 2)), "Kept: 1,001 facts between K1 and K2001.\n"),
+    ],
+)
+def test_facts_are_named_by_ranges(numbers: list[int], names: str) -> None:
+    """Neighbours as a range; of very many only the count and the ends."""
+    assert name_facts(numbers) == names
+
+
+@given(st.lists(st.text(max_size=30), max_size=4), st.text(max_size=80))
+def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], body: str) -> None:
+    """Put together they are the summary again."""
+    body = body.replace(KEPT, "").strip("\n")
+    kept = kept_lines([fact(n + 1, text) for n, text in enumerate(texts)])
+    text = f"{body}\n{kept}" if body else kept.lstrip("\n")
+    assert body_of(text).strip("\n") == body
+    assert kept_part(text) == kept.lstrip("\n")
+    assert kept_part(text).count("\n- Decision K") == len(texts)
+
+
+@given(st.text())
+def test_a_kept_line_is_one_line(text: str) -> None:
+    """Whatever the fact says."""
+    assert len(kept_line(fact(1, text)).splitlines()) == 1
+
+
+# How levels grow
+
+
+def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
+    """The summaries that stand after `count` segments, and how many merges it took."""
+    bounds = limits(threshold)
+    standing: list[Summary] = []
+    number = merged = 0
+    for segment in range(count):
+        number += 1
+        standing.append(summary(number, segment * 10 + 1, segment * 10 + 10, tokens=bounds.summary))
+        while taken := merges(standing, bounds):
+            merged += 1
+            number += 1
+            assert len(taken) >= 2
+            assert [t.level for t in taken] == [taken[0].level] * len(taken)
+            assert all(a.last_operation + 1 == b.first_operation for a, b in zip(taken, taken[1:], strict=False))
+            standing = [s for s in standing if s not in taken]
+            standing.append(
+                summary(
+                    number,
+                    taken[0].first_operation,
+                    taken[-1].last_operation,
+                    level=taken[0].level + 1,
+                    tokens=bounds.summary,
+                )
+            )
+            standing.sort(key=lambda s: s.first_operation)
+            assert merged <= number
+    return standing, merged
+
+
+@pytest.mark.parametrize("threshold", [800, 2_560, 40_000])
+def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
+    """A hundred times the segments make a few more summaries, not a hundred times as many; all is covered in order."""
+    sizes = {}
+    for count in (20, 200, 2_000):
+        standing, _ = grown(count, threshold)
+        sizes[count] = sum(s.tokens for s in standing)
+        covered = [(s.first_operation, s.last_operation) for s in standing]
+        assert covered[0][0] == 1
+        assert covered[-1][1] == count * 10
+        assert all(a[1] + 1 == b[0] for a, b in zip(covered, covered[1:], strict=False))
+    steps = limits(threshold).level * 1.5
+    assert sizes[2_000] - sizes[200] <= steps * 2
+    assert sizes[2_000] <= limits(threshold).level * 2 * math.log2(2_000)
+
+
+def test_nothing_is_merged_while_every_level_is_within_its_share() -> None:
+    """One summary is never merged alone."""
+    assert merges([], LIMITS) is None
+    assert merges([summary(1, 1, 10, tokens=99_999)], LIMITS) is None
+    assert merges([summary(1, 1, 10), summary(2, 11, 20)], LIMITS) is None
+
+
+def test_what_stands_between_two_summaries_is_not_swallowed_by_their_merging() -> None:
+    """Operations that stayed word for word belong to no merged range."""
+    standing = [summary(1, 1, 10, tokens=9_000), summary(2, 21, 30, tokens=9_000), summary(3, 31, 40, tokens=9_000)]
+    taken = merges(standing, LIMITS)
+    assert taken is not None
+    assert [s.id for s in taken] == [2, 3]
+
+
+def test_sizes_shrink_with_the_document() -> None:
+    """A small window has small segments and summaries, and target, floor and level stay below its threshold."""
+    for threshold in (500, 1_000, 2_560, 40_000, 1_000_000):
+        bounds = limits(threshold)
+        assert bounds.floor + bounds.summary < bounds.target < threshold
+        assert bounds.summary < bounds.segment
+        assert bounds.segment <= 2_000

@@ -1,0 +1,184 @@
+"""The machine's own text of the episodic documents: what is known stands in it, bounded, and cannot break its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.markdown import front_matter_fault, split_blocks
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+
+WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
+SHAPES = {
+    DocumentName.PROJECT_STATE: [
+        (1, "Project State"),
+        (2, "Rules"),
+        (2, "People and Roles"),
+        (2, "Active Work"),
+        (2, "Recent Progress"),
+        (2, "Blockers"),
+        (2, "Statistics"),
+    ],
+    DocumentName.WORK_PLAN: [(1, "Work Plan"), (2, "Immediate Next Steps"), (2, "Backlog"), (2, "Future Work")],
+    DocumentName.DECISION_LOG: [(1, "Decision Log"), (2, "Decisions")],
+}
+
+
+def fact(
+    number: int,
+    text: str,
+    kind: MustKeepKind = MustKeepKind.DECISION,
+    *,
+    status: MustKeepStatus = MustKeepStatus.STANDING,
+    by: int = 0,
+) -> MustKeep:
+    """A must-keep, a minute younger than the one numbered before it."""
+    when = WHEN + timedelta(minutes=number)
+    return MustKeep(
+        id=number, kind=kind, text=text, operation=number, timestamp=when, status=status, superseded_by=by
+    )
+
+
+def view(
+    facts: Mapping[MustKeepKind, Sequence[MustKeep]], *, size: int = 30_000, counts: Mapping[MustKeepKind, int] | None = None
+) -> ProjectView:
+    """What is known of a project in which these facts were found."""
+    return ProjectView(
+        project="demo",
+        updated=WHEN,
+        session="s1",
+        size_tokens=size,
+        operations=1_234,
+        sessions=3,
+        facts=facts,
+        counts=counts if counts is not None else {kind: len(found) for kind, found in facts.items()},
+    )
+
+
+def outline(text: str) -> list[tuple[int, str]]:
+    """The document's headings of the first two levels."""
+    return [(block.level, block.title) for block in split_blocks(text) if block.level in (1, 2)]
+
+
+@pytest.mark.parametrize("name", list(DocumentName))
+def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name: DocumentName) -> None:
+    """The shape is there from the start, so that people know where to write."""
+    blank = ProjectView(project="demo", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
+    text = render_document(name, blank)
+    assert text.startswith(f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nupdated: never\n---\n\n# ")
+    assert front_matter_fault(text) is None
+    assert outline(text) == SHAPES[name]
+    assert "- None\n" in text
+
+
+def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_backlog() -> None:
+    """In the order of their finding, each with its number; what was put off stands apart."""
+    items = [fact(n, f"Write chapter {n}.", MustKeepKind.OPEN_ITEM) for n in range(1, 13)]
+    items[4] = fact(5, "Done long ago.", MustKeepKind.OPEN_ITEM, status=MustKeepStatus.DONE)
+    put_off = [fact(20, "We defer the web face.")]
+    text = render_document(
+        DocumentName.WORK_PLAN, view({MustKeepKind.OPEN_ITEM: items, MustKeepKind.DECISION: put_off})
+    )
+    assert text.endswith(
+        "\n## Immediate Next Steps\n\n"
+        + "".join(f"- Write chapter {n}. (K{n})\n" for n in (2, 3, 4, 6, 7, 8, 9, 10, 11, 12))
+        + "\n## Backlog\n\n- Write chapter 1. (K1)\n"
+        + "\n## Future Work\n\n- We defer the web face. (K20)\n"
+    )
+
+
+def test_the_decision_log_marks_what_was_taken_back() -> None:
+    """The decision stays, with the number of the one that took its place."""
+    facts = [
+        fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=2),
+        fact(2, "Use\n  SQLite."),
+    ]
+    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}))
+    assert text.endswith(
+        "\n## Decisions\n\n### [2025-01-15 14:31:15] Use MySQL. (K1)\n\n*Superseded by K2.*\n\n"
+        "### [2025-01-15 14:32:15] Use SQLite. (K2)\n\n"
+    )
+
+
+def test_older_decisions_become_lines_and_then_a_count() -> None:
+    """Fifty in full, two hundred in brief, the rest told as a number with the way to them."""
+    facts = [fact(n, f"Decision number {n}.") for n in range(101, 401)]
+    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}, counts={MustKeepKind.DECISION: 400}))
+    assert text.count("\n### [") == 50
+    assert text.count("\n- [2025") == 200
+    assert "\n150 older decisions are kept in the ledger: `orchestra-mem expand K1` shows the first.\n" in text
+    assert text.rstrip().endswith("### [2025-01-15 21:10:15] Decision number 400. (K400)")
+
+
+def test_the_project_state_tells_rules_roles_progress_blockers_and_figures() -> None:
+    """Each kind of fact in its section; superseded and done ones no longer; what blocks among the blockers."""
+    kinds = MustKeepKind
+    facts = {
+        kinds.CONSTRAINT: [
+            fact(1, "Never deploy on Fridays.", kinds.CONSTRAINT),
+            fact(2, "Old rule.", kinds.CONSTRAINT, status=MustKeepStatus.SUPERSEDED, by=1),
+        ],
+        kinds.ROLE: [fact(3, "Ann owns billing.", kinds.ROLE)],
+        kinds.COMPLETION: [fact(4, "Created Epic #5.", kinds.COMPLETION)],
+        kinds.FAILURE: [fact(5, "Build 7 failed.", kinds.FAILURE)],
+        kinds.OPEN_ITEM: [fact(6, "The key is blocked by Bob.", kinds.OPEN_ITEM), fact(7, "Write.", kinds.OPEN_ITEM)],
+    }
+    text = render_document(DocumentName.PROJECT_STATE, view(facts))
+    assert "## Rules\n\n- Never deploy on Fridays. (K1)\n\n## People and Roles\n\n- Ann owns billing. (K3)\n\n" in text
+    assert "## Recent Progress\n\n- Created Epic #5. (K4)\n\n" in text
+    assert "## Blockers\n\n- Build 7 failed. (K5)\n- The key is blocked by Bob. (K6)\n\n" in text
+    assert "- **Operations**: 1,234\n- **Sessions**: 3\n" in text
+    assert outline(text) == SHAPES[DocumentName.PROJECT_STATE]
+
+
+HOSTILE = [
+    "```",
+    "``` " + "and so on " * 20,
+    "## Decision: " + "because it is so " * 20,
+    "### [2025-01-15 10:00:00] Forged (K9)",
+    "---",
+    "--- " + "x " * 100,
+    "- None",
+    "> quoted " + "so " * 80,
+    "    indented " + "so " * 80,
+    "~~~ " + "so " * 80,
+    "a\n## b\n```\nc",
+    "a\u2028## b\x85# c\r# d",
+    "x" * 20_000,
+    "x " * 10_000,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"case{number}" for number in range(len(HOSTILE))])
+@pytest.mark.parametrize("name", list(DocumentName))
+def test_a_fact_cannot_break_the_shape_of_a_document(name: DocumentName, text: str) -> None:
+    """Whatever it says: the same sections, the same number of entries."""
+    facts = {kind: [fact(1, text, kind), fact(2, "Another.", kind)] for kind in MustKeepKind}
+    blocks = split_blocks(render_document(name, view(facts)))
+    assert [(block.level, block.title) for block in blocks if block.level in (1, 2)] == SHAPES[name]
+    assert len([block for block in blocks if block.level == 3]) == (2 if name is DocumentName.DECISION_LOG else 0)
+
+
+@given(st.integers(0, 500), st.integers(1, 2_000), st.integers(500, 20_000))
+def test_a_document_is_bounded_however_many_facts_there_are(count: int, length: int, size: int) -> None:
+    """At three characters a token it holds no more than its size, a frame, and one line a section."""
+    facts = {kind: [fact(n, f"{n} " + "word " * (length // 5), kind) for n in range(1, count + 1)] for kind in MustKeepKind}
+    for name in DocumentName:
+        text = render_document(name, view(facts, size=size))
+        assert len(text) <= 3 * size + 2_000 + 6 * (length + 100)
+
+
+def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
+    """What the share of a section does not hold is counted."""
+    facts = [fact(n, f"Rule {n}: " + "words " * 20, MustKeepKind.CONSTRAINT) for n in range(1, 101)]
+    text = render_document(DocumentName.PROJECT_STATE, view({MustKeepKind.CONSTRAINT: facts}, size=1_000))
+    section = next(block.text for block in split_blocks(text) if block.title == "Rules")
+    shown = section.count("- Rule ")
+    assert 0 < shown < 100
+    assert f"- … and {100 - shown:,} older ones, from K1 on: `orchestra-mem expand K1`\n" in section
+    assert "(K100)\n" in section

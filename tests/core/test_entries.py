@@ -1,0 +1,239 @@
+"""How an operation reads: any JSON has an entry of bounded size with one heading, quickly."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.entries import (
+    clip,
+    entry_title,
+    flat,
+    is_critical,
+    label,
+    make_entry,
+    plain_text,
+    visible,
+)
+from orchestra_mem.types import Json, Operation
+
+WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
+TEN_MEGABYTES = "a line of output, ünd more\n" * 380_000
+ANY_TEXT = st.text(st.characters(exclude_categories=[])) | st.sampled_from(["\ud800", "\n### x (op 3)\n", "\x00\r\n\u2028"])
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT | st.sampled_from(["title", "text", "status"]), inner),
+    max_leaves=25,
+)
+
+
+def operation(data: Json, *, kind: str = "nl_command", number: int = 12, tokens: int = 5, size: int = 5) -> Operation:
+    """An operation with these data."""
+    return Operation(id=number, session="s", type=kind, data=data, timestamp=WHEN, tokens=tokens, entry_tokens=size)
+
+
+def text_of(data: Json, *, max_chars: int = 4_000, kind: str = "nl_command") -> str:
+    """The entry of an operation on the session's first day."""
+    return make_entry(operation(data, kind=kind), started=date(2025, 1, 15), max_chars=max_chars).text
+
+
+def test_an_entry_reads_as_the_source_design_shows_it() -> None:
+    """Time, type and subject with the number in the heading, then a field a line, then tokens if reported."""
+    data: Json = {"user_input": "Create epic for auth", "intent": "CREATE", "result": "Created Epic #5", "ok": True}
+    entry = make_entry(operation(data, tokens=512), started=date(2025, 1, 15), max_chars=4_000)
+    assert entry.text == (
+        '### [14:30:15] NL Command: CREATE (op 12)\n**Input**: "Create epic for auth"\n**Intent**: CREATE\n'
+        "**Result**: Created Epic #5\n**Ok**: yes\n**Tokens**: 512\n\n"
+    )
+    assert entry.short == "- [14:30:15] NL Command: CREATE (op 12): Created Epic #5\n"
+
+
+def test_an_entry_of_another_day_has_its_date() -> None:
+    """Times alone would be ambiguous in a session over midnight."""
+    entry = make_entry(operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)
+    assert entry.text.startswith("### [2025-01-15 14:30:15] NL Command (op 12)\n")
+
+
+def test_lines_of_a_text_are_quoted() -> None:
+    """So that none of them can begin anything of its own."""
+    assert text_of({"output": "one\n## two\r\n\n```\rfour"}) == (
+        "### [14:30:15] NL Command (op 12)\n**Output**:\n> one\n> ## two\n>\n> ```\n> four\n\n"
+    )
+
+
+@given(ANY_JSON, st.integers(100, 5_000))
+@example({"x": "\x00" * 20_000}, 4_000)
+@example({"x": "\ud800" * 20_000}, 4_000)
+@example({"x": "\n" * 20_000 + "y"}, 4_000)
+@example({"x": "a\n" * 20_000}, 4_000)
+@example(["\n"] * 100, 100)
+@example({"k" * 9_999: 1}, 100)
+@example({str(i): "" for i in range(5_000)}, 4_000)
+def test_any_json_has_an_entry_of_bounded_size_with_one_heading(data: Json, max_chars: int) -> None:
+    """One heading line, every line visible, about as long as asked for, and UTF-8 can hold it."""
+    entry = make_entry(operation(data), started=date(2025, 1, 15), max_chars=max_chars)
+    lines = entry.text.splitlines()
+    assert [line for line in lines if line.lstrip(" ").startswith("#")] == lines[:1]
+    assert entry.text.endswith("\n\n")
+    assert len(entry.text) <= 3 * max_chars + 900
+    assert entry.short.count("\n") == 1
+    assert len(entry.short.splitlines()) == 1
+    assert len(entry.short) <= 400
+    assert entry.text.encode("utf-8")
+    assert entry.short.encode("utf-8")
+
+
+@given(ANY_JSON)
+def test_any_json_has_a_plain_text_that_can_be_stored(data: Json) -> None:
+    """What summarisers read holds nothing that a file or the database cannot hold."""
+    text = plain_text(operation(data), max_chars=2_000)
+    text.encode("utf-8")
+    assert "\x00" not in text
+    assert len(text) <= 3_000
+
+
+def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> None:
+    """A summariser reads what was said, not how it was recorded."""
+    data: Json = {"speaker": "Ann", "text": "We never deploy on Fridays.", "task_id": 7, "gone": None}
+    assert plain_text(operation(data)) == "Speaker: Ann\nWe never deploy on Fridays.\nTask ID: 7"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TEN_MEGABYTES,
+        [TEN_MEGABYTES],
+        {"output": TEN_MEGABYTES},
+        {"title": TEN_MEGABYTES, "result": TEN_MEGABYTES},
+        {"a": {"b": [TEN_MEGABYTES]}},
+        {"status": "completed", "out": [TEN_MEGABYTES]},
+        {TEN_MEGABYTES: 1},
+        {"x": {TEN_MEGABYTES: 1}},
+        "\x00" * 10_000_000,
+        {"output": "\ud800" * 10_000_000},
+        {"output": "\n" * 10_000_000},
+        {"output": " " * 10_000_000 + "x"},
+        [["word"] * 1_000] * 1_000,
+        {str(number): "value" for number in range(300_000)},
+        {"status": ["x" * 100] * 100_000},
+    ],
+    ids=[f"case{number}" for number in range(15)],
+)
+def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
+    """Only what is shown is read: entry, short form, plain text and the judgement of importance."""
+    value = operation(data)
+    start = time.perf_counter()
+    make_entry(value, started=date(2025, 1, 15), max_chars=4_000)
+    plain_text(value)
+    is_critical(value.type, value.data)
+    assert time.perf_counter() - start < 0.1
+
+
+def test_data_nested_as_deep_as_may_be_recorded_have_an_entry() -> None:
+    """Depth does not exhaust the stack."""
+    lists: Json = "x"
+    mappings: Json = "x"
+    for _ in range(499):
+        lists = [lists]
+        mappings = {"k": mappings}
+    assert text_of(lists).startswith("### [14:30:15] NL Command (op 12)\n")
+    assert text_of({"a": mappings}).startswith("### [14:30:15] NL Command (op 12)\n")
+    assert len(plain_text(operation(lists))) < 1_000
+
+
+def test_what_is_left_out_is_told() -> None:
+    """Clipped values and fields that did not fit name the way to the whole."""
+    long = text_of({"output": "x" * 10_000}, max_chars=400)
+    assert "characters left out: expand op 12] … " in long
+    many = text_of({f"f{number}": "y" * 50 for number in range(100)}, max_chars=400)
+    shown = many.count("**F")
+    assert many.rstrip().endswith(f"*({100 - shown} more fields: expand op 12)*")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "critical"),
+    [
+        ("decision", {}, True),
+        ("task_execution", {"status": "failed"}, True),
+        ("task_execution", {"status": "ERROR"}, True),
+        ("task_execution", {"status": "completed"}, False),
+        ("epic_update", {"status": "completed"}, True),
+        ("update", {"status": "done", "kind": "Story"}, True),
+        ("update", "status: failed", False),
+        ("update", ["failed"], False),
+        ("update", {"status": None}, False),
+    ],
+)
+def test_what_matters_by_its_kind_is_critical(kind: str, data: Json, critical: bool) -> None:
+    """The source design's rule: decisions, failures, and large work that is completed."""
+    assert is_critical(kind, data) is critical
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("nl_command", "NL Command"), ("task_id", "Task ID"), ("", ""), ("_", " "), ("user\ninput", "User Input"), ("éa", "Éa")],
+)
+def test_names_are_read_as_people_write_them(name: str, read: str) -> None:
+    """Underscores are blanks, words begin large, acronyms are known."""
+    assert label(name).strip() == read.strip()
+
+
+@given(ANY_TEXT)
+def test_visible_text_holds_no_line_end_but_the_line_feed(text: str) -> None:
+    """No character that a terminal, an editor or `splitlines` takes for something else is left."""
+    shown = visible(text)
+    assert len(shown.splitlines()) <= shown.count("\n") + 1
+    assert not any(ord(c) < 32 and c not in "\n\t" for c in shown)
+    shown.encode("utf-8")
+    assert visible(shown) == shown
+
+
+@given(st.text(max_size=300), st.integers(10, 100))
+def test_clipping_keeps_head_and_tail_and_says_how_much_is_gone(text: str, most: int) -> None:
+    """Short texts stay; of long ones the begin and the end stand, with the number of characters between."""
+    shown = clip(text, most)
+    if len(text) <= most:
+        assert shown == text
+    else:
+        head, tail = most * 2 // 3, most // 3
+        left_out = len(text) - head - tail
+        assert shown == f"{text[:head]} … [{left_out:,} characters left out] … {text[len(text) - tail :]}"
+
+
+def test_titles_are_one_line_and_bounded() -> None:
+    """The first field that says what it is about, its white space squeezed."""
+    assert entry_title("nl_command", {"name": " \n ", "subject": "Fix\n\tthe   parser"}) == "NL Command: Fix the parser"
+    assert len(entry_title("x", {"title": "word " * 1_000})) <= 120
+    assert entry_title("x", {"title": 5, "name": ["a"]}) == "X"
+    assert entry_title("x", ["title"]) == "X"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (True, "yes"),
+        (False, "no"),
+        (1.5, "1.5"),
+        ("a\r\nb", "a\nb"),
+        ([1, "b", None], "1, b, "),
+        ({"a_b": 1, "c": [2, 3]}, "A B: 1, C: 2, 3"),
+        ([{"a": 1}, 2], "- A: 1\n- 2"),
+    ],
+)
+def test_json_reads_as_text_of_few_symbols(value: Json, text: str) -> None:
+    """Words for truth values, commas in lists, names before values."""
+    assert flat(value, 1_000) == text
+
+
+def test_times_before_the_session_do_not_break_an_entry() -> None:
+    """A clock that jumped back gives an entry with its date."""
+    early = Operation(
+        id=1, session="s", type="x", data=1, timestamp=WHEN - timedelta(days=9), tokens=1, entry_tokens=1
+    )
+    entry = make_entry(early, started=date(2025, 1, 15), max_chars=4_000)
+    assert entry.text == "### [2025-01-06 14:30:15] X (op 1)\n**Data**: 1\n\n"

@@ -1,0 +1,223 @@
+"""A document as blocks: what is cut joins to the same text again, and headings are what a reader sees as headings."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.markdown import (
+    PIN,
+    Block,
+    front_matter,
+    front_matter_fault,
+    join_blocks,
+    split_blocks,
+    without_front_matter,
+)
+
+LINES = st.sampled_from(
+    [
+        "---",
+        "--- ",
+        "format: 1",
+        "no field",
+        "# One",
+        "## Two ##",
+        "### [10:00:00] X (op 3)",
+        "#no heading",
+        "####### seven",
+        "    # code",
+        "```",
+        "```python",
+        "~~~~",
+        "``` a ` b",
+        "> # quoted",
+        "",
+        "text",
+        PIN,
+        "\ufeff",
+        "\u2028",
+        "\x00",
+        "a\rb",
+    ]
+)
+ENDS = st.sampled_from(["\n", "\r\n", "\n\n", ""])
+DOCUMENTS = st.one_of(
+    st.text(),
+    st.lists(st.tuples(LINES, ENDS)).map(lambda pairs: "".join(line + end for line, end in pairs)),
+)
+
+
+def outline(text: str) -> list[tuple[int, str, int]]:
+    """Level, title and line of each block that is no front matter."""
+    return [(block.level, block.title, block.line) for block in split_blocks(text) if not block.front]
+
+
+@given(DOCUMENTS)
+@example("")
+@example("---\n")
+@example("---\nformat: 1\n")
+@example("\ufeff---\r\nformat: 1\r\n---\r\n# Head\r\n")
+@example("# Head")
+@example("```\n# code\n")
+def test_any_text_is_the_same_after_cutting_and_joining(text: str) -> None:
+    """Cutting and joining gives back every byte, whatever the text."""
+    blocks = split_blocks(text)
+    assert join_blocks(blocks) == text
+    assert all(block.text for block in blocks)
+
+
+@given(DOCUMENTS)
+def test_a_block_says_on_which_line_it_begins(text: str) -> None:
+    """`line` is one more than the line feeds before the block."""
+    before = ""
+    for block in split_blocks(text):
+        assert block.line == before.count("\n") + 1
+        before += block.text
+
+
+@given(DOCUMENTS)
+def test_at_most_the_first_block_is_front_matter(text: str) -> None:
+    """Front matter stands at the very beginning or nowhere."""
+    assert not any(block.front for block in split_blocks(text)[1:])
+
+
+def test_a_block_is_a_heading_with_what_follows_it() -> None:
+    """Front matter, the text before the first heading, and each heading are blocks of their own."""
+    text = "---\nformat: 1\n---\nBefore.\n# Title #\n\nText.\n## Part\n### Sub\nEnd"
+    assert split_blocks(text) == (
+        Block(text="---\nformat: 1\n---\n", line=1, front=True),
+        Block(text="Before.\n", line=4),
+        Block(text="# Title #\n\nText.\n", level=1, title="Title", line=5),
+        Block(text="## Part\n", level=2, title="Part", line=8),
+        Block(text="### Sub\nEnd", level=3, title="Sub", line=9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("# A", (1, "A")),
+        ("###### A", (6, "A")),
+        ("   ## A ##  ", (2, "A")),
+        ("#\tA", (1, "A")),
+        ("##", (2, "")),
+        ("# A #b", (1, "A #b")),
+        ("# A\r", (1, "A")),
+        ("### C# (op 3)", (3, "C# (op 3)")),
+    ],
+)
+def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: tuple[int, str]) -> None:
+    """Up to three blanks, one to six marks, a blank; closing marks do not belong to the title."""
+    assert [block[:2] for block in outline(f"{line}\n")] == [found]
+
+
+@pytest.mark.parametrize("line", ["#A", "####### A", "    # A", "\\# A", "> # A", "- # A", "text # A", "#12 is done"])
+def test_what_is_no_heading_is_text(line: str) -> None:
+    """Lines that merely hold marks do not begin a block."""
+    assert outline(f"{line}\n") == [(0, "", 1)]
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [("```", "```"), ("```python", "`````"), ("~~~", "~~~"), ("~~~ `", "~~~~ "), ("   ```", "  ```"), ("````", "````")],
+)
+def test_headings_in_a_fence_are_text(opening: str, closing: str) -> None:
+    """Between a fence and its end nothing begins a block; behind it headings do again."""
+    text = f"# A\n{opening}\n# code\n## code\n{closing}\n# B\n"
+    assert outline(text) == [(1, "A", 1), (1, "B", 6)]
+
+
+@pytest.mark.parametrize("line", ["~~~", "``", "```x", "~~~~~"])
+def test_a_fence_is_ended_by_its_own_kind_only(line: str) -> None:
+    """Another kind of fence, a shorter one, or one with words does not end it."""
+    text = f"# A\n```\n{line}\n# code\n```\n# B\n"
+    assert outline(text) == [(1, "A", 1), (1, "B", 6)]
+
+
+def test_inline_code_opens_no_fence() -> None:
+    """Three back-ticks that are closed on their line are inline code."""
+    assert outline("# A\n```code``` is inline\n# B\n") == [(1, "A", 1), (1, "B", 3)]
+
+
+def test_a_fence_that_is_never_closed_hides_nothing() -> None:
+    """A forgotten fence does not take the rest of the document into one block."""
+    assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
+
+
+def test_a_pin_holds_for_its_block_alone() -> None:
+    """The mark pins the block that it stands in, behind a line or on its own."""
+    text = f"# A\n\n{PIN}\n## B\nline {PIN}\n## C\n"
+    assert [block.pinned for block in split_blocks(text)] == [True, True, False]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, mark: str) -> None:
+    """What editors on Windows make of it is front matter still, and no text for people."""
+    text = mark + end.join(["---", "format: 1", "updated: never", "---", "", "# Title", ""])
+    assert [block.front for block in split_blocks(text)][0]
+    assert front_matter_fault(text) is None
+    assert without_front_matter(text) == f"# Title{end}"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", (1, "the front matter is missing; it begins with a line of three dashes")),
+        ("# Title\n", (1, "the front matter is missing; it begins with a line of three dashes")),
+        ("---\nformat: 1\n", (1, "the front matter is not closed by a line of three dashes")),
+        ("---\nformat: 1\n----\n", (1, "the front matter is not closed by a line of three dashes")),
+        ("---\nformat: 1\nwhat is this\n---\n", (3, "'what is this' is no `key: value`")),
+        ("\ufeff---\r\nformat 1\r\n---\r\n", (2, "'format 1' is no `key: value`")),
+    ],
+)
+def test_a_damaged_front_matter_is_told_with_its_line(text: str, fault: tuple[int, str]) -> None:
+    """The first line that is wrong, counted from 1, and what is wrong with it."""
+    assert front_matter_fault(text) == fault
+    assert join_blocks(split_blocks(text)) == text
+
+
+def test_front_matter_that_is_closed_at_the_end_of_the_text_counts() -> None:
+    """No final line feed is needed."""
+    assert front_matter_fault("---\nformat: 1\n---") is None
+    assert without_front_matter("---\nformat: 1\n---") == ""
+
+
+PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) | st.sampled_from(
+    ["no", "Null", "~", "a: b", "a #b", "- x", "'", '"', "\\", "two\nlines", "tab\there", " x ", "a\\nb", "{", "y", "\r\n"]
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), PLAIN, min_size=1, max_size=4))
+def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> None:
+    """A text that YAML would take for something else is quoted; numbers and times may stay such."""
+    text = front_matter(fields)
+    assert front_matter_fault(text) is None
+    read = yaml.load(text.removeprefix("---\n").removesuffix("---\n"), Loader=yaml.BaseLoader)  # noqa: S506
+    assert read == fields
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["text\n", "# heading\n", "```\n# x\n```\n", "```\n", "~~~\n", "---\n", "#" * 7 + "\n", "# " + "#" * 40 + " x\n", "\r", "`" * 50],
+)
+def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
+    """Twice the text takes about twice as long, and a megabyte a moment."""
+    text = "---\n" + line * (1_000_000 // len(line))
+    start = time.perf_counter()
+    assert join_blocks(split_blocks(text)) == text
+    assert front_matter_fault(text) is not None or line != "text\n"
+    assert time.perf_counter() - start < 2.0
+
+
+def test_a_long_heading_is_cut_in_linear_time() -> None:
+    """A long run of blanks or marks in a title does not make its cleaning quadratic."""
+    text = "# a" + " " * 20_000 + "b\n# a" + " #" * 10_000 + "b\n"
+    start = time.perf_counter()
+    assert len(split_blocks(text)) == 2
+    assert time.perf_counter() - start < 0.5

@@ -1,0 +1,276 @@
+"""The session document: what stands in it can be found again, and nobody's words but the machine's leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.entries import make_entry
+from orchestra_mem.core.markdown import PIN, front_matter_fault, split_blocks
+from orchestra_mem.core.session_document import (
+    EARLIER,
+    LOG,
+    SessionDocument,
+    apply_summaries,
+    finished,
+    new_document,
+    summary_block,
+)
+from orchestra_mem.types import Json, Operation, Session, SessionStatus, Summary
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
+FORGERIES = [
+    "\n### [10:00:00] X (op 3)\n",
+    "### [10:00:00] X (op 3)",
+    "\r### [10:00:00] X (op 3)\r",
+    "\r\n### Summary S1: forged\r\n",
+    "\x0b### [10:00:00] X (op 3)\x0c",
+    "\u2028### [10:00:00] X (op 3)\u2029",
+    "\x85### [10:00:00] X (op 3)",
+    "## Operations Log",
+    "\n## Operations Log\n",
+    "\n---\n",
+    "---",
+    "\n```\n",
+    "~~~",
+    "\n\n\n",
+    "\x00",
+    "\ud800",
+    "\udc80",
+    "\ufeff# Head",
+    "> ### quoted (op 9)",
+    "(op 4)",
+    "#",
+    "<!-- pin -->",
+    "\n<!-- pin -->\n",
+    "<!--  PIN  -->",
+]
+PIECE = st.sampled_from(FORGERIES) | st.text(max_size=10)
+TEXT = st.lists(PIECE, max_size=4).map("".join)
+KEY = st.sampled_from(["title", "subject", "user_input", "text", "result", "status", "role", "tool", "error"]) | TEXT
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def operation(number: int, data: Json = None, *, kind: str = "task_execution") -> Operation:
+    """An operation of the session, a minute after the one before."""
+    return Operation(
+        id=number,
+        session=SESSION.id,
+        type=kind,
+        data={"result": f"Result {number}."} if data is None else data,
+        timestamp=START + timedelta(minutes=number),
+        tokens=10,
+        entry_tokens=10,
+    )
+
+
+def entry(number: int, data: Json = None, *, kind: str = "task_execution") -> str:
+    """An operation's entry as the document shows it."""
+    return make_entry(operation(number, data, kind=kind), started=date(2025, 1, 15), max_chars=4_000).text
+
+
+def summary(number: int, first: int, last: int, *, level: int = 1, children: Sequence[int] = ()) -> Summary:
+    """A summary of a run of operations."""
+    return Summary(
+        id=number,
+        session=SESSION.id,
+        level=level,
+        first_operation=first,
+        last_operation=last,
+        operation_count=last - first + 1,
+        children=tuple(children),
+        text=f"- What operations {first} to {last} came to.\n",
+        method="extractive",
+        tokens=9,
+        source_tokens=90,
+        must_keeps=(),
+        dropped=(),
+        put_back=(),
+        since=START + timedelta(minutes=first),
+        until=START + timedelta(minutes=last),
+        created=START + timedelta(hours=5),
+    )
+
+
+def document(*numbers: int) -> str:
+    """A document with entries of these operations."""
+    return new_document(SESSION, "demo") + "".join(entry(number) for number in numbers)
+
+
+def test_a_new_document_reads_as_the_source_design_shows_it() -> None:
+    """Front matter for machines, a head for people, and an empty log."""
+    text = new_document(SESSION, "demo")
+    assert text == (
+        '---\nformat: 1\nsession: "5f0c3c1e-1111-4222-8333-444455556666"\n'
+        "project: demo\nstarted: 2025-01-15T10:00:00+00:00\nstatus: active\n---\n\n"
+        "# Orchestrator Session: 2025-01-15 10:00:00\n\n"
+        "**Session ID**: 5f0c3c1e-1111-4222-8333-444455556666\n**Project**: demo\n"
+        "**Started**: 2025-01-15 10:00:00 UTC\n**Status**: Active\n\n---\n\n## Operations Log\n\n"
+    )
+    assert front_matter_fault(text) is None
+
+
+@given(TEXT | st.text())
+@example(document(1, 2) + "### (op " + "9" * 5_000 + ")\n")
+@example("### Summary S" + "9" * 5_000 + "\n")
+@example("### x (op ٣)\n")
+def test_any_text_is_a_document_and_stays_the_same(text: str) -> None:
+    """Parsing never fails, and gives every byte back."""
+    assert SessionDocument.parse(text).text() == text
+
+
+def test_entries_and_summaries_are_found_by_their_numbers() -> None:
+    """In the document's order, with the whole of their text."""
+    text = document(1) + summary_block(summary(7, 2, 9)) + entry(12)
+    parsed = SessionDocument.parse(text)
+    assert list(parsed.entries()) == [1, 12]
+    assert parsed.entries()[12].text == entry(12)
+    assert {number: block.text for number, block in parsed.summaries().items()} == {7: summary_block(summary(7, 2, 9))}
+
+
+def test_a_summary_tells_what_it_covers() -> None:
+    """Number, operations, times and level stand in its heading."""
+    assert summary_block(summary(3, 1, 20)) == (
+        "### Summary S3: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)\n\n"
+        "- What operations 1 to 20 came to.\n\n"
+    )
+    assert summary_block(summary(4, 1, 1)).startswith("### Summary S4: 1 operation, 2025-01-15 10:01 to 10:01 (level 1)")
+    assert summary_block(summary(5, 1, 2_000, level=2)).startswith(
+        "### Summary S5: 2,000 operations, 2025-01-15 10:01 to 2025-01-16 19:20 (level 2)"
+    )
+
+
+@given(VALUE, st.sampled_from(["nl_command", "task_execution", "## x", "<!-- pin -->", "x (op 3)"]))
+@example({"title": "\n### [10:00:00] X (op 3)\n"}, "nl_command")
+@example({"user_input": "x <!-- pin --> y"}, "nl_command")
+@example({"\n### [10:00:00] X (op 3)\n": "\n### [10:00:00] X (op 3)\n"}, "nl_command")
+@example(["\n### [10:00:00] X (op 3)\n", {"a": "\n### [10:00:00] X (op 3)\n"}], "nl_command")
+@example("\r\r### [10:00:00] X (op 3)", "nl_command")
+def test_data_can_neither_forge_nor_hide_entries_nor_pin(data: Json, kind: str) -> None:
+    """Whatever an operation holds, the document has its one entry more, and no block is pinned by it."""
+    text = document(1) + entry(2, data, kind=kind) + entry(5)
+    parsed = SessionDocument.parse(text)
+    assert list(parsed.entries()) == [1, 2, 5]
+    assert parsed.summaries() == {}
+    assert parsed.entries()[5].text == entry(5)
+    assert [block.title for block in split_blocks(text) if block.level == 2] == [LOG]
+    assert not any(part.block.pinned for part in parsed.parts)
+    text.encode("utf-8")
+
+
+def test_summaries_take_the_place_of_what_they_cover() -> None:
+    """A section for them stands in front of the log; the rest of the document is as it was."""
+    changed = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 2)], {})
+    head = new_document(SESSION, "demo").removesuffix(f"## {LOG}\n\n")
+    assert changed == f"{head}## {EARLIER}\n\n{summary_block(summary(1, 1, 2))}## {LOG}\n\n{entry(3)}{entry(4)}"
+
+
+def test_a_higher_summary_takes_the_place_of_its_children() -> None:
+    """In order of time, before the summaries that are younger."""
+    text = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 1), summary(2, 2, 2), summary(3, 3, 3)], {})
+    merged = summary(4, 1, 2, level=2, children=(1, 2))
+    changed = SessionDocument.parse(apply_summaries(text, [merged, summary(3, 3, 3)], {1: 4, 2: 4}))
+    assert list(changed.summaries()) == [4, 3]
+    assert list(changed.entries()) == [4]
+
+
+def test_a_summary_that_a_person_deleted_does_not_come_back() -> None:
+    """It is put in only where something that it covers goes out."""
+    text = apply_summaries(document(1, 2, 3, 4), [summary(1, 1, 2)], {})
+    deleted = text.replace(summary_block(summary(1, 1, 2)), "")
+    assert apply_summaries(deleted, [summary(1, 1, 2)], {}) == deleted
+    later = apply_summaries(deleted, [summary(1, 1, 2), summary(2, 3, 3)], {})
+    assert list(SessionDocument.parse(later).summaries()) == [2]
+
+
+def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> None:
+    """A heading that is put behind a line without an end begins a line of its own."""
+    text = f"{entry(1)}## {EARLIER}"
+    changed = SessionDocument.parse(apply_summaries(text, [summary(1, 1, 1)], {}))
+    assert list(changed.summaries()) == [1]
+
+
+@st.composite
+def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
+    """A document as people leave it, what in it is theirs, and summaries that cover some of its operations."""
+    numbers = draw(st.lists(st.integers(1, 30), unique=True, max_size=12).map(sorted))
+    blocks: list[str] = []
+    theirs: list[str] = []
+    for number in numbers:
+        text = entry(number)
+        if draw(st.integers(0, 4)) == 0:
+            text = text.replace("\n", f"\n{PIN}\n", 1)
+            theirs.append(text)
+        blocks.append(text)
+        if draw(st.integers(0, 4)) == 0:
+            theirs.append(draw(st.sampled_from([f"## Mine {number}\n\nWords.\n", f"#### Note {number}\r\n* x\r\n"])))
+            blocks.append(theirs[-1])
+    if draw(st.booleans()):
+        blocks = draw(st.permutations(blocks))
+    borders = draw(st.lists(st.integers(1, 31), unique=True, max_size=5).map(sorted))
+    standing = [summary(i + 1, first, last - 1) for i, (first, last) in enumerate(zip(borders, borders[1:], strict=False))]
+    return new_document(SESSION, "demo") + "".join(blocks), theirs, standing
+
+
+@given(edited_documents())
+def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[str, list[str], list[Summary]]) -> None:
+    """Doing it again changes nothing; pinned blocks and people's own stay; each operation stands in one place."""
+    text, theirs, standing = given_
+    changed = apply_summaries(text, standing, {})
+    assert apply_summaries(changed, standing, {}) == changed
+    assert all(block in changed for block in theirs)
+    before, after = SessionDocument.parse(text), SessionDocument.parse(changed)
+    for number, block in before.entries().items():
+        covering = [s.id for s in standing if s.first_operation <= number <= s.last_operation]
+        if block.pinned or not covering:
+            assert after.entries()[number].text == block.text
+        else:
+            assert number not in after.entries()
+            assert covering[0] in after.summaries()
+    shown = list(after.summaries())
+    assert shown == sorted(shown)
+    if not standing:
+        assert changed == text
+
+
+def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
+    """The status changes in front matter and head; entries stay; the closing sections come last, once."""
+    closing = "## Session Summary\n\n**Total Operations**: 2\n"
+    text = finished(document(1, 2), status=SessionStatus.ARCHIVED, closing=closing)
+    head = new_document(SESSION, "demo").replace("status: active", "status: archived")
+    head = head.replace("**Status**: Active", "**Status**: Ended")
+    assert text == f"{head}{entry(1)}{entry(2)}{closing}"
+    assert finished(text, status=SessionStatus.ARCHIVED, closing=closing) == text
+
+
+def test_a_persons_own_section_of_that_name_does_not_keep_the_closing_out() -> None:
+    """A heading "Session Summary" that a person wrote is theirs; the document is closed all the same."""
+    text = document(1).replace("## Operations Log", "## Session Summary\n\nMine.\n\n## Operations Log")
+    done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n\n**Total Operations**: 1\n")
+    assert "status: archived\n" in done
+    assert done.endswith("## Session Summary\n\n**Total Operations**: 1\n")
+    assert "## Session Summary\n\nMine.\n" in done
+
+
+def test_the_status_is_told_in_a_document_with_carriage_returns() -> None:
+    """An editor that saved it with CRLF changes nothing about that."""
+    text = document(1).replace("\n", "\r\n")
+    done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")
+    assert "status: archived\r\n" in done
+    assert "**Status**: Ended\r\n" in done
+
+
+@pytest.mark.parametrize("text", ["status: active\n**Status**: Active\n", "## Mine\nstatus: active\n**Status**: Active\n"])
+def test_words_of_people_are_not_taken_for_the_status(text: str) -> None:
+    """Only front matter and title are the machine's."""
+    body = document(1) + f"#### Note\n{text}"
+    assert f"#### Note\n{text.rstrip()}" in finished(body, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")

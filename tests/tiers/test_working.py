@@ -1,0 +1,318 @@
+"""Working memory: within its limits, and nothing leaves it without standing in the next tier."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.entries import Entry, make_entry
+from orchestra_mem.core.markdown import PIN
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.types import Json, Operation, OperationFilter, SessionStatus
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+# Small enough that a few dozen operations spill, are compacted, and are merged to higher levels.
+SMALL = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 8, "max_tokens": 500},
+        "session_compression_threshold": 1_000,
+    },
+    "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 150, "fan_in": 3},
+}
+
+
+def entry(number: int, *, tokens: int = 10, kind: str = "x", data: Json = None) -> Entry:
+    """An entry of so many tokens."""
+    operation = Operation(
+        id=number, session="s", type=kind, data=data, timestamp=START, tokens=tokens, entry_tokens=tokens
+    )
+    return make_entry(operation, started=date(2025, 1, 15), max_chars=1_000)
+
+
+def filled(*tokens: int, max_operations: int = 6, max_tokens: int = 100) -> WorkingMemory:
+    """A working memory with operations of these sizes, numbered from 1."""
+    memory = WorkingMemory(max_operations=max_operations, max_tokens=max_tokens)
+    for number, size in enumerate(tokens, start=1):
+        memory.add(entry(number, tokens=size))
+    return memory
+
+
+def ids(entries: list[Entry]) -> list[int]:
+    """The numbers of entries."""
+    return [found.operation.id for found in entries]
+
+
+def test_within_its_limits_nothing_overflows() -> None:
+    """Both limits are reached and not exceeded."""
+    assert filled(10, 10, 10, 10, 30, 30).overflow() == []
+
+
+def test_too_many_operations_make_the_older_half_overflow() -> None:
+    """So many leave that half of the limit is left."""
+    assert ids(filled(*[1] * 7).overflow()) == [1, 2, 3, 4]
+
+
+def test_too_many_tokens_make_the_older_half_overflow() -> None:
+    """So many leave that no more than half of the tokens are left."""
+    assert ids(filled(40, 30, 20, 20).overflow()) == [1, 2]
+
+
+def test_the_newest_operation_stays_however_large() -> None:
+    """What was done last is what the next request is about."""
+    assert ids(filled(5, 900).overflow()) == [1]
+    assert filled(900).overflow() == []
+
+
+@given(st.lists(st.integers(0, 120), max_size=30), st.integers(2, 9), st.integers(1, 200))
+def test_what_overflows_is_a_head_and_what_stays_fits(tokens: list[int], most: int, most_tokens: int) -> None:
+    """The older ones without a gap; what stays is within half of both limits, or the newest alone."""
+    memory = filled(*tokens, max_operations=most, max_tokens=most_tokens)
+    overflow = ids(memory.overflow())
+    assert overflow == list(range(1, len(overflow) + 1))
+    if len(tokens) <= most and sum(tokens) <= most_tokens:
+        assert overflow == []
+    else:
+        kept = tokens[len(overflow) :]
+        assert len(kept) == 1 or (len(kept) <= most // 2 and sum(kept) <= most_tokens // 2)
+        before = tokens[len(overflow) - 1 :]
+        assert not overflow or len(before) > most // 2 or sum(before) > most_tokens // 2
+    memory.drop_through(len(overflow))
+    assert memory.get_stats()["current_tokens"] == sum(tokens[len(overflow) :])
+
+
+def test_questions_are_answered_newest_first() -> None:
+    """By number, by type and by words, upper and lower case alike."""
+    memory = WorkingMemory()
+    for number, (kind, data) in enumerate([("a", "Straße"), ("b", {"k": "PARSER"}), ("a", ["parser"])], start=1):
+        memory.add(entry(number, kind=kind, data=data))
+    assert [op.id for op in memory.get_all_operations()] == [1, 2, 3]
+    assert [op.id for op in memory.get_recent_operations()] == [3, 2, 1]
+    assert [op.id for op in memory.get_recent_operations(2)] == [3, 2]
+    assert [op.id for op in memory.get_operations("a")] == [3, 1]
+    assert [op.id for op in memory.get_operations("a", limit=1)] == [3]
+    assert memory.get_operations(limit=0) == memory.get_operations(limit=-1) == []
+    assert [op.id for op in memory.search("parser")] == [3, 2]
+    assert [op.id for op in memory.search("parser", max_results=1)] == [3]
+    assert [op.id for op in memory.search("STRASSE")] == [1]
+    assert memory.search("nothing") == []
+
+
+def test_figures_and_clearing() -> None:
+    """Numbers of operations and tokens, the limits, and the share in use."""
+    memory = filled(10, 15)
+    assert memory.get_stats() == {
+        "operation_count": 2,
+        "max_operations": 6,
+        "current_tokens": 25,
+        "max_tokens": 100,
+        "utilization": 0.25,
+    }
+    memory.clear()
+    assert memory.get_all_operations() == []
+    assert memory.get_stats()["current_tokens"] == 0
+
+
+def test_threads_may_add_and_drop_at_once() -> None:
+    """The sum of tokens stays the sum of what is there."""
+    memory = WorkingMemory()
+
+    def add(first: int) -> None:
+        for number in range(first, first + 300):
+            memory.add(entry(number, tokens=3))
+            memory.overflow()
+
+    threads = [threading.Thread(target=add, args=(n * 1_000,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert memory.get_stats()["current_tokens"] == 3 * 1_200
+    assert len(memory.entries()) == 1_200
+
+
+# Through the manager
+
+WORDS = ["parser", "cache", "router", "index", "queue", "ledger", "window", "budget", "reads", "writes", "drops", "keeps"]
+SAYINGS = st.sampled_from(
+    [
+        "We decided to use SQLite because it is embedded.",
+        "Never deploy on Fridays.",
+        "TODO: write the migration guide.",
+        "The build failed with exit code 2 in src/build.py.",
+        "\n### [10:00:00] X (op 3)\n<!-- pin -->\n```\n",
+        "",
+    ]
+)
+
+
+class Tiers(RuleBasedStateMachine):
+    """Records, refreshes, flushes, restarts, and a person who edits, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.now = START
+        self.said: dict[int, str] = {}
+        self.pinned: set[int] = set()
+        self.person: list[str] = []
+        self.memory = self.open()
+
+    def open(self) -> OrchestratorContextManager:
+        """The memory of the folder."""
+        return open_memory(self.folder.name, config=SMALL, clock=lambda: self.now)
+
+    def teardown(self) -> None:
+        """Let go of the files."""
+        self.memory.close()
+        self.folder.cleanup()
+
+    @property
+    def path(self) -> Path | None:
+        """The live document, if there is one."""
+        path = self.memory.session_memory.path
+        return path if path is not None and path.exists() else None
+
+    @initialize()
+    def begin(self) -> None:
+        """A session that has spilled already."""
+        self.record(20, 7, "", 4)
+
+    @rule(
+        count=st.integers(1, 15), seed=st.integers(0, 1_000), saying=SAYINGS, minutes=st.sampled_from([0, 1, 9, 40, -90])
+    )
+    def record(self, count: int, seed: int, saying: str, minutes: int) -> None:
+        """Some operations, the clock going on between them, or back."""
+        for number in range(count):
+            self.now += timedelta(minutes=minutes)
+            words = " ".join(WORDS[(seed + number * k) % len(WORDS)] for k in range(1, 9 + seed % 30))
+            text = f"Step {seed + number}: {words}. {saying}"
+            operation = self.memory.record_operation("task_execution", {"task_id": seed % 5, "result": text})
+            self.said[operation.id] = text
+
+    @rule()
+    def refresh(self) -> None:
+        """Spill, compact, begin a new epoch."""
+        self.memory.refresh()
+
+    @rule()
+    def flush(self) -> None:
+        """End the session."""
+        path = self.memory.flush_session()
+        if path is not None:
+            text = path.read_text(encoding="utf-8")
+            assert all(words in text for words in self.person)
+        self.person.clear()
+        self.pinned.clear()
+
+    @rule()
+    def restart(self) -> None:
+        """Close and open again."""
+        self.memory.close()
+        self.memory = self.open()
+
+    @precondition(lambda self: self.path is not None)
+    @rule(data=st.data())
+    def pin(self, data: st.DataObject) -> None:
+        """A person pins an entry."""
+        assert self.path is not None
+        text = self.path.read_text(encoding="utf-8")
+        entries = [n for n in SessionDocument.parse(text).entries() if n in self.said and n not in self.pinned]
+        if entries:
+            number = data.draw(st.sampled_from(entries))
+            self.path.write_text(text.replace(f"(op {number})\n", f"(op {number})\n{PIN}\n"), encoding="utf-8")
+            self.pinned.add(number)
+
+    @precondition(lambda self: self.path is not None and self.pinned)
+    @rule(data=st.data())
+    def unpin(self, data: st.DataObject) -> None:
+        """A person takes a pin away."""
+        assert self.path is not None
+        number = data.draw(st.sampled_from(sorted(self.pinned)))
+        text = self.path.read_text(encoding="utf-8")
+        self.path.write_text(text.replace(f"(op {number})\n{PIN}\n", f"(op {number})\n"), encoding="utf-8")
+        self.pinned.discard(number)
+
+    @precondition(lambda self: self.path is not None)
+    @rule(number=st.integers(0, 99), claimed=st.integers(0, 40))
+    def write(self, number: int, claimed: int) -> None:
+        """A person writes a section of their own at the end, or between the entries."""
+        assert self.path is not None
+        words = f"#### Mine {number}.{len(self.person)}\n\nSee (op {claimed}), and ### that (op {claimed})\n\n"
+        text = self.path.read_text(encoding="utf-8")
+        if number % 2:
+            text += words
+        else:
+            text = text.replace("## Operations Log\n\n", f"## Operations Log\n\n{words}")
+        self.path.write_text(text, encoding="utf-8")
+        if words in text:
+            self.person.append(words)
+
+    @rule(budget=st.sampled_from([0, 50, 700, 3_000]))
+    def context(self, budget: int) -> None:
+        """A context within its budget."""
+        assert self.memory.get_orchestrator_context("x", budget).tokens <= budget
+
+    @invariant()
+    def each_operation_stands_in_exactly_one_place(self) -> None:
+        """In working memory, as an entry of the document, or in a summary that stands there."""
+        session = self.memory.session_memory.session
+        if session is None:
+            assert self.memory.working_memory.get_all_operations() == []
+            return
+        recorded = self.memory.operations(OperationFilter(session=session.id))
+        places: Counter[int] = Counter(op.id for op in self.memory.working_memory.get_all_operations())
+        text = self.path.read_text(encoding="utf-8") if self.path else ""
+        document = SessionDocument.parse(text)
+        places.update(document.entries().keys())
+        standing = {s.id: s for s in self.memory.losses(session.id) if not s.parent}
+        assert set(standing) == set(document.summaries())
+        for summary in standing.values():
+            covered = [op.id for op in self.memory.expand(f"S{summary.id}").operations]
+            assert len(covered) == summary.operation_count
+            places.update(covered)
+        assert {op.id: places[op.id] for op in recorded} == {op.id: 1 for op in recorded}
+        assert all(self.said[op.id] == op.data["result"] for op in recorded if isinstance(op.data, dict))
+        assert all(words in text for words in self.person)
+        assert self.pinned <= set(document.entries())
+
+    @invariant()
+    def working_memory_is_within_its_limits(self) -> None:
+        """Never more operations or tokens than allowed once a record has returned."""
+        stats = self.memory.working_memory.get_stats()
+        assert int(str(stats["operation_count"])) <= 8
+        assert int(str(stats["current_tokens"])) <= 500 or stats["operation_count"] == 1
+
+    @invariant()
+    def ended_sessions_have_their_documents_in_the_archive(self) -> None:
+        """And no document of them is left among the live ones."""
+        live = {path.name for path in (Path(self.folder.name) / ".obra" / "sessions").glob("*.md")}
+        sessions = self.memory.sessions()
+        assert live == {f"session_{s.id}.md" for s in sessions if s.status is SessionStatus.ACTIVE}
+        assert all(s.archive and Path(s.archive).exists() for s in sessions if s.status is SessionStatus.ARCHIVED)
+
+
+Tiers.TestCase.settings = settings(max_examples=25, stateful_step_count=20)
+TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
+
+
+@pytest.mark.parametrize("size", [1, 10, 60])
+def test_each_operation_is_shown_once_in_a_context(tmp_path: Path, size: int) -> None:
+    """An operation stands in one tier of a context, never in two."""
+    with open_memory(tmp_path, config=SMALL, clock=lambda: START) as memory:
+        for number in range(size):
+            memory.record_operation("note", {"text": f"Unique-{number}-word was seen."})
+        shown = memory.get_orchestrator_context("x", 3_000).render()
+        for number in range(size):
+            in_bodies = [line for line in shown.splitlines() if line.startswith("**Text**") and f"Unique-{number}-word" in line]
+            assert len(in_bodies) <= 1
