@@ -8,17 +8,21 @@ Moss and Naor 1999; lazily, after Minoux 1978). How a sentence is weighed lives 
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import chain
 from math import log
 
 from orchestra_mem.core.shortening import Clause, Shortener, clauses, cut, unmarked, whole
-from orchestra_mem.core.text import content_stems, split_sentences, stem, tokens
-from orchestra_mem.core.weighing import kind_weight, sentence_weight, token_weights
+from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, distinct_stems, split_sentences, stem
+from orchestra_mem.core.weighing import Vocabulary, kind_weight, of_language, sentence_weight
 
 Measure = Callable[[str], int]
+_Run = tuple[int, int]  # of clauses, the last one included
+_Row = tuple[str, str, int, str]  # time, speaker, key and text
+_Stems = dict[str, None]  # in order: a set would sum up weights in the order of its hashes
 
 _REPEAT = 0.1  # what a word is worth that is covered already: it decides between sentences that are equal otherwise
 _RARITY = 0.15
@@ -32,6 +36,9 @@ _STOPS = tuple(".!?\u2026:;,\u3002\uff01\uff1f\"')\u201d\u2019`")
 _WORTHLESS = 0.03  # of the best sentence's gain: what is below, code among prose say, is left out though it would fit
 _PATIENCE = 16
 _MAX_FITTINGS = 6
+_HOPE = 1.5  # how much denser a sentence may get when it is shortened and weighed by its kind; till then it counts so
+_WHOLE = (0, 0)
+_FENCE_MARKS = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,29 +67,53 @@ class Extract:
     when: str
 
 
-@dataclass(slots=True, kw_only=True)
 class _Unit:
-    """A sentence that may be chosen, whole or in part."""
+    """A sentence that may be chosen, whole or in part. Plain slots: there is one for every sentence of the source.
 
-    passage: int
-    line: tuple[str, str, int]  # equal where two neighbours share a bullet
-    text: str
-    quality: float
-    clauses: tuple[Clause, ...]
-    stems: tuple[dict[str, float], ...]
-    chosen: tuple[int, int] | None = None
-    score: float = 0.0
-    cost: int = 0
+    Raw at first; `refine` shortens it and splits it into clauses, which costs the most and few sentences need.
+    """
 
-    def runs(self, old: tuple[int, int] | None) -> Iterator[tuple[int, int]]:
-        """Give the runs of clauses that may stand alone and hold more than `old`."""
+    __slots__ = (
+        "chosen", "clauses", "cost", "gain", "line", "passage", "prose", "quality", "row", "run", "score", "seen",
+        "stems", "text",
+    )  # fmt: skip
+
+    def __init__(self, passage: int, line: int, text: str, prose: bool, quality: float, stems: _Stems) -> None:
+        self.passage = passage
+        self.line = line  # equal where two neighbours share a bullet
+        self.text = text
+        self.prose = prose
+        self.quality = quality * _HOPE
+        self.stems: tuple[_Stems, ...] = (stems,)  # of each clause
+        self.clauses: tuple[Clause, ...] = ()
+        self.chosen: _Run | None = None
+        self.cost = 0
+        self.row: _Row = ("", "", 0, "")  # what is chosen of it, as it is written
+        self.score = 0.0  # the highest gain with which it was picked
+        self.run: _Run | None = None  # the best part of it and its gain, when so many picks were `seen`
+        self.gain = 0.0
+        self.seen = -1
+
+    def refine(self, shortener: Shortener) -> None:
+        """Shorten the sentence, split it into clauses and weigh what it says."""
+        raw = self.text
+        self.text = text = shortener.shorten(raw) if self.prose else unmarked(raw)
+        self.clauses = parts = clauses(text) if self.prose else whole(text)
+        if len(parts) > 1 or text != raw:
+            self.stems = tuple([distinct_stems(text[part.start : part.end].split(" ")) for part in parts])
+        self.quality *= kind_weight(text, self.stems) / _HOPE if text else 0.0
+        self.seen = -1
+
+    def runs(self) -> Iterator[_Run]:
+        """Give the runs of clauses that may stand alone and hold more than what is chosen."""
+        old = self.chosen
         for i, first in enumerate(self.clauses[: old[0] + 1] if old else self.clauses):
             if first.opens:
                 for j in range(old[1] if old else i, len(self.clauses)):
                     if self.clauses[j].closes and (i, j) != old:
                         yield i, j
 
-    def part(self, run: tuple[int, int]) -> str:
+    def part(self, run: _Run) -> str:
         return cut(self.text, self.clauses[run[0]], self.clauses[run[1]])
 
 
@@ -97,74 +128,80 @@ def extract(passages: Sequence[Passage], *, budget: int, measure: Measure = len,
     """
     if budget <= 0:
         return ()
-    return _Choice(passages, _units(passages), measure=measure, said=said).fit(budget)
+    return _Choice(passages, measure=measure, said=said).fit(budget)
 
 
 def render(extracts: Iterable[Extract]) -> str:
     """Write extracts as markdown: a line for each new time, a bullet for each speaker's or operation's run of them."""
+    return _written((_flat(found.when), _flat(found.speaker), found.key, _flat(found.text)) for found in extracts)
+
+
+def _written(rows: Iterable[_Row]) -> str:
+    """Write rows whose parts have neither line feeds nor runs of spaces."""
     lines: list[str] = []
-    when = ""
+    written = ""
     last: tuple[str, str, int] | None = None
-    for found in extracts:
-        if found.when != when:
-            lines.append(f"{_flat(found.when) or 'no date'}:")
-            when = found.when
-        run = _line(found)
-        if run == last:
-            lines[-1] += f"{'' if lines[-1].endswith(_STOPS) else ';'} {_flat(found.text)}"
+    for when, speaker, key, text in rows:
+        if when != written:
+            lines.append(f"{when or 'no date'}:")
+            written = when
+        bullet = (when, speaker, 0 if speaker else key)
+        if bullet == last:
+            lines[-1] += f" {text}" if lines[-1].endswith(_STOPS) else f"; {text}"
         else:
-            lines.append(
-                f"- {_flat(found.speaker)}: {_flat(found.text)}" if found.speaker else f"- {_flat(found.text)}"
-            )
-        last = run
+            lines.append(f"- {speaker}: {text}" if speaker else f"- {text}")
+        last = bullet
     return "\n".join(lines)
-
-
-def _line(source: Passage | Extract) -> tuple[str, str, int]:
-    return (source.when, source.speaker, 0 if source.speaker else source.key)
 
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _units(passages: Sequence[Passage]) -> list[_Unit]:
-    shortener = Shortener({passage.speaker for passage in passages})
+def _units(passages: Sequence[Passage], vocabulary: Vocabulary) -> list[_Unit]:
+    lines: dict[tuple[str, str, int], int] = {}
     units: list[_Unit] = []
     for index, passage in enumerate(passages):
         if passage.weight > 0:
-            units.extend(_units_of(index, passage, shortener))
+            bullet = (passage.when, passage.speaker, 0 if passage.speaker else passage.key)
+            line = lines.setdefault(bullet, len(lines))
+            for sentence, prose, weight in _sentences(passage):
+                pieces = sentence.split()
+                vocabulary.add(pieces, prose=prose)
+                units.append(_Unit(index, line, sentence, prose, weight, distinct_stems(pieces)))
     return units
 
 
-def _units_of(index: int, passage: Passage, shortener: Shortener) -> Iterator[_Unit]:
+def _sentences(passage: Passage) -> Iterator[tuple[str, bool, float]]:
+    """Give the sentences worth a look: the text, whether it is prose, and its weight by form and place."""
     sentences = split_sentences(passage.text)
-    line = _line(passage)
-    end = 0
+    count = len(sentences)
+    cut_ones = _cut_inside_words(passage.text, sentences)
     depth = 0  # of fenced blocks: what a tool printed in one may hold others
     for place, sentence in enumerate(sentences):
-        start = passage.text.find(sentence, end)
-        end = start + len(sentence)
-        if sentence.startswith(("```", "~~~")):
+        if sentence.startswith(_FENCE_MARKS):
             depth = depth + 1 if len(sentence) > len("```") or not depth else depth - 1
-            continue
-        if _cuts_word(passage.text, start) or _cuts_word(passage.text, end):
-            continue
-        quality, prose = sentence_weight(sentence, fenced=depth > 0, place=place, count=len(sentences))
-        text = shortener.shorten(sentence) if prose else unmarked(sentence)
-        if not text or quality <= 0:
-            continue
-        parts = clauses(text) if prose else whole(text)
-        stems = tuple(
-            token_weights(tokens(text[part.start : part.end]), opening=part.start == 0, prose=prose) for part in parts
-        )
-        if any(stems):
-            quality *= passage.weight * kind_weight(text, stems)
-            yield _Unit(passage=index, line=line, text=text, quality=quality, clauses=parts, stems=stems)
+        elif place not in cut_ones:
+            weight, prose = sentence_weight(sentence, fenced=depth > 0, place=place, count=count)
+            if weight > 0:
+                yield sentence, prose, weight * passage.weight
+
+
+def _cut_inside_words(text: str, sentences: Sequence[str]) -> set[int]:
+    """Find the sentences whose first or last word was cut, as happens to over-long ones: a part of one says nothing."""
+    found: set[int] = set()
+    if len(text) <= MAX_SENTENCE_CHARS or MAX_SENTENCE_CHARS not in map(len, sentences):
+        return found
+    end = 0
+    for place, sentence in enumerate(sentences):
+        start = text.find(sentence, end)
+        end = start + len(sentence)
+        if _cuts_word(text, start) or _cuts_word(text, end):
+            found.add(place)
+    return found
 
 
 def _cuts_word(text: str, place: int) -> bool:
-    """Tell whether a sentence was cut inside a word, as happens to over-long ones: a part of one says nothing."""
     if not 0 < place < len(text):
         return False
     before = text[place - 1]
@@ -182,44 +219,45 @@ def _names(passages: Sequence[Passage]) -> set[str]:
     return names
 
 
-def _weights(units: Sequence[_Unit], names: set[str]) -> dict[str, float]:
+def _weights(units: Sequence[_Unit], highest: dict[str, float], names: set[str]) -> defaultdict[str, float]:
     """Weigh each stem of the source: by the language, times how rare it is in this source.
 
     A name of a speaker weighs nothing. The slope over frequency is slight on purpose: of the words that are asked
     for later, the frequent ones are asked for more often, the rare ones are more easily lost.
     """
-    counts: dict[str, int] = {}
-    highest: dict[str, float] = {}
-    for unit in units:
-        for part in unit.stems:
-            for found, weight in part.items():
-                counts[found] = counts.get(found, 0) + 1
-                if weight > highest.get(found, 0.0):
-                    highest[found] = weight
-    return {
-        found: 0.0 if found in names else weight / (1.0 + _RARITY * log(counts[found]))
-        for found, weight in highest.items()
-    }
+    counts = Counter(chain.from_iterable(chain.from_iterable(unit.stems for unit in units)))
+    rarity = {count: 1.0 / (1.0 + _RARITY * log(count)) for count in set(counts.values())}
+    weights: defaultdict[str, float] = defaultdict(float)  # shortening may, rarely, join what no sentence has
+    weights.update((found, highest.get(found, 0.0) * rarity[count]) for found, count in counts.items())
+    weights.update(dict.fromkeys(names, 0.0))
+    return weights
 
 
 class _Choice:
     """Greedy choice of units under a budget."""
 
-    def __init__(self, passages: Sequence[Passage], units: list[_Unit], *, measure: Measure, said: str) -> None:
+    def __init__(self, passages: Sequence[Passage], *, measure: Measure, said: str) -> None:
+        vocabulary = Vocabulary()
+        units = _units(passages, vocabulary)
+        highest = vocabulary.weights()
+        strange_to = of_language(highest).isdisjoint
+        self.units = [unit for unit in units if not strange_to(unit.stems[0])]
         self.passages = passages
-        self.units = units
+        self.shortener = Shortener({passage.speaker for passage in passages})
         self.measure = measure
-        self.weights = _weights(units, _names(passages))
+        self.weights = _weights(self.units, highest, _names(passages))
+        self.worth = self.weights.__getitem__
+        self.labels = [(_flat(passage.when), _flat(passage.speaker), passage.key) for passage in passages]
         self.covered: set[str] = set()
         self._cover(content_stems(said))
-        self.picks: list[tuple[int, tuple[int, int] | None]] = []
-        self.heard: Counter[int] = Counter()
+        self.picks: list[tuple[int, _Run | None]] = []
+        self.crowding = [1.0] * len(passages)
         self.whens: set[str] = set()
+        self.joins = [False] * len(self.units)  # whether it would stand in the bullet of a chosen neighbour
         self.used = 0
         self.floor = 0.0
-        heap = [(-self._best(index)[0], index) for index in range(len(units))]
-        heapq.heapify(heap)
-        self.heap = heap
+        self.heap = [(-self._evaluated(index), index) for index in range(len(self.units))]
+        heapify(self.heap)
 
     def fit(self, budget: int) -> tuple[Extract, ...]:
         """Choose by estimated sizes, then correct the estimate by the true size until nothing more fits."""
@@ -229,15 +267,17 @@ class _Choice:
             self._choose(allowed)
             if len(self.picks) == before:
                 break
-            size = self.measure(render(self._extracts()))
+            size = self._size()
             if size >= budget:
                 break
             allowed += budget - size
         while self.picks and size > budget:
             for _ in range(1 + len(self.picks) // 64):
                 index, previous = self.picks.pop()
-                self.units[index].chosen = previous
-            size = self.measure(render(self._extracts()))
+                unit = self.units[index]
+                unit.chosen = previous
+                unit.row = self._row(unit, _flat(unit.part(previous))) if previous else unit.row
+            size = self._size()
         return self._extracts()
 
     def _choose(self, allowed: int) -> None:
@@ -245,96 +285,112 @@ class _Choice:
         missed: list[tuple[float, int]] = []
         heap = self.heap
         while heap and len(missed) < _PATIENCE:
-            entry = heapq.heappop(heap)
-            index = entry[1]
-            gain, run = self._best(index)
-            if run is None or gain <= self.floor:
+            index = heappop(heap)[1]
+            unit = self.units[index]
+            gain = unit.gain if unit.seen == len(self.picks) else self._evaluated(index)
+            if gain <= self.floor:
                 continue
             if heap and gain < -heap[0][0]:
-                heapq.heappush(heap, (-gain, index))
+                heappush(heap, (-gain, index))
                 continue
-            unit = self.units[index]
-            cost = self.measure(unit.part(run)) + 1
+            if not unit.clauses:
+                unit.refine(self.shortener)
+                heappush(heap, (-self._evaluated(index), index))
+                continue
+            run = unit.run
+            if run is None:
+                continue
+            text = _flat(unit.part(run))
+            cost = self.measure(text) + 1
             extra = cost - unit.cost + (0 if unit.chosen else self._frame_cost(index))
             if self.used + extra > allowed:
                 missed.append((-gain, index))
                 continue
             self.floor = self.floor or gain * _WORTHLESS
             self.used += extra
-            self._pick(index, run, cost, gain)
+            unit.cost, unit.row = cost, self._row(unit, text)
+            self._pick(index, run)
         for entry in missed:
-            heapq.heappush(heap, entry)
+            heappush(heap, entry)
 
-    def _pick(self, index: int, run: tuple[int, int], cost: int, gain: float) -> None:
+    def _pick(self, index: int, run: _Run) -> None:
         unit = self.units[index]
         first = unit.chosen is None
         self.picks.append((index, unit.chosen))
-        unit.chosen, unit.cost, unit.score = run, cost, max(unit.score, gain)
-        self.heard[unit.passage] += 1
+        unit.chosen = run
+        unit.score = max(unit.score, unit.gain)
+        self.crowding[unit.passage] += _CROWDING
         self.whens.add(self.passages[unit.passage].when)
         for part in unit.stems[run[0] : run[1] + 1]:
             self._cover(part)
         if len(unit.clauses) > run[1] - run[0] + 1:
-            heapq.heappush(self.heap, (-self._best(index)[0], index))
+            heappush(self.heap, (-self._evaluated(index), index))
         for near in (index - 1, index + 1) if first else ():  # they cost less now
-            if 0 <= near < len(self.units) and self.units[near].chosen is None and self.units[near].line == unit.line:
-                heapq.heappush(self.heap, (-self._best(near)[0], near))
+            if 0 <= near < len(self.units) and self.units[near].line == unit.line:
+                self.joins[near] = True
+                if self.units[near].chosen is None:
+                    heappush(self.heap, (-self._evaluated(near), near))
 
     def _cover(self, stems: Iterable[str]) -> None:
+        weights, covered = self.weights, self.covered
         for found in stems:
-            if found not in self.covered:
-                self.covered.add(found)
-                if found in self.weights:
-                    self.weights[found] *= _REPEAT
-
-    def _joins(self, index: int) -> bool:
-        """Tell whether a unit would stand in the bullet of a chosen neighbour."""
-        units, line = self.units, self.units[index].line
-        if index and units[index - 1].chosen is not None and units[index - 1].line == line:
-            return True
-        return index + 1 < len(units) and units[index + 1].chosen is not None and units[index + 1].line == line
+            if found not in covered:
+                covered.add(found)
+                if found in weights:
+                    weights[found] *= _REPEAT
 
     def _frame_cost(self, index: int) -> int:
         """Estimate what the rendering adds around a unit: the time if it is new, and the bullet."""
         passage = self.passages[self.units[index].passage]
         cost = self.measure(f"{passage.when}:\n") if passage.when and passage.when not in self.whens else 0
-        return cost if self._joins(index) else cost + self.measure(f"- {passage.speaker}: ")
+        return cost if self.joins[index] else cost + self.measure(f"- {passage.speaker}: ")
 
-    def _best(self, index: int) -> tuple[float, tuple[int, int] | None]:
-        """Find the part of a sentence, more than what is chosen of it, with the most gain for its cost."""
+    def _evaluated(self, index: int) -> float:
+        """Find the part of a sentence, more than what is chosen of it, with the most gain for its cost; note both."""
         unit = self.units[index]
+        unit.seen = len(self.picks)
         old = unit.chosen
-        worth = self.weights.__getitem__
-        scale = unit.quality / (1.0 + _CROWDING * self.heard[unit.passage])
-        extra = 0 if old else _NEAR_CHARS if self._joins(index) else _FAR_CHARS
-        if len(unit.clauses) == 1:
-            if old:
-                return 0.0, None
-            return sum(map(worth, unit.stems[0])) * scale / (len(unit.text) + extra), (0, 0)
-        gains = [sum(map(worth, part)) for part in unit.stems]
+        extra = 0 if old else _NEAR_CHARS if self.joins[index] else _FAR_CHARS
+        if len(unit.clauses) > 1:
+            density, unit.run = self._best_run(unit, extra)
+        elif old:
+            density, unit.run = 0.0, None
+        else:
+            density, unit.run = sum(map(self.worth, unit.stems[0])) / (len(unit.text) + extra), _WHOLE
+        unit.gain = gain = density * unit.quality / self.crowding[unit.passage]
+        return gain
+
+    def _best_run(self, unit: _Unit, extra: int) -> tuple[float, _Run | None]:
+        old = unit.chosen
+        gains = [sum(map(self.worth, part)) for part in unit.stems]
         spent = unit.clauses[old[1]].end - unit.clauses[old[0]].start if old else 0
         has = sum(gains[old[0] : old[1] + 1]) if old else 0.0
         best, found = 0.0, None
-        for i, j in unit.runs(old):
+        for i, j in unit.runs():
             chars = unit.clauses[j].end - unit.clauses[i].start - spent + extra
             density = (sum(gains[i : j + 1]) - has) / max(chars, 1)
             if density > best:
                 best, found = density, (i, j)
-        return best * scale, found
+        return best, found
+
+    def _chosen(self) -> list[_Unit]:
+        return [self.units[index] for index in sorted({index for index, _ in self.picks})]
+
+    def _row(self, unit: _Unit, text: str) -> _Row:
+        return (*self.labels[unit.passage], text)
+
+    def _size(self) -> int:
+        """Measure what the choice so far would be when rendered."""
+        return self.measure(_written([unit.row for unit in self._chosen()]))
 
     def _extracts(self) -> tuple[Extract, ...]:
-        found = []
-        for unit in self.units:
-            if unit.chosen is None:
-                continue
-            passage = self.passages[unit.passage]
-            found.append(
-                Extract(
-                    key=passage.key,
-                    text=unit.part(unit.chosen),
-                    score=unit.score,
-                    speaker=passage.speaker,
-                    when=passage.when,
-                )
+        return tuple(
+            Extract(
+                key=self.passages[unit.passage].key,
+                text=unit.row[-1],
+                score=unit.score,
+                speaker=self.passages[unit.passage].speaker,
+                when=self.passages[unit.passage].when,
             )
-        return tuple(found)
+            for unit in self._chosen()
+        )

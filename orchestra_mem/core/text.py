@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 import snowballstemmer
 
@@ -43,25 +44,31 @@ STOP_WORDS: frozenset[str] = _set_of(
 
 _EMOJI = "\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d"
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]*_`~"
-_LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
-_FENCE = re.compile(r"\s{0,12}(?:```|~~~)")
-_BULLET = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7][ \t]+)+")
-_STARTS_BLOCK = re.compile(r"\s*(?:[-*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7>|#]|\d{1,3}[.)]\s|\[)")
+_FENCE_MARKS = ("```", "~~~")
+_MAX_FENCE_INDENT = 12
+_BULLETS = "*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7-"
+_BULLET = re.compile(rf"(?:[{_BULLETS}][ \t]+)+")
+_STARTS_BLOCK = re.compile(r"[*+\u2022\u2023\u25aa\u25cf\u25e6\u00b7>|#-]|\d{1,3}[.)]\s|\[")
 _END = re.compile(
     rf"[.!?\u2026]+[{_CLOSERS}]*(?:[ \t]?[{_EMOJI}]+)*"
     r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019)\uff09]*"
     rf"|[{_EMOJI}]+"
 )
+# The same for ASCII, where only white space behind makes an end. A set in front lets the engine skip to candidates; the
+# look back keeps it from starting again inside a run of stops.
+_ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
+_PLAIN_STOPS = (".", "!", "?")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
-_SOFT_BORDER = re.compile(r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])")
+_SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled, as below, when first needed: it is slow
 _NOT_PROSE = re.compile(r"[^\w\s,.'\"()-]")
 
 # A word is letters and digits with single joints inside: what holds names, paths, versions, times and numbers together.
 _WORD = re.compile(r"#?[^\W_]+(?:(?:['\u2019._/:@+#-]|::|://|_+|(?<=\d),(?=\d))[^\W_]+)*")
+_PUNCTUATION = ".,;:!?\"'()"
 _JOINT = re.compile(r"[._/:@+#-]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
+_CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
 _LONG_WORD_CHARS = 80  # what is longer is data and not a word: kept whole, not cached, not stemmed
 
 # Never end a sentence; the second set does before a capital, the third does unless a number follows.
@@ -72,6 +79,7 @@ _WEAK_ABBREVIATIONS = _set_of("etc inc ltd co corp jr sr a.m p.m u.s u.k e.u ph.
 _NUMBERED = _set_of(
     "no nr fig figs eq eqs sec ch vol p pp art par ver jan feb mar apr jun jul aug sep sept oct nov dec"
 )
+_ALL_ABBREVIATIONS = _ABBREVIATIONS | _WEAK_ABBREVIATIONS | _NUMBERED
 _WRAP_WORDS = _set_of(
     "a an the of in on at to and or with for by from as that which is are was were be been than into not this it its "
     "their our your his her my can will would should may if when while but"
@@ -86,83 +94,102 @@ def split_sentences(text: str) -> tuple[str, ...]:
     Lines in fenced code and table rows are not split further. None is longer than `MAX_SENTENCE_CHARS`.
     """
     sentences: list[str] = []
-    for start, end, whole in _blocks(text):
-        for first, last in ((start, end),) if whole else _sentences(text, start, end):
-            sentences.extend(_bounded(text[first:last].strip()))
+    for block, whole in _blocks(text):
+        if whole:
+            sentences.extend(_bounded(block))
+        else:
+            _split_block(block, sentences)
     return tuple(sentences)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Give the spans of lines, wrapped ones joined; the flag says that a span must not be split at full stops."""
-    start, end = -1, -1
+def _blocks(text: str) -> Iterator[tuple[str, bool]]:
+    """Give stripped lines, wrapped ones joined; the flag says that a block must not be split at full stops."""
+    has_fences = "```" in text or "~~~" in text
     fenced = False
-    for match in _LINE.finditer(text):
-        first, last = match.span()
-        line = match[0]
-        if not line.strip():
+    block = before = ""  # what is open, and its last line
+    for line in text.splitlines(keepends=True):
+        after = line.lstrip()
+        if not after:
+            before = ""
             continue
-        fence = _FENCE.match(line) is not None
-        if start >= 0 and not fence and not fenced and _is_wrapped(text, start, end, first, last):
-            end = last
+        fence = has_fences and after.startswith(_FENCE_MARKS) and len(line) - len(after) <= _MAX_FENCE_INDENT
+        if before and not fence and _is_wrapped(before, after) and len(block) <= 4 * MAX_SENTENCE_CHARS:
+            block += line
+            before = line
             continue
-        if start >= 0:
-            yield start, end, False
-            start = -1
-        if fence:
-            fenced = not fenced
-        if fence or fenced or line.lstrip().startswith("|"):
-            yield first, last, True
+        if block:
+            yield block.strip(), False
+        block = before = ""
+        fenced ^= fence
+        if fence or fenced or after[0] == "|":
+            yield after.rstrip(), True
             continue
-        bullet = _BULLET.match(line)
-        start, end = first + bullet.end() if bullet else first, last
-    if start >= 0:
-        yield start, end, False
+        bullet = _BULLET.match(after) if after[0] in _BULLETS else None
+        block = after[bullet.end() :] if bullet else after
+        before = block if bullet else line
+    if block:
+        yield block.strip(), False
 
 
-def _is_wrapped(text: str, start: int, end: int, first: int, last: int) -> bool:
-    """Tell whether the line `first:last` continues the sentence that the block `start:end` left open."""
-    if first - end > len("\r\n") or text.count("\n", end, first) > 1 or end - start > 4 * MAX_SENTENCE_CHARS:
+def _is_wrapped(before: str, after: str) -> bool:
+    """Tell whether a line continues the sentence that the line before it left open."""
+    if len(before) <= _MIN_WRAPPED_CHARS:
         return False
-    line_start = max(text.rfind("\n", start, end) + 1, start)
-    before = text[line_start:end].rstrip()
-    after = text[first:last]
-    if len(before) < _MIN_WRAPPED_CHARS or before[-1] in ".!?:;\u3002\u2026|{}" or _STARTS_BLOCK.match(after):
+    before = before.rstrip()
+    if len(before) < _MIN_WRAPPED_CHARS or before[-1] in ".!?:;\u3002\u2026|{}" or " " not in before:
         return False
-    if len(_NOT_PROSE.findall(before)) * 12 > len(before) or " " not in before:
-        return False
-    return after.lstrip()[0].islower() or before.endswith(",") or before.rsplit(None, 1)[-1].lower() in _WRAP_WORDS
+    if not after[0].islower():
+        if before[-1] != "," and before.rsplit(None, 1)[-1].lower() not in _WRAP_WORDS:
+            return False
+        if _STARTS_BLOCK.match(after):
+            return False
+    return len(_NOT_PROSE.findall(before)) * 12 <= len(before)
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Give the spans of the sentences between two offsets."""
-    begin = start
-    for match in _END.finditer(text, start, end):
-        if _ends_sentence(text, start, end, match):
-            yield begin, match.end()
-            begin = match.end()
-    if begin < end:
-        yield begin, end
+def _split_block(block: str, sentences: list[str]) -> None:
+    """Add a block's sentences."""
+    begin, end = 0, len(block)
+    for match in (_ASCII_END if block.isascii() else _END).finditer(block):
+        stop = match.end()
+        if stop < end and _ends_sentence(block, match):
+            _add(block[begin:stop].strip(), sentences)
+            begin = stop
+    _add(block[begin:].strip() if begin else block, sentences)
 
 
-def _ends_sentence(text: str, start: int, end: int, match: re.Match[str]) -> bool:
-    """Tell whether a run of stops, with the brackets and emoji behind it, ends the sentence."""
+def _add(sentence: str, sentences: list[str]) -> None:
+    if len(sentence) > MAX_SENTENCE_CHARS:
+        sentences.extend(_bounded(sentence))
+    elif sentence:
+        sentences.append(sentence)
+
+
+def _ends_sentence(block: str, match: re.Match[str]) -> bool:
+    """Tell whether a run of stops, with the brackets and emoji behind it, ends the sentence. Text stands behind it."""
     mark = match[0]
+    if mark in _PLAIN_STOPS and block[match.end()].isspace():  # nearly all: spare the rest
+        if mark != ".":
+            return True
+        stop = match.start()
+        word = block[block.rfind(" ", 0, stop) + 1 : stop]
+        if len(word) > 1 and word.isalpha() and word.lower() not in _ALL_ABBREVIATIONS:
+            return True
     if mark[0] in _CJK_STOPS:
         return True
-    space = _SPACE.match(text, match.end(), end)
-    if space is None or space.end() == end:
-        return match.end() == end or space is not None
-    after = text[space.end()]
+    space = _SPACE.match(block, match.end())
+    if space is None:
+        return False
+    after = block[space.end()]
     if mark[0] not in ".!?\u2026" or mark.startswith(("..", "\u2026")):
         return not after.islower()
     if mark[0] != "." or "!" in mark or "?" in mark:
         return not (after.islower() and mark[-1] in "\"'\u201d\u2019\u00bb)")
-    return _full_stop_ends(text, start, match.start(), after)
+    return _full_stop_ends(block, match.start(), after)
 
 
-def _full_stop_ends(text: str, start: int, stop: int, after: str) -> bool:
+def _full_stop_ends(block: str, stop: int, after: str) -> bool:
     """Tell whether the single full stop at `stop` ends a sentence and not an abbreviation, an initial or a number."""
-    piece = text[max(start, stop - 24) : stop]
+    piece = block[max(0, stop - 24) : stop]
     token = piece.split()[-1] if piece and not piece[-1].isspace() else ""
     word = token.lstrip("(\"'\u201c\u2018[").lower()
     if not word or word in _ABBREVIATIONS:
@@ -173,7 +200,7 @@ def _full_stop_ends(text: str, start: int, stop: int, after: str) -> bool:
         return not after.isdigit()
     if len(word) == 1 and token[-1].isupper() and word != "i":
         return False
-    return not (word.isdigit() and text[start : start + _MAX_LIST_NUMBER_CHARS].lstrip().startswith(token + "."))
+    return not (word.isdigit() and block[:_MAX_LIST_NUMBER_CHARS].lstrip().startswith(token + "."))
 
 
 def _bounded(sentence: str) -> Iterator[str]:
@@ -181,7 +208,7 @@ def _bounded(sentence: str) -> Iterator[str]:
     begin = 0
     while len(sentence) - begin > MAX_SENTENCE_CHARS:
         limit = begin + MAX_SENTENCE_CHARS
-        borders = [m.end() for m in _SOFT_BORDER.finditer(sentence, begin + MAX_SENTENCE_CHARS // 3, limit)]
+        borders = [m.end() for m in re.compile(_SOFT_BORDER).finditer(sentence, begin + MAX_SENTENCE_CHARS // 3, limit)]
         spaces = [] if borders else [m.start() for m in _SPACE.finditer(sentence, begin + 1, limit)]
         cut = borders[-1] if borders else spaces[-1] if spaces else limit
         piece = sentence[begin:cut].strip()
@@ -216,7 +243,37 @@ def stem(word: str) -> str:
 
 def content_stems(text: str) -> list[str]:
     """List the stems of the words that are not stop words, in order, repeats included."""
-    return [found for token in _WORD.findall(text) for found in token_stems(token)]
+    pieces = text.split()
+    if max(map(len, pieces), default=0) > _LONG_WORD_CHARS:
+        uncached = piece_stems.__wrapped__
+        return [
+            found for piece in pieces for found in (piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece)
+        ]
+    return list(chain.from_iterable(map(piece_stems, pieces)))
+
+
+def distinct_stems(pieces: Iterable[str]) -> dict[str, None]:
+    """Give the stems of the words that are not stop words, each once, in order.
+
+    `pieces` are what white space separates; they are kept in a cache, so what is long must not be among them.
+    """
+    return dict.fromkeys(chain.from_iterable(map(piece_stems, pieces)))
+
+
+def plain_word(piece: str) -> str:
+    """Give the one word that a piece between white space is but for punctuation, as most are; else nothing."""
+    word = piece.strip(_PUNCTUATION)
+    return word if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()) else ""
+
+
+@lru_cache(maxsize=65_536)
+def piece_stems(piece: str) -> tuple[str, ...]:
+    """List the stems of what stands between white space: no word goes beyond it, and most pieces come again."""
+    word = plain_word(piece)
+    if word:
+        word = word.lower()
+        return () if word in STOP_WORDS else (stem(word),)
+    return tuple(found for token in _WORD.findall(piece) for found in token_stems(token))
 
 
 def token_stems(token: str) -> tuple[str, ...]:
@@ -228,14 +285,14 @@ def _parts(token: str) -> tuple[str, ...]:
     return _cached_parts(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _cached_parts(token: str) -> tuple[str, ...]:
     whole = token.lower().replace("\u2019", "'")
     if whole.isascii() and whole.isalpha() and (token.islower() or token[1:].islower() or token.isupper()):
         return (whole,)
     if "'" in whole:
         return _apostrophe_parts(token, whole)
-    if _CJK.search(whole):
+    if not whole.isascii() and re.search(_CJK, whole):
         return tuple(_pairs(whole))
     pieces = [piece for piece in _JOINT.split(token) if piece]
     parts = [part.lower() for piece in pieces for part in _subparts(piece)]
@@ -263,7 +320,7 @@ def _subparts(piece: str) -> list[str]:
 def _pairs(whole: str) -> Iterator[str]:
     """Give the character pairs of runs without spaces, and what stands between the runs."""
     begin = 0
-    for run in _CJK.finditer(whole):
+    for run in re.finditer(_CJK, whole):
         if run.start() > begin:
             yield whole[begin : run.start()]
         characters = run[0]
@@ -273,7 +330,7 @@ def _pairs(whole: str) -> Iterator[str]:
         yield whole[begin:]
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _cached_stems(token: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in _cached_parts(token) if word not in STOP_WORDS)
 
@@ -288,6 +345,6 @@ class _Stemmers(threading.local):
 _stemmers = _Stemmers()
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
-from orchestra_mem.core.text import token_stems
+from orchestra_mem.core.text import piece_stems, plain_word, token_stems, tokens
 
 _LIGHT_WORD = 0.25
 _ADVERB = 0.4
@@ -35,6 +36,7 @@ _BACKWARD = 0.9
 _FREE_SYMBOLS = 0.03  # share of the characters that prose may spend on symbols
 _PROSE_SYMBOLS = 0.06
 _SHORT_WORDS = 3
+_HEAD_CHARS = 80  # enough for the few words that tell of whom a sentence speaks
 _MIN_CODE_WORDS, _MAX_CODE_WORDS = 4, 30
 _MAX_MEAN_WORD_CHARS = 25
 _HALF_DEPTH_SENTENCES = 20
@@ -86,6 +88,7 @@ _KEY_FIELDS = re.compile(
     re.IGNORECASE,
 )
 _SYMBOL = re.compile(r"[^\w\s.,;:'\"!?()\u2018\u2019\u201c\u201d\u2013\u2014\u2026-]")
+_ASCII_SYMBOLS = bytes(code for code in range(128) if _SYMBOL.match(chr(code)))
 _CODE_LINE = re.compile(
     r"\s*(?:\d+\s*[\u2192|]|(?:[^\s:]+:)?\d+[:-]\s?.*(?:\w\(| :?= )|[-dl][-rwx]{9}|"
     r"[-+]{1,3}\s?(?:[@$\w]+[({=:.]|\t| {2})|@@|[{}<>\\$|;/*\u2500-\u257f]|"
@@ -94,36 +97,85 @@ _CODE_LINE = re.compile(
 )
 _CODE_MARK = re.compile(r"--+>|=>|->|:=|[!=]==?|\);|\{$")
 _DATA_FIELD_LINE = re.compile(r"\s*[\"'][\w .$-]{1,40}[\"']\s*:")
-_ANAPHOR = re.compile(r"(?:it|that|this|these|those|they|he|she|him|her)\b", re.IGNORECASE)
-_ONESELF = re.compile(r"(?:\w+,? ){0,3}(?:i|we|my|our)\b", re.IGNORECASE)
-_OTHER = re.compile(r"(?:\w+,? )?your?\b", re.IGNORECASE)
+_ANAPHOR = re.compile(r"(?:it|that|this|these|those|they|he|she|him|her)\b")
+_ONESELF = re.compile(r"(?:\w++,? ){0,3}(?:i|we|my|our)\b")
+_OTHER = re.compile(r"(?:\w++,? )?your?\b")
 
 
-def token_weights(found: Sequence[str], *, opening: bool, prose: bool) -> dict[str, float]:
-    """Weigh the stems of tokens; of tokens with the same stem the last one counts.
+class Vocabulary:
+    """The words of a source by where they stand, which tells names and numbers from other words.
 
-    `opening` says that the first token opens a sentence, where a capital means nothing; outside `prose` neither
-    capitals nor bare numbers do. Empty where no token is a word of language.
+    It takes the pieces between white space: most come again and again, and each is weighed once.
     """
-    weights: dict[str, float] = {}
-    plain = not prose
-    for token in found:
-        if len(token) <= _LONGEST_WORD_CHARS:
-            weights.update(_weighed(token, plain or opening, plain))
-        opening = False
-    return weights if any(weight > _UNPRONOUNCEABLE for weight in weights.values()) else {}
+
+    __slots__ = ("_inside", "_opening", "_outside")
+
+    def __init__(self) -> None:
+        self._opening: set[str] = set()
+        self._inside: set[str] = set()
+        self._outside: set[str] = set()
+
+    def add(self, pieces: Sequence[str], *, prose: bool) -> None:
+        """Note the pieces of a sentence.
+
+        The first one opens it, where a capital means nothing; outside prose neither capitals nor bare numbers do.
+        """
+        if prose:
+            rest = iter(pieces)
+            self._opening.add(next(rest))
+            self._inside.update(rest)
+        else:
+            self._outside.update(pieces)
+
+    def weights(self) -> dict[str, float]:
+        """Weigh each stem: the highest weight of the words that it comes from, over 0."""
+        highest: dict[str, float] = {}
+        for found, weight in chain.from_iterable(
+            chain(map(_inside, self._inside), map(_opening, self._opening), map(_outside, self._outside))
+        ):
+            if weight > highest.get(found, 0.0):
+                highest[found] = weight
+        return highest
+
+
+def of_language(weights: Mapping[str, float]) -> set[str]:
+    """Give the stems that are words of language: not hashes, keys or encoded data."""
+    return {found for found, weight in weights.items() if weight > _UNPRONOUNCEABLE}
 
 
 @lru_cache(maxsize=65_536)
-def _weighed(token: str, opening: bool, plain: bool) -> dict[str, float]:
-    """Weigh the stems of one token. The result is shared: nobody may change it."""
-    stems = token_stems(token)
-    if not stems:
-        return {}
-    weight = _token_weight(token, opening, plain)
-    if len(stems) > 1:
-        weight = 1.5 * weight / len(stems)
-    return {stem: weight * (_LIGHT_WORD if stem in _LIGHT_STEMS else 1.0) for stem in stems}
+def _inside(piece: str) -> tuple[tuple[str, float], ...]:
+    return _weighed(piece, False, False)
+
+
+@lru_cache(maxsize=16_384)
+def _opening(piece: str) -> tuple[tuple[str, float], ...]:
+    return _weighed(piece, True, False)
+
+
+@lru_cache(maxsize=16_384)
+def _outside(piece: str) -> tuple[tuple[str, float], ...]:
+    return _weighed(piece, False, True)
+
+
+def _weighed(piece: str, opening: bool, plain: bool) -> tuple[tuple[str, float], ...]:
+    """Weigh the stems of a piece between white space."""
+    word = plain_word(piece)
+    if word:
+        if len(word) > _LONGEST_WORD_CHARS:
+            return ()
+        return _shared(piece_stems(piece), _word_weight(word, plain or opening))
+    weights: list[tuple[str, float]] = []
+    for token in tokens(piece):
+        if len(token) <= _LONGEST_WORD_CHARS and (stems := token_stems(token)):
+            weight = _token_weight(token, plain or opening, plain)
+            weights.extend(_shared(stems, 1.5 * weight / len(stems) if len(stems) > 1 else weight))
+        opening = False
+    return tuple(weights)
+
+
+def _shared(stems: Sequence[str], weight: float) -> tuple[tuple[str, float], ...]:
+    return tuple([(found, weight * _LIGHT_WORD if found in _LIGHT_STEMS else weight) for found in stems])
 
 
 def _token_weight(token: str, opening: bool, plain: bool) -> float:
@@ -131,13 +183,16 @@ def _token_weight(token: str, opening: bool, plain: bool) -> float:
         return _NUMBER if len(token) <= len("2024") and not plain else _NUMBER / 4
     if _HASH.match(token) or _is_encoded(token):
         return _DATA_WORD
-    if len(token) > len("rhythm") and token.isascii() and not _VOWEL.search(token):
+    weight = _word_weight(token, opening)
+    return _IDENTIFIER if weight > _UNPRONOUNCEABLE and _IDENTIFIER_MARK.search(token) else weight
+
+
+def _word_weight(word: str, opening: bool) -> float:
+    if len(word) > len("rhythm") and word.isascii() and not _VOWEL.search(word):
         return _UNPRONOUNCEABLE
-    if _IDENTIFIER_MARK.search(token):
-        return _IDENTIFIER
-    if token.endswith("ly"):
+    if word.endswith("ly"):
         return _ADVERB
-    return _NAME if token[0].isupper() and not opening else 1.0
+    return _NAME if word[0].isupper() and not opening else 1.0
 
 
 def _is_encoded(token: str) -> bool:
@@ -151,37 +206,65 @@ def sentence_weight(sentence: str, *, fenced: bool, place: int, count: int) -> t
     `place` of `count` is where it stands in its passage: the beginning and the end say more than the middle.
     `fenced` says that it stands in a fenced block: code, or what a tool printed.
     """
-    symbols = len(_SYMBOL.findall(sentence)) / len(sentence)
-    size = sentence.count(" ") + 1
-    code = _CODE_LINE.match(sentence) is not None or (symbols > 0 and _CODE_MARK.search(sentence) is not None)
-    if (code and not _MIN_CODE_WORDS <= size <= _MAX_CODE_WORDS) or _is_data(sentence, size):
+    symbols = _count_symbols(sentence) / len(sentence)
+    code = _is_code_line(sentence) or (symbols > 0 and _has_code_mark(sentence))
+    if (code or len(sentence) > _LONGEST_WORD_CHARS) and _says_nothing(sentence, code):
         return 0.0, False
-    weight = _CODE if code else max(0.1, 1.0 - 10.0 * max(0.0, symbols - _FREE_SYMBOLS))
-    weight *= _FENCED if fenced else 1.0
-    depth = min(place, count - 1 - place)
-    weight *= 0.5 + 0.5 / (1.0 + depth / _HALF_DEPTH_SENTENCES)
+    weight = _FENCED if fenced else 1.0
+    if code:
+        weight *= _CODE
+    elif symbols > _FREE_SYMBOLS:
+        weight *= max(0.1, 1.0 - 10.0 * (symbols - _FREE_SYMBOLS))
+    depth = place if 2 * place < count else count - 1 - place
+    if depth:
+        weight *= 0.5 + 0.5 / (1.0 + depth / _HALF_DEPTH_SENTENCES)
     return weight, not (code or fenced) and symbols < _PROSE_SYMBOLS
 
 
-def _is_data(sentence: str, size: int) -> bool:
-    """Tell long runs with hardly a space in them: encoded data, minified code. Scripts without spaces are not meant."""
-    return len(sentence) > _LONGEST_WORD_CHARS and size * _MAX_MEAN_WORD_CHARS < len(sentence) and sentence.isascii()
+def _count_symbols(sentence: str) -> int:
+    if sentence.isascii():
+        return len(sentence) - len(sentence.encode().translate(None, _ASCII_SYMBOLS))
+    return len(_SYMBOL.findall(sentence))
 
 
-def kind_weight(sentence: str, stems: Iterable[Mapping[str, float]]) -> float:
+def _is_code_line(sentence: str) -> bool:
+    # No kind of code line begins with a capital unless a colon follows.
+    return not (sentence[0].isupper() and ":" not in sentence) and _CODE_LINE.match(sentence) is not None
+
+
+def _has_code_mark(sentence: str) -> bool:
+    may = "=" in sentence or ">" in sentence or ");" in sentence or sentence[-1] == "{"
+    return may and _CODE_MARK.search(sentence) is not None
+
+
+def _says_nothing(sentence: str, code: bool) -> bool:
+    """Tell bare code, and long runs with hardly a space in them: encoded data, minified code.
+
+    Scripts without spaces are not meant.
+    """
+    size = sentence.count(" ") + 1
+    if code and not _MIN_CODE_WORDS <= size <= _MAX_CODE_WORDS:
+        return True
+    return len(sentence) > max(_LONGEST_WORD_CHARS, size * _MAX_MEAN_WORD_CHARS) and sentence.isascii()
+
+
+def kind_weight(sentence: str, stems: Iterable[Iterable[str]]) -> float:
     """Weigh a sentence, whose clauses have these stems, by what kind of thing it says."""
-    if " because " in sentence or not all(_OUTCOME_STEMS.isdisjoint(part) for part in stems):
+    weight = 1.0
+    if " because " in sentence or not all(map(_OUTCOME_STEMS.isdisjoint, stems)):
         weight = _OUTCOME
-    else:
-        weight = _SHORT if sentence.count(" ") < _SHORT_WORDS else 1.0
-    if _KEY_FIELDS.match(sentence):
-        return weight * _KEY_FIELD
-    if _DATA_FIELD_LINE.match(sentence):
-        return weight * _DATA_FIELD
-    if sentence.endswith("?"):
+    elif sentence.count(" ") < _SHORT_WORDS:
+        weight = _SHORT
+    if ":" in sentence:
+        if _KEY_FIELDS.match(sentence):
+            return weight * _KEY_FIELD
+        if _DATA_FIELD_LINE.match(sentence):
+            return weight * _DATA_FIELD
+    if sentence[-1] == "?":
         return weight * _QUESTION
-    if _ANAPHOR.match(sentence):
+    head = sentence[:_HEAD_CHARS].lower()
+    if _ANAPHOR.match(head):
         weight *= _BACKWARD
-    if _ONESELF.match(sentence):
+    if _ONESELF.match(head):
         return weight * _OF_ONESELF
-    return weight * (_OF_THE_OTHER if _OTHER.match(sentence) else 1.0)
+    return weight * (_OF_THE_OTHER if _OTHER.match(head) else 1.0)

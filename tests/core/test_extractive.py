@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.extractive import Extract, Passage, extract, render
-from orchestra_mem.core.shortening import Shortener, clauses, cut
+from orchestra_mem.core.shortening import _OPENER, Shortener, clauses, cut
 from orchestra_mem.core.text import split_sentences, words
 
 TALK = (
@@ -103,6 +103,13 @@ def test_shortening_keeps_words_in_order(sentence: str) -> None:
             for last in parts[i:]:
                 if first.opens and last.closes:
                     assert _is_subsequence(words(cut(short, first, last)), words(short))
+
+
+@given(st.from_regex(_OPENER, fullmatch=True))
+def test_every_interjection_is_looked_for(opener: str) -> None:
+    """What goes: greetings, interjections; the quick look at the first word misses none of them."""
+    rest = "The kiln cracked on Monday." if opener.endswith(" ") else ""
+    assert Shortener(["Ana"]).shorten(opener + rest) == rest
 
 
 NEGATIONS = {"not", "never", "no", "nothing", "nor", "neither", "only", "unless", "don't", "can't", "without"}
