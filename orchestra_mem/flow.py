@@ -81,6 +81,7 @@ class Flow:
         self.last_id = 0
         self._changes = -1
         self._retry_at = 0
+        self._window_known = False
 
     def record(self, draft: UnrecordedOperation) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
@@ -215,7 +216,13 @@ class Flow:
 
     def context(self, for_operation: str, budget_tokens: int) -> OrchestratorContext:
         """The context for a budget as things stand."""
-        return self._parts.epochs.context(for_operation, budget_tokens, self.session, self._parts.working.entries())
+        context = self._parts.epochs.context(for_operation, budget_tokens, self.session, self._parts.working.entries())
+        if not self._window_known and budget_tokens == self.default_budget:
+            # The first context of a process: from here on the window holds it, not only the operations since.
+            self._window_known = True
+            if context.tokens > self._parts.tracker.used_tokens():
+                self._parts.tracker.set_usage(context.tokens)
+        return context
 
     @property
     def default_budget(self) -> int:
@@ -230,7 +237,7 @@ class Flow:
         with self._parts.store.lock():
             begun = self._begin_flush(self.session)
             if begun is None:
-                return None
+                return finished
             session, closing = begun
             self._update_documents(VersionReason.FLUSH)
             path = self._parts.session.finish(session, closing)

@@ -133,9 +133,9 @@ class CompactionSettings:
     verbatim_window_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
     verbatim_floor_tokens: Annotated[int, Between(0, 16_777_216)] = 2_000
     segment_tokens: Annotated[int, Between(100, 1_000_000)] = 2_000
-    summary_ratio: Annotated[float, Between(0.02, 0.9)] = 0.2
+    summary_ratio: Annotated[float, Between(0.02, 0.9)] = 0.23
     fan_in: Annotated[int, Between(2, 64)] = 8
-    window_share: Annotated[float, Between(0.01, 1)] = 0.3125
+    window_share: Annotated[float, Between(0.01, 1)] = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,27 +214,20 @@ def _fill(settings: Settings) -> str:
     return f"context.fill_at_start {fill} must be below refresh_threshold {refresh}: a refresh would call for the next"
 
 
-def _limit(settings: Settings) -> str:
-    window, compaction = settings.orchestrator.context_window, settings.compaction
-    return (
-        f"the {settings.session_compaction_tokens} tokens at which the session document is compacted (the lesser of "
-        f"orchestrator.session_compression_threshold {settings.orchestrator.session_compression_threshold} and "
-        f"compaction.window_share {compaction.window_share} of {window.max_tokens})"
-    )
-
-
 def _floor(settings: Settings) -> str:
-    floor = settings.compaction.verbatim_floor_tokens
-    if floor < settings.session_compaction_tokens:
-        return ""
-    return f"compaction.verbatim_floor_tokens {floor} must be below {_limit(settings)}: nothing could be compacted"
+    return _below_threshold("compaction.verbatim_floor_tokens", settings.compaction.verbatim_floor_tokens, settings)
 
 
 def _segment(settings: Settings) -> str:
-    segment = settings.compaction.segment_tokens
-    if segment <= settings.session_compaction_tokens:
+    return _below_threshold("compaction.segment_tokens", settings.compaction.segment_tokens, settings)
+
+
+def _below_threshold(key: str, tokens: int, settings: Settings) -> str:
+    """For a small window both are scaled down with the document; as configured they must fit into it."""
+    threshold = settings.orchestrator.session_compression_threshold
+    if tokens < threshold:
         return ""
-    return f"compaction.segment_tokens {segment} must not be above {_limit(settings)}"
+    return f"{key} {tokens} must be below session_compression_threshold {threshold}: nothing could be compacted"
 
 
 def _folders(settings: Settings) -> str:
@@ -251,18 +244,14 @@ def _normal(folder: str) -> tuple[str, ...]:
 
 _WINDOW = "orchestrator.context_window"
 _SHARES = tuple(name for name in schema() if name.startswith("context.shares."))
-_COMPACTED_AT = (
-    f"{_WINDOW}.max_tokens",
-    "compaction.window_share",
-    "orchestrator.session_compression_threshold",
-)
+_THRESHOLD = "orchestrator.session_compression_threshold"
 _COMBINATIONS = (
     _Combination(
         (f"{_WINDOW}.warning_threshold", f"{_WINDOW}.refresh_threshold", f"{_WINDOW}.critical_threshold"), _thresholds
     ),
     _Combination(_SHARES, _shares),
     _Combination(("context.fill_at_start", f"{_WINDOW}.refresh_threshold"), _fill),
-    _Combination(("compaction.verbatim_floor_tokens", *_COMPACTED_AT), _floor),
-    _Combination(("compaction.segment_tokens", *_COMPACTED_AT), _segment),
+    _Combination(("compaction.verbatim_floor_tokens", _THRESHOLD), _floor),
+    _Combination(("compaction.segment_tokens", _THRESHOLD), _segment),
     _Combination(("orchestrator.session_dir", "orchestrator.memory_dir"), _folders),
 )

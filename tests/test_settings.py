@@ -446,19 +446,20 @@ def test_start_of_an_epoch_must_lie_below_its_end(load: Load) -> None:
 
 
 def test_verbatim_floor_and_segments_must_fit_below_the_compaction_threshold(load: Load) -> None:
-    """In a window where nothing could ever be compacted, the settings say so instead of the memory growing."""
-    limit = (
-        "the 937 tokens at which the session document is compacted (the lesser of "
-        "orchestrator.session_compression_threshold 40000 and compaction.window_share 0.3125 of 3000)"
-    )
-    source = "environment variable ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS"
-    key = "orchestrator.context_window.max_tokens"
-    assert _faults(load, "", {source.split()[-1]: "3000"}) == [
-        f"{source}: {key}: compaction.verbatim_floor_tokens 2000 must be below {limit}: nothing could be compacted",
-        f"{source}: {key}: compaction.segment_tokens 2000 must not be above {limit}",
+    """Where nothing could ever be compacted, the settings say so instead of the memory growing."""
+    content = "orchestrator: {session_compression_threshold: 1500}\n"
+    limit = "must be below session_compression_threshold 1500: nothing could be compacted"
+    assert [fault.split(": ", 1)[1] for fault in _faults(load, content)] == [
+        f"orchestrator.session_compression_threshold: compaction.verbatim_floor_tokens 2000 {limit}",
+        f"orchestrator.session_compression_threshold: compaction.segment_tokens 2000 {limit}",
     ]
-    small = load("compaction: {verbatim_floor_tokens: 500, segment_tokens: 500}\n", {source.split()[-1]: "3000"})
-    assert small.session_compaction_tokens == 937
+
+
+@pytest.mark.parametrize("window", [1_024, 3_000, 8_192])
+def test_a_small_window_needs_no_other_setting(load: Load, window: int) -> None:
+    """The sizes of compaction scale down with the window."""
+    settings = load("", {"ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS": str(window)})
+    assert settings.session_compaction_tokens == window // 2
 
 
 @pytest.mark.parametrize("other", [".obra/sessions", ".obra//./sessions/"])
@@ -481,7 +482,7 @@ def test_combination_with_a_wrong_value_is_not_judged(load: Load) -> None:
 def test_small_window_lowers_the_sizes_at_which_documents_are_compacted(load: Load) -> None:
     """With 8,192 tokens a document of 40,000 cannot stand; with 128,000 the thresholds are what they say."""
     small = load("orchestrator: {context_window: {max_tokens: 8192}}\n")
-    assert (small.session_compaction_tokens, small.episodic_compaction_tokens) == (2560, 2560)
+    assert (small.session_compaction_tokens, small.episodic_compaction_tokens) == (4096, 4096)
     large = load("")
     assert (large.session_compaction_tokens, large.episodic_compaction_tokens) == (40_000, 30_000)
 

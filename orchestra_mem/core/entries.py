@@ -36,7 +36,9 @@ _TITLE_FIELDS = (
     "command",
 )
 # Fields that hold speech: their text needs no label in front to be understood.
-SPEECH_FIELDS = frozenset({"text", "message", "content", "input", "user_input", "prompt", "body", "note", "comment"})
+SPEECH_FIELDS = frozenset(
+    "text message content input user_input prompt body note comment subject title task_title summary".split()
+)
 _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
 
@@ -87,7 +89,11 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
         if used >= max_chars:
             lines.append(f"*({len(fields) - len(lines):,} more fields: expand op {pointer})*\n")
             break
-        line = _field_line(operation_type, name, value, min(limit, max_chars - used), pointer)
+        line = (
+            ""
+            if value in (None, "", [], {})
+            else _field_line(operation_type, name, value, min(limit, max_chars - used), pointer)
+        )
         lines.append(line)
         used += len(line)
     if tokens is not None:
@@ -108,11 +114,28 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     for name, value in data.items():
         if left <= 0:
             break
-        text = flat(value, left)
+        text = _named(value) or flat(value, left)
         if text:
             lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
             left -= len(lines[-1])
     return "\n".join(lines)
+
+
+def _named(value: Json) -> str:
+    """A list of mappings as the names in it: what is said of files is which they are, not how many lines they got."""
+    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value[:_MAX_ITEMS]):
+        return ""
+    names = [name for item in value[:_MAX_ITEMS] if isinstance(item, dict) and (name := _name_in(item))]
+    more = f", {len(value) - len(names):,} more" if len(value) > len(names) else ""
+    return ", ".join(names) + more if names else ""
+
+
+def _name_in(item: dict[str, Json]) -> str:
+    for field in ("path", "name", "title", "id", "file"):
+        value = item.get(field)
+        if isinstance(value, str | int) and str(value).strip():
+            return visible(str(value)[:_TITLE_CHARS])
+    return ""
 
 
 def is_critical(operation_type: str, data: Json) -> bool:

@@ -16,6 +16,7 @@ from difflib import unified_diff
 from pathlib import Path
 
 from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.entries import visible
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
@@ -140,10 +141,12 @@ class EpisodicMemoryManager:
         return merge(_with_counters(base, text), text, _with_counters(current, text))
 
     def _tell_conflict(self, name: DocumentName, text: str, merged: Merged) -> None:
-        ours = "; ".join(" / ".join(conflict.machine.split("\n")).strip(" /")[:120] for conflict in merged.conflicts)
+        # Named by the person's lines, which stay: what the machine has there may change with every refresh.
+        lines = (" / ".join(conflict.person.split("\n")).strip(" /")[:120] for conflict in merged.conflicts)
+        yours = visible("; ".join(lines))
         problem = (
-            f"{self.path(name)}: where you and the machine changed the same lines, yours stand; the machine has "
-            f"«{ours or 'nothing'}» there, its whole text is a version with the reason `conflict`: "
+            f"{self.path(name)}: the machine would change lines that you have changed; yours stand "
+            f"(«{yours or 'taken out'}»), its text is a version with the reason `conflict`: "
             f"`orchestra-mem history {name.value}`"
         )
         if self._ledger.add_notice(name.value, problem, self._clock()):
@@ -211,8 +214,14 @@ class EpisodicMemoryManager:
         return found[: max(0, max_results)]
 
     def history(self, document: str) -> list[Version]:
-        """The kept versions of a document, oldest first."""
-        return self._store.versions(document)
+        """The kept versions of a document, oldest first; also of a session document, by the stem of its file.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+        stem = document.removesuffix(".md")
+        versions = self._store.versions(stem)
+        return versions or self._store.versions(_document(stem).value)
 
     def diff(self, document: str, sequence: int | None = None) -> str:
         """Unified difference from a version (by default the newest) to the document as it stands.

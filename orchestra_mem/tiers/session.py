@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from orchestra_mem.core.compaction import kept_numbers, with_states
 from orchestra_mem.core.entries import Entry, make_entry
 from orchestra_mem.core.items import as_form
 from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, finished, new_document, summary_block
@@ -172,7 +173,16 @@ class SessionMemoryManager:
                 break
             if not any(first <= number <= last for first, last in spans):
                 text += self.entry(self._log.operation(number), started).text
-        return text
+        return self.with_present_states(text)
+
+    def with_present_states(self, text: str) -> str:
+        """A document whose summaries say of each fact how it stands now; every other block stays as it is."""
+        document = SessionDocument.parse(text)
+        numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
+        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
+        return "".join(
+            with_states(part.block.text, facts) if part.summary else part.block.text for part in document.parts
+        )
 
     def _mended(self, session: Session, text: str, unspilled: Sequence[Entry]) -> str:
         """The text without a torn entry at its end, and with an end that entries can be appended to."""
@@ -185,14 +195,12 @@ class SessionMemoryManager:
                 logger.info("removed a torn entry of operation %s from the session document", entry.operation.id)
                 text = text[:start]
                 break
-        if not text.endswith("\n"):
-            return f"{text}\n\n"
         blocks = SessionDocument.parse(text).parts
         sections = [part.block.title for part in blocks if part.block.level == 2]
         if sections and not sections[-1].startswith((LOG, EARLIER)):
             # A person has begun a section at the end; what is appended belongs to the log.
             return f"{text.rstrip()}\n\n## {LOG} (continued)\n\n"
-        return text
+        return text if text.endswith("\n") else f"{text}\n\n"
 
     def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> bool:
         """Replace the document by `change` of its text, made again when someone else saves at the same moment.
@@ -292,11 +300,16 @@ class SessionMemoryManager:
             return text
         parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
         chosen: list[str] = []
+        left = max_tokens
         for part in reversed(parts):
-            tried = [part.block.text, *chosen]
-            if self._counter.count("".join(tried)) > max_tokens:
+            left -= self._counter.count(as_form(part.block.text))
+            if left < 0:
                 break
-            chosen = tried
+            chosen.append(as_form(part.block.text))
+        chosen.reverse()
+        # With a counter whose pieces do not add up the whole may be more than its parts.
+        while chosen and self._counter.count("".join(chosen)) > max_tokens:
+            del chosen[0]
         return "".join(chosen)
 
     def generate_summary(self) -> dict[str, Json]:

@@ -6,9 +6,11 @@ The ledger is written first and the document follows, so a crash between the two
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import groupby
 
 from orchestra_mem.core.compaction import (
     METHOD,
@@ -17,11 +19,9 @@ from orchestra_mem.core.compaction import (
     Source,
     cut_segments,
     due,
-    kept_numbers,
     merges,
     summarise,
     summarise_summaries,
-    with_states,
 )
 from orchestra_mem.core.entries import plain_text, visible
 from orchestra_mem.core.markdown import Block
@@ -132,8 +132,7 @@ class SessionCompactor:
             settled = apply_summaries(text, standing, owners)
             if settled != text and text != known:
                 self._keep_version(session, text)
-            facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(kept_numbers(settled))}
-            return with_states(settled, facts)
+            return self._memory.with_present_states(settled)
 
         self._memory.rewrite(session, change, name="compact")
 
@@ -157,10 +156,12 @@ class SessionCompactor:
         sources, edited = self._due(session, blocks, tokens)
         number = self._ledger.next_summary_id()
         new: list[Summary] = []
-        for segment in cut_segments(sources, self._limits.segment):
+        borders = [entry for entry, block in document.entries().items() if block.pinned]
+        borders += [summary.first_operation for summary in self._ledger.summaries(session.id, standing=True)]
+        for first, segment in self._segments(sources, sorted(borders)):
             draft = self._draft(segment)
             if draft.verdict.passed:
-                new.append(self._summary(session, number + len(new), segment, draft))
+                new.append(self._summary(session, number + len(new), first, segment, draft))
             else:
                 logger.warning(
                     "operations %s to %s stay word for word: their summary was no shorter or failed the check",
@@ -175,6 +176,17 @@ class SessionCompactor:
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
         return new, edited and bool(new)
+
+    def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
+        """Segments, each with the first operation that it covers: also those before it that a person took out.
+
+        What is pinned stands word for word, and what is summarised already is so once: no segment reaches over it.
+        """
+        for _, group in groupby(sources, key=lambda source: bisect(borders, source.operation)):
+            behind = 0
+            for segment in cut_segments(list(group), self._limits.segment):
+                yield behind or segment[0].operation, segment
+                behind = segment[-1].operation + 1
 
     def _standing(self, session: Session, document: SessionDocument) -> tuple[list[Summary], set[int]]:
         """The summaries that no other covers, as the document has them, and which of them a person has rewritten."""
@@ -214,14 +226,14 @@ class SessionCompactor:
         target = int(tokens * self._limits.summary / self._limits.segment)
         return summarise(segment, facts, target_tokens=target, counter=self._counter)
 
-    def _summary(self, session: Session, number: int, segment: Sequence[Source], draft: Draft) -> Summary:
+    def _summary(self, session: Session, number: int, first: int, segment: Sequence[Source], draft: Draft) -> Summary:
         return Summary(
             id=number,
             session=session.id,
             level=1,
-            first_operation=segment[0].operation,
+            first_operation=first,
             last_operation=segment[-1].operation,
-            operation_count=len(segment),
+            operation_count=segment[-1].operation - first + 1,
             children=(),
             text=draft.text,
             method=METHOD,

@@ -94,8 +94,9 @@ def test_what_overflows_is_a_head_and_what_stays_fits(tokens: list[int], most: i
 def test_questions_are_answered_newest_first() -> None:
     """By number, by type and by words, upper and lower case alike."""
     memory = WorkingMemory()
-    for number, (kind, data) in enumerate([("a", "Straße"), ("b", {"k": "PARSER"}), ("a", ["parser"])], start=1):
-        memory.add(entry(number, kind=kind, data=data))
+    memory.add(entry(1, kind="a", data="Straße"))
+    memory.add(entry(2, kind="b", data={"k": "PARSER"}))
+    memory.add(entry(3, kind="a", data=["parser"]))
     assert [op.id for op in memory.get_all_operations()] == [1, 2, 3]
     assert [op.id for op in memory.get_recent_operations()] == [3, 2, 1]
     assert [op.id for op in memory.get_recent_operations(2)] == [3, 2]
@@ -143,7 +144,7 @@ def test_threads_may_add_and_drop_at_once() -> None:
 
 # Through the manager
 
-WORDS = ["parser", "cache", "router", "index", "queue", "ledger", "window", "budget", "reads", "writes", "drops", "keeps"]
+WORDS = ["parser", "cache", "router", "index", "queue", "ledger", "window", "budget", "reads", "writes", "drops"]
 SAYINGS = st.sampled_from(
     [
         "We decided to use SQLite because it is embedded.",
@@ -189,7 +190,10 @@ class Tiers(RuleBasedStateMachine):
         self.record(20, 7, "", 4)
 
     @rule(
-        count=st.integers(1, 15), seed=st.integers(0, 1_000), saying=SAYINGS, minutes=st.sampled_from([0, 1, 9, 40, -90])
+        count=st.integers(1, 15),
+        seed=st.integers(0, 1_000),
+        saying=SAYINGS,
+        minutes=st.sampled_from([0, 1, 9, 40, -90]),
     )
     def record(self, count: int, seed: int, saying: str, minutes: int) -> None:
         """Some operations, the clock going on between them, or back."""
@@ -302,7 +306,7 @@ class Tiers(RuleBasedStateMachine):
         assert all(s.archive and Path(s.archive).exists() for s in sessions if s.status is SessionStatus.ARCHIVED)
 
 
-Tiers.TestCase.settings = settings(max_examples=25, stateful_step_count=20)
+Tiers.TestCase.settings = settings(max_examples=15, stateful_step_count=20)
 TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
 
 
@@ -314,5 +318,4 @@ def test_each_operation_is_shown_once_in_a_context(tmp_path: Path, size: int) ->
             memory.record_operation("note", {"text": f"Unique-{number}-word was seen."})
         shown = memory.get_orchestrator_context("x", 3_000).render()
         for number in range(size):
-            in_bodies = [line for line in shown.splitlines() if line.startswith("**Text**") and f"Unique-{number}-word" in line]
-            assert len(in_bodies) <= 1
+            assert shown.count(f"**Text**: Unique-{number}-word") <= 1

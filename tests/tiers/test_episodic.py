@@ -1,0 +1,355 @@
+"""Episodic memory: every earlier text is kept, people's edits survive the machine, and conflicts are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.database import Database, SqliteLedger
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+PLAN, LOG, STATE = DocumentName.WORK_PLAN, DocumentName.DECISION_LOG, DocumentName.PROJECT_STATE
+COUNTER = open_counter("tiktoken")
+
+
+class Shelf:
+    """Episodic memory over real files and a real ledger, with a clock that tests set."""
+
+    def __init__(self, folder: Path, *, keep_versions: int = 3) -> None:
+        self.now = START
+        self.folder = folder
+        self.database = Database(folder / "obra.db")
+        self.ledger = SqliteLedger(self.database)
+        self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
+        self.memory = EpisodicMemoryManager(
+            ledger=self.ledger,
+            store=self.store,
+            counter=COUNTER,
+            clock=lambda: self.now,
+            folder=folder / "memory",
+            keep_versions=keep_versions,
+        )
+
+    def machine(self, text: str, name: DocumentName = PLAN) -> bool:
+        """The machine writes."""
+        return self.memory.write(name, text, VersionReason.REFRESH)
+
+    def person(self, text: str, name: DocumentName = PLAN) -> None:
+        """A person saves."""
+        self.memory.path(name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    def text(self, name: DocumentName = PLAN) -> str:
+        """What stands in the document."""
+        return self.memory.path(name).read_bytes().decode("utf-8", "surrogateescape")
+
+    def versions(self, name: DocumentName = PLAN) -> list[tuple[Author, VersionReason, str]]:
+        """The kept versions, oldest first."""
+        return [(v.author, v.reason, kept_text(v)) for v in self.memory.history(name.value)]
+
+
+def kept_text(version: Version) -> str:
+    """The text of a version."""
+    return Path(version.path).read_bytes().decode("utf-8", "surrogateescape")
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    """An empty shelf."""
+    made = Shelf(tmp_path)
+    yield made
+    made.database.close()
+
+
+def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
+    """What is known of a project with these decisions."""
+    kinds = {kind: [f for f in facts if f.kind is kind] for kind in MustKeepKind}
+    return ProjectView(
+        project="demo",
+        updated=START,
+        session="s",
+        size_tokens=size,
+        operations=len(facts),
+        sessions=1,
+        facts=kinds,
+        counts={kind: len(found) for kind, found in kinds.items()},
+    )
+
+
+def test_every_rewrite_keeps_the_text_before(shelf: Shelf) -> None:
+    """With time, a sequence that never repeats, author and reason; two in one second do not collide."""
+    assert shelf.machine("one\n")
+    assert shelf.versions() == []
+    assert shelf.machine("two\n")
+    assert shelf.machine("three\n")
+    assert not shelf.machine("three\n")
+    assert shelf.text() == "three\n"
+    history = shelf.memory.history("work_plan")
+    assert shelf.versions() == [
+        (Author.MACHINE, VersionReason.REFRESH, "one\n"),
+        (Author.MACHINE, VersionReason.REFRESH, "two\n"),
+    ]
+    assert [v.sequence for v in history] == [1, 2]
+    assert [v.time for v in history] == [START, START]
+    assert Path(history[0].path).name == "work_plan.20250115T100000.000000Z.000001.machine.refresh.md"
+    assert history[0].size_bytes == 4
+
+
+def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None:
+    """`keep_versions` counts what the machine wrote; what a person wrote is kept without limit."""
+    for number in range(8):
+        shelf.machine(f"machine {number}\nfoot\n")
+        shelf.person(shelf.text() + f"person {number}\n")
+        shelf.machine(f"machine {number} again\nfoot\n")
+        shelf.machine(f"machine {number} at last\nfoot\n")
+    authors = [author for author, _, _ in shelf.versions()]
+    assert authors.count(Author.PERSON) == 8
+    assert authors.count(Author.MACHINE) == 3
+    texts = "".join(text for author, _, text in shelf.versions() if author is Author.PERSON)
+    assert all(f"person {number}\n" in texts for number in range(8))
+
+
+def test_a_persons_edit_between_two_machine_writes_survives(shelf: Shelf) -> None:
+    """The machine's change and the person's both stand, and the person's text is a version by `person`."""
+    shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
+    shelf.person("# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n")
+    assert shelf.machine("# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nnone\n")
+    assert shelf.text() == "# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
+    assert [author for author, _, _ in shelf.versions()] == [Author.PERSON]
+    assert shelf.machine("# Plan\n\n- two\n- three\n\n## Notes\n\nnone\n")
+    assert shelf.text() == "# Plan\n\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
+    assert shelf.ledger.notices() == []
+
+
+def test_a_conflict_is_told_and_both_texts_are_kept(shelf: Shelf) -> None:
+    """The person's words stand in the document, the machine's are a version that the notice names; told once."""
+    shelf.machine("a\nb\nc\n")
+    shelf.person("a\nperson\nc\n")
+    shelf.machine("a\nmachine\nc\nd\n")
+    assert shelf.text() == "a\nperson\nc\nd\n"
+    conflict = next(v for v in shelf.memory.history("work_plan") if v.reason is VersionReason.CONFLICT)
+    assert kept_text(conflict) == "a\nmachine\nc\nd\n"
+    assert [notice.text for notice in shelf.ledger.notices()] == [
+        f"{shelf.memory.path(PLAN)}: the machine would change lines that you have changed; yours stand («person»), "
+        "its text is a version with the reason `conflict`: `orchestra-mem history work_plan`"
+    ]
+    shelf.machine("a\nmachine\nc\nd\ne\n")
+    assert shelf.text() == "a\nperson\nc\nd\ne\n"
+    assert len(shelf.ledger.notices()) == 1
+
+
+def test_the_same_conflict_is_not_told_again_for_ever(shelf: Shelf) -> None:
+    """A line that the machine changes each time and a person has taken over gives a bounded number of notices."""
+    shelf.machine("a\ncount 0\nc\n")
+    shelf.person("a\nmy count\nc\n")
+    for number in range(1, 30):
+        shelf.machine(f"a\ncount {number}\nc\n")
+    assert shelf.text() == "a\nmy count\nc\n"
+    assert len(shelf.ledger.notices()) <= 2
+    assert len(shelf.versions()) <= 5
+
+
+TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
+SAVED = TEXT.filter(lambda text: not any("\ud800" <= c <= "\udc7f" or (c > "\udcff" and c <= "\udfff") for c in text))
+
+
+@given(st.lists(SAVED, min_size=1, max_size=3))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, texts: list[str]) -> None:
+    """restore(save(x)) = x, whatever bytes a person has saved; restoring is itself a version."""
+    shelf = Shelf(tmp_path)
+    try:
+        for number, text in enumerate(texts):
+            shelf.machine(f"machine {shelf.now} {number}\n")
+            shelf.person(text)
+            shelf.now += timedelta(seconds=1)
+            shelf.machine(f"machine {shelf.now} {number} again\n")
+            if shelf.text() == text:
+                continue
+            version = next(v for v in reversed(shelf.memory.history("work_plan")) if v.author is Author.PERSON)
+            before = shelf.text()
+            kept = shelf.memory.restore("work_plan", version.sequence)
+            assert shelf.text() == text
+            assert (kept_text(kept), kept.reason) == (before, VersionReason.RESTORE)
+            assert shelf.memory.restore("work_plan", kept.sequence).sequence
+            assert shelf.text() == before
+    finally:
+        shelf.database.close()
+
+
+def test_a_restored_text_stands_against_the_next_machine_write(shelf: Shelf) -> None:
+    """It counts as a person's: what it says is not written over, what is new comes in."""
+    shelf.machine("# Plan\n\n- one\n")
+    shelf.machine("# Plan\n\n- one\n- wrong\n")
+    first = shelf.memory.history("work_plan")[0]
+    shelf.memory.restore("work_plan", first.sequence)
+    shelf.machine("# Plan\n\nNew head.\n\n- one\n- wrong\n")
+    assert shelf.text() == "# Plan\n\nNew head.\n\n- one\n"
+
+
+def test_the_difference_to_a_version_is_a_unified_one(shelf: Shelf) -> None:
+    """From the newest version by default, each line with its sign, also where the last line has no end."""
+    shelf.machine("a\nb\n")
+    shelf.machine("a\nc\n")
+    assert shelf.memory.diff("work_plan") == (
+        "--- work_plan (version 1)\n+++ work_plan (now)\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
+    )
+    assert shelf.memory.diff("work_plan.md", 1) == shelf.memory.diff("work_plan")
+    shelf.person("a\nc")
+    lines = shelf.memory.diff("work_plan").splitlines()[3:]
+    assert [line[:1] for line in lines if not line.startswith("\\")] == [" ", "-", "+"]
+
+
+def test_what_does_not_exist_is_told_with_what_does(shelf: Shelf) -> None:
+    """Unknown documents and versions."""
+    with pytest.raises(NotFoundError, match=r"^there is no document 'plan'; there are: project_state, work_plan, "):
+        shelf.memory.diff("plan")
+    with pytest.raises(NotFoundError, match=r"^work_plan does not have any version; kept are: none$"):
+        shelf.memory.diff("work_plan")
+    shelf.machine("one\n")
+    shelf.machine("two\n")
+    with pytest.raises(NotFoundError, match=r"^work_plan does not have version 9; kept are: 1$"):
+        shelf.memory.restore("work_plan", 9)
+
+
+def test_a_folder_in_place_of_a_document_is_told_and_the_others_are_written(shelf: Shelf) -> None:
+    """It is left alone, served as empty, and named among the faults."""
+    shelf.memory.path(PLAN).mkdir(parents=True)
+    failed = shelf.memory.update(view([]), VersionReason.REFRESH)
+    path = shelf.memory.path(PLAN)
+    message = f"{path} is a folder, a document is expected there; move the folder away"
+    assert {name: str(error) for name, error in failed.items()} == {PLAN: message}
+    assert isinstance(failed[PLAN], DocumentError)
+    assert shelf.memory.path(STATE).is_file()
+    assert shelf.memory.path(LOG).is_file()
+    assert [(fault.path, fault.line, fault.problem) for fault in shelf.memory.faults()] == [(str(path), 0, message)]
+    assert shelf.memory.get_work_plan(100) == ""
+
+
+def test_a_damaged_front_matter_is_told_and_the_text_is_served(shelf: Shelf) -> None:
+    """With the line; what the person wrote stays when the machine writes again."""
+    shelf.memory.update(view([]), VersionReason.REFRESH)
+    shelf.person(shelf.text().replace("format: 1\n", "format one\n").replace("- None", "- Mine", 1))
+    assert [(f.line, f.problem) for f in shelf.memory.faults()] == [(2, "'format one' is no `key: value`")]
+    assert "- Mine" in shelf.memory.get_work_plan(1_000)
+    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
+    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    assert "format one\n" in shelf.text()
+    assert "- Mine\n" in shelf.text()
+    assert "- We defer it. (K1)\n" in shelf.text()
+
+
+def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
+    """The machine's text follows behind it."""
+    shelf.memory.folder.mkdir(parents=True)
+    shelf.person("# My plan\n\nStep one.")
+    shelf.machine("---\nformat: 1\n---\n\n# Work Plan\n")
+    assert shelf.text() == "# My plan\n\nStep one.\n\n# Work Plan\n"
+    assert shelf.versions() == [(Author.PERSON, VersionReason.REFRESH, "# My plan\n\nStep one.")]
+
+
+def test_a_time_alone_is_no_reason_to_write(shelf: Shelf) -> None:
+    """A document that says the same is left untouched, to the byte and to the time of its file."""
+    shelf.memory.update(view([]), VersionReason.REFRESH)
+    before = shelf.memory.states()
+    later = render_document(PLAN, view([])).replace("2025-01-15", "2025-01-16")
+    assert not shelf.machine(later)
+    assert shelf.memory.states() == before
+
+
+@pytest.mark.parametrize("budget", [0, 10, 100, 1_000])
+def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
+    """Documents and decisions within so many tokens; of decisions the newest."""
+    facts = [
+        MustKeep(id=n, kind=MustKeepKind.DECISION, text=f"Use part {n}.", operation=n, timestamp=START)
+        for n in range(1, 31)
+    ]
+    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    assert COUNTER.count(shelf.memory.get_project_state(budget)) <= budget
+    assert COUNTER.count(shelf.memory.get_work_plan(budget)) <= budget
+    decisions = shelf.memory.get_recent_decisions(budget)
+    assert COUNTER.count("\n".join(decisions)) <= budget
+    assert decisions == [f"### [2025-01-15 10:00:00] Use part {n}. (K{n})" for n in range(31 - len(decisions), 31)]
+    assert bool(decisions) is (budget >= 100)
+
+
+def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
+    """Upper and lower case alike; front matter is not searched."""
+    facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
+    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
+    assert shelf.memory.search("format: 1") == []
+    assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
+
+
+def test_documents_are_bounded_however_many_facts_there_are(shelf: Shelf) -> None:
+    """A thousand facts of each kind fit the size that was set."""
+    facts = [
+        MustKeep(id=n, kind=kind, text=f"Fact {n} about the part that matters.", operation=n, timestamp=START)
+        for kind in MustKeepKind
+        for n in range(1, 1_001)
+    ]
+    shelf.memory.update(view(facts, size=2_000), VersionReason.REFRESH)
+    for name in DocumentName:
+        assert COUNTER.count(shelf.text(name)) <= 2_400
+    assert shelf.memory.get_stats()["version_count"] == 0
+
+
+def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
+    """Between the renaming and its confirmation: the text on disk is the machine's own at the next start."""
+
+    class Killed(BaseException):
+        pass
+
+    shelf = Shelf(tmp_path)
+    shelf.machine("a\nb\n")
+    shelf.database.close()
+    killed = Shelf(tmp_path)
+
+    def die(name: str) -> None:
+        if name == "confirm.commit.before":
+            raise Killed
+
+    killed.database._write_point = die
+    with pytest.raises(Killed):
+        killed.machine("a\nc\n")
+    killed.database.close()
+    shelf = Shelf(tmp_path)
+    shelf.machine("a\nd\n")
+    assert shelf.text() == "a\nd\n"
+    assert shelf.ledger.notices() == []
+    assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
+    shelf.database.close()
+
+
+def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> None:
+    """And the next write brings it up to date."""
+    failing = [""]
+
+    def point(name: str) -> None:
+        if name == failing[0]:
+            raise OSError(28, "No space left on device")
+
+    shelf = Shelf(tmp_path)
+    shelf.machine("one\n")
+    shelf.store._write_point = point
+    for name in ("version.write.before", "document.write.after", "document.rename.before"):
+        failing[0] = name
+        with pytest.raises(StorageError, match="No space left on device"):
+            shelf.machine("two\n")
+        assert shelf.text() == "one\n"
+    failing[0] = ""
+    assert shelf.machine("two\n")
+    assert shelf.text() == "two\n"
+    assert list(tmp_path.glob("memory/.*")) == []
+    shelf.database.close()

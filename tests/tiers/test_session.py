@@ -1,0 +1,368 @@
+"""Session memory: appends are cheap, a killed process's traces are mended, and people's words stay."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.errors import DocumentError
+from orchestra_mem.types import OperationFilter, SessionStatus
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+QUIET = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
+
+
+COUNTER = open_counter("tiktoken")
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        """The time that was set."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Ten o'clock."""
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory that spills after four operations and compacts nothing."""
+    with open_memory(tmp_path, config=QUIET, clock=clock) as opened:
+        yield opened
+
+
+def record(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
+    """Operations that say their number."""
+    for number in range(first, first + count):
+        memory.record_operation("step", {"text": f"Step number {number} was taken."})
+
+
+def live(memory: OrchestratorContextManager) -> Path:
+    """The live document."""
+    path = memory.session_memory.path
+    assert path is not None
+    return path
+
+
+def entries(memory: OrchestratorContextManager) -> list[int]:
+    """The operations that stand in the live document."""
+    return list(SessionDocument.parse(live(memory).read_text(encoding="utf-8")).entries())
+
+
+def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
+    """No session, no document, and every question has its empty answer."""
+    session = memory.session_memory
+    assert session.session is None
+    assert session.path is None
+    assert session.get_summary(1_000) == ""
+    assert session.generate_summary() == {}
+    assert session.search("x") == []
+    assert session.token_count() == 0
+    assert session.get_current_state() == {
+        "session_id": None,
+        "operation_count": 0,
+        "tokens_used": 0,
+        "started_at": None,
+        "duration_seconds": 0.0,
+    }
+    assert list(memory.session_memory.place.folder.glob("*.md")) == []
+
+
+def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorContextManager) -> None:
+    """Word for word, each once, behind the log's heading."""
+    record(memory, 10)
+    text = live(memory).read_text(encoding="utf-8")
+    assert entries(memory) == [1, 2, 3, 4, 5, 6]
+    assert text.endswith("### [10:00:00] Step (op 6)\n**Text**: Step number 6 was taken.\n\n")
+    assert [op.id for op in memory.working_memory.get_all_operations()] == [7, 8, 9, 10]
+
+
+def test_figures_of_the_session(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Its id, operations of all tiers, tokens of the document and age."""
+    record(memory, 10)
+    clock.now += timedelta(minutes=5)
+    session = memory.session_memory.session
+    assert session is not None
+    stats = memory.session_memory.get_stats()
+    assert stats == {
+        "session_id": session.id,
+        "operation_count": 10,
+        "current_tokens": memory.session_memory.token_count(),
+        "session_age_seconds": 300.0,
+    }
+    assert memory.session_memory.get_current_state()["started_at"] == "2025-01-15T10:00:00+00:00"
+    counter = memory.context_tracker
+    assert counter.used_tokens() > 0
+    clock.now = START - timedelta(hours=1)
+    assert memory.session_memory.get_stats()["session_age_seconds"] == 0.0
+
+
+def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
+    """Nothing of the document is read again: the last thousand of ten thousand take no longer than the first."""
+    config = {**QUIET, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
+    took: list[float] = []
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        record(memory, 20)
+        for batch in range(8):
+            start = time.perf_counter()
+            record(memory, 500, first=batch * 500)
+            took.append(time.perf_counter() - start)
+        assert live(memory).stat().st_size > 200_000
+    assert min(took[-3:]) < 2 * min(took[:3])
+
+
+@pytest.mark.parametrize("cut", [1, 2, 20, 40, 61])
+def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, cut: int) -> None:
+    """A process killed in the middle of an append leaves a piece: it goes, and the entry is appended whole, once."""
+    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+        record(memory, 5)
+        path = live(memory)
+        spilled = len(entries(memory))
+        record(memory, 3, first=6)
+        after = path.read_bytes()
+        assert len(entries(memory)) > spilled
+    torn = after[: len(after) - cut]
+    path.write_bytes(torn)
+    undo_spill(tmp_path, spilled)
+    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+        record(memory, 8, first=9)
+        text = path.read_text(encoding="utf-8")
+        numbers = entries(memory)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert all(text.count(f"Step number {number} was taken.") == 1 for number in numbers)
+        assert [op.id for op in memory.working_memory.get_all_operations()] == list(range(len(numbers) + 1, 17))
+
+
+def undo_spill(project: Path, through: int) -> None:
+    """Set the database back to where the killed process had not yet noted its append."""
+    connection = sqlite3.connect(project / ".obra" / "obra.db")
+    connection.execute("UPDATE sessions SET spilled_through = ?", (through,))
+    connection.commit()
+    connection.close()
+
+
+def test_a_deleted_document_is_written_again(tmp_path: Path, clock: Clock) -> None:
+    """From the event log: the same text as before."""
+    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+        record(memory, 10)
+        path = live(memory)
+    before = path.read_text(encoding="utf-8")
+    path.unlink()
+    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+        assert path.read_text(encoding="utf-8") == before
+        path.unlink()
+        record(memory, 5, first=11)
+        assert path.read_text(encoding="utf-8").startswith(before)
+        assert entries(memory) == list(range(1, len(entries(memory)) + 1))
+
+
+def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> None:
+    """A person may empty it; what is recorded afterwards stands there, what was there does not come back."""
+    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+        record(memory, 10)
+        live(memory).write_text("", encoding="utf-8")
+        record(memory, 4, first=11)
+        memory.refresh()
+        assert entries(memory)[0] == 7
+
+
+def test_a_persons_words_survive_spills_byte_for_byte(memory: OrchestratorContextManager) -> None:
+    """Odd line ends, bytes that are no UTF-8, a section at the end: all of it stands, and the log goes on behind."""
+    record(memory, 10)
+    path = live(memory)
+    own = b"## Mine\r\n\r\nOdd \xff bytes,\ttabs  \r\nand no end"
+    path.write_bytes(path.read_bytes() + own)
+    record(memory, 10, first=11)
+    data = path.read_bytes()
+    assert own in data
+    assert data.index(own) < data.index(b"(op 11)")
+    text = data.decode("utf-8", "surrogateescape")
+    sections = [p.block.title for p in SessionDocument.parse(text).parts if p.block.level == 2]
+    assert sections == ["Operations Log", "Mine", "Operations Log (continued)"]
+    assert entries_of(text) == list(range(1, len(entries_of(text)) + 1))
+
+
+def entries_of(text: str) -> list[int]:
+    """The operations that a text shows."""
+    return list(SessionDocument.parse(text).entries())
+
+
+@pytest.mark.parametrize(
+    "heading", ["### my note (op 10)", "### [10:00:00] Step (op 8)", "### (op 999999)", "#### x (op 9)"]
+)
+def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
+    memory: OrchestratorContextManager, heading: str
+) -> None:
+    """Operations leave working memory only when the machine itself has put them into the document."""
+    record(memory, 10)
+    path = live(memory)
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{heading}\n\nSee above.\n", encoding="utf-8")
+    record(memory, 10, first=11)
+    text = path.read_text(encoding="utf-8")
+    spilled = memory.session_memory.session
+    assert spilled is not None
+    for number in range(1, spilled.spilled_through + 1):
+        assert text.count(f"Step number {number} was taken.") == 1
+    assert f"{heading}\n\nSee above.\n" in text
+
+
+def test_a_number_too_long_to_be_one_does_no_harm(memory: OrchestratorContextManager) -> None:
+    """A person's heading with five thousand digits is text."""
+    record(memory, 10)
+    path = live(memory)
+    path.write_text(f"{path.read_text(encoding='utf-8')}### x (op {'9' * 5_000})\n", encoding="utf-8")
+    record(memory, 10, first=11)
+    assert memory.refresh() is not None
+    assert memory.get_stats()["problems"] == []
+
+
+@pytest.mark.parametrize("budget", [0, 1, 40, 200, 100_000])
+def test_a_summary_of_so_many_tokens(memory: OrchestratorContextManager, budget: int) -> None:
+    """The whole document where it fits, else the newest that does; never more."""
+    record(memory, 30)
+    text = memory.session_memory.get_summary(budget)
+    assert COUNTER.count(text) <= budget
+    if budget >= 100_000:
+        assert text == live(memory).read_text(encoding="utf-8")
+    elif budget == 200:
+        newest = max(entries(memory))
+        assert text.startswith("### [10:00:00] Step (op ")
+        assert text.rstrip().endswith(f"Step number {newest} was taken.")
+
+
+def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clock) -> None:
+    """Choosing what fits is no search over all of it again and again."""
+    with open_memory(
+        tmp_path, config={**QUIET, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
+    ) as memory:
+        record(memory, 1_500)
+        start = time.perf_counter()
+        assert memory.session_memory.get_summary(20_000)
+        assert time.perf_counter() - start < 0.5
+
+
+def test_the_structured_summary_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
+    """With what was done, decided, failed and left open in its lists."""
+    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
+    memory.record_operation(
+        "task_execution", {"task_id": 5, "status": "failed", "error": "The build failed: exit code 2."}
+    )
+    memory.record_operation("note", {"text": "TODO: write the migration guide."})
+    record(memory, 3)
+    summary = memory.session_memory.generate_summary()
+    assert list(summary) == [
+        "total_operations",
+        "key_accomplishments",
+        "decisions_made",
+        "issues_encountered",
+        "project_state_changes",
+        "recommended_next_steps",
+    ]
+    assert summary["total_operations"] == 6
+    assert any("SQLite" in str(text) for text in as_list(summary["decisions_made"]))
+    assert any("exit code 2" in str(text) for text in as_list(summary["issues_encountered"]))
+    assert any("migration guide" in str(text) for text in as_list(summary["recommended_next_steps"]))
+    assert str(summary["project_state_changes"]).startswith("6 operations (3 Step, ")
+
+
+def as_list(value: object) -> list[object]:
+    """A list as a list."""
+    assert isinstance(value, list)
+    return value
+
+
+def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> None:
+    """Upper and lower case alike, no more than asked for."""
+    record(memory, 12)
+    newest = max(entries(memory))
+    assert memory.session_memory.search("STEP NUMBER", max_results=2) == [
+        f"**Text**: Step number {newest} was taken.",
+        f"**Text**: Step number {newest - 1} was taken.",
+    ]
+    assert memory.session_memory.search("step number 3 ") == ["**Text**: Step number 3 was taken."]
+    assert memory.session_memory.search("x", max_results=0) == []
+
+
+def test_an_archive_is_named_by_start_and_id(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """The live document moves there, closed, and nothing of it is left behind."""
+    record(memory, 10)
+    session = memory.session_memory.session
+    assert session is not None
+    path = memory.flush_session()
+    assert path == tmp_path / ".obra" / "sessions" / "archive" / f"session_20250115_100000_{session.id[:8]}.md"
+    text = path.read_text(encoding="utf-8")
+    assert entries_of(text) == list(range(1, 11))
+    assert "status: archived\n" in text
+    assert "\n## Session Summary\n\n**Total Operations**: 10\n" in text
+    assert "\n## Current State\n" in text
+    assert list((tmp_path / ".obra" / "sessions").glob("*.md")) == []
+    ended = memory.sessions()[0]
+    assert (ended.status, ended.archive, ended.ended) == (SessionStatus.ARCHIVED, str(path), START)
+
+
+def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, clock: Clock) -> None:
+    """Asked again, it gives the path; the session is there once."""
+    failing: list[str] = []
+
+    def point(name: str) -> None:
+        if name in failing:
+            failing.clear()
+            raise OSError(28, "No space left on device")
+
+    with open_memory(tmp_path, config=QUIET, clock=clock, write_point=point) as memory:
+        for name in ("flush.rename.before", "archive.rename.before", "document.rename.before"):
+            record(memory, 6)
+            memory.record_operation("decision", {"decision": f"We decided {name}."})
+            session = memory.session_memory.session
+            assert session is not None
+            failing.append(name)
+            try:
+                path = memory.flush_session()
+            except OSError:
+                raise
+            except Exception as error:
+                assert "No space left on device" in str(error)
+                path = memory.flush_session()
+            assert path is not None, name
+            assert path.name.endswith(f"{session.id[:8]}.md")
+            assert list((tmp_path / ".obra" / "sessions").glob("*.md")) == []
+        assert [s.status for s in memory.sessions()] == [SessionStatus.ARCHIVED] * 3
+
+
+def test_a_folder_in_place_of_the_document_is_told_and_recording_goes_on(memory: OrchestratorContextManager) -> None:
+    """The other tiers serve, nothing acknowledged is gone, and once it is moved away the document is there again."""
+    record(memory, 10)
+    path = live(memory)
+    path.rename(path.with_suffix(".away"))
+    path.mkdir()
+    record(memory, 40, first=11)
+    problems = memory.get_stats()["problems"]
+    assert isinstance(problems, list)
+    assert any("is a folder, a document is expected there; move the folder away" in str(p) for p in problems)
+    context = memory.get_orchestrator_context("x")
+    assert "Step number 50 was taken." in context.render()
+    assert memory.search_memory("number 50")
+    assert len(memory.operations(OperationFilter())) == 50
+    with pytest.raises(DocumentError, match="is a folder"):
+        memory.flush_session()
+    path.rmdir()
+    path.with_suffix(".away").rename(path)
+    archived = memory.flush_session()
+    assert archived is not None
+    assert entries_of(archived.read_text(encoding="utf-8")) == list(range(1, 51))

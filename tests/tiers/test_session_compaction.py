@@ -1,0 +1,394 @@
+"""Compacting the session document: it gets short, what must be kept stands, and people's words are never thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.compaction import squeeze
+from orchestra_mem.core.markdown import PIN
+from orchestra_mem.core.session_document import SessionDocument, summary_block
+from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+SMALL = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 8_192},
+        "working_memory": {"max_operations": 6},
+        "session_compression_threshold": 2_400,
+        "auto_refresh_enabled": False,
+    },
+    "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 300, "fan_in": 3},
+}
+TAKEN_BACK = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
+WORDS = [
+    "parser",
+    "cache",
+    "router",
+    "index",
+    "queue",
+    "ledger",
+    "window",
+    "budget",
+    "reads",
+    "writes",
+    "drops",
+    "keeps",
+]
+
+
+class Clock:
+    """A clock that goes on ten minutes an operation."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        """The time that was set."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Ten o'clock."""
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory that compacts when it is told to."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
+        yield opened
+
+
+def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say: str = "") -> None:
+    """Operations that each say something else, ten minutes apart."""
+    for _ in range(count):
+        clock.now += timedelta(minutes=10)
+        newest = memory.operations(OperationFilter(limit=1))
+        number = newest[0].id + 1 if newest else 1
+        said = " ".join(WORDS[number * k % 12] for k in range(1, 20))
+        text = f"Module m{number} of part {number % 7} {said} after {number + 100} ms. It passed at last. {say}"
+        memory.record_operation("step", {"task_id": number // 3, "text": text})
+
+
+def live(memory: OrchestratorContextManager) -> Path:
+    """The live document."""
+    path = memory.session_memory.path
+    assert path is not None
+    return path
+
+
+def text_of(memory: OrchestratorContextManager) -> str:
+    """The live document's text."""
+    return live(memory).read_text(encoding="utf-8")
+
+
+def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
+    """Change the live document as a person does."""
+    text = text_of(memory)
+    assert text.count(old) == 1, old
+    live(memory).write_text(text.replace(old, new), encoding="utf-8")
+
+
+def shown(memory: OrchestratorContextManager) -> SessionDocument:
+    """The live document, parsed."""
+    return SessionDocument.parse(text_of(memory))
+
+
+def standing(memory: OrchestratorContextManager) -> list[Summary]:
+    """The summaries that no other covers, in the order of what they cover."""
+    return sorted((s for s in memory.losses() if not s.parent), key=lambda s: s.first_operation)
+
+
+def kept_words(memory: OrchestratorContextManager, tmp_path: Path) -> str:
+    """Everything that stands in the document, its versions and the summaries."""
+    versions = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / ".obra/memory/versions").glob("session_*"))
+    return text_of(memory) + versions
+
+
+def test_old_operations_become_summaries_and_the_newest_stay(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In order, without a gap, a fifth in size; the ledger says what each covers."""
+    record(memory, clock, 60)
+    before = memory.session_memory.token_count()
+    done = memory.refresh()
+    assert done is not None
+    assert done.compacted.covered_operations > 40
+    assert done.compacted.ratio <= 0.25
+    assert done.compacted.tokens_before >= before
+    assert done.compacted.tokens_after == memory.session_memory.token_count() < before
+    ranges = [(s.first_operation, s.last_operation) for s in standing(memory)]
+    assert ranges[0][0] == 1
+    assert all(a[1] + 1 == b[0] for a, b in zip(ranges, ranges[1:], strict=False))
+    entries = list(shown(memory).entries())
+    assert entries[0] == ranges[-1][1] + 1
+    assert entries == list(range(entries[0], entries[-1] + 1))
+    assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]
+
+
+def test_a_document_grows_with_the_logarithm_of_the_work(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Ten times the operations do not make a document of twice the size, and levels are there."""
+    record(memory, clock, 80)
+    memory.refresh()
+    small = memory.session_memory.token_count()
+    for _ in range(12):
+        record(memory, clock, 60)
+        memory.refresh()
+    assert memory.session_memory.token_count() <= max(2_400, 2 * small)
+    assert max(s.level for s in standing(memory)) >= 2
+    for summary in memory.losses():
+        operations = memory.expand(f"S{summary.id}").operations
+        assert [op.id for op in operations] == list(range(summary.first_operation, summary.last_operation + 1))
+        assert len(operations) == summary.operation_count
+
+
+def test_must_keeps_stand_word_for_word_below_their_summary(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A rule, a decision, a failure and an open item, each found again by its number."""
+    said = [
+        ("note", {"text": "Never deploy on Fridays."}),
+        ("decision", {"decision": "We decided to use SQLite because it is embedded."}),
+        ("task_execution", {"status": "failed", "error": "The build failed with exit code 2 in src/build.py."}),
+        ("note", {"text": "TODO: write the migration guide for issue #77."}),
+    ]
+    for kind, data in said:
+        memory.record_operation(kind, data)
+    record(memory, clock, 40)
+    memory.refresh()
+    text = squeeze(text_of(memory))
+    for words in ("Never deploy on Fridays", "use SQLite because it is embedded", "exit code 2 in src/build.py", "#77"):
+        assert words in text
+    first = standing(memory)[0]
+    assert first.must_keeps
+    for number in first.must_keeps:
+        found = memory.expand(f"K{number}")
+        assert found.fact is not None
+        assert squeeze(found.fact.text) in text
+        assert found.operations[0].id == found.fact.operation
+
+
+def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Also in a summary that was written before, and in a document written again."""
+    memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
+    record(memory, clock, 30)
+    memory.refresh()
+    assert "(superseded by K" not in text_of(memory)
+    memory.record_operation("decision", {"decision": TAKEN_BACK})
+    record(memory, clock, 10)
+    memory.refresh()
+    line = next(line for line in text_of(memory).splitlines() if "MySQL for the event log" in line and "K1" in line)
+    assert line.startswith("- Decision K1 (superseded by K")
+    live(memory).unlink()
+    record(memory, clock, 8)
+    assert line in text_of(memory)
+
+
+def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """At no time does what it says stand nowhere."""
+    record(memory, clock, 12)
+    edit(memory, "(op 3)\n", f"(op 3)\n{PIN}\n")
+    record(memory, clock, 60)
+    memory.refresh()
+    assert shown(memory).entries()[3].pinned
+    assert not any(s.first_operation <= 3 <= s.last_operation for s in standing(memory))
+    edit(memory, f"(op 3)\n{PIN}\n", "(op 3)\n")
+    for _ in range(5):
+        memory.refresh()
+        covering = [s for s in standing(memory) if s.first_operation <= 3 <= s.last_operation]
+        assert (3 in shown(memory).entries()) != bool(covering)
+        assert all(len(memory.expand(f"S{s.id}").operations) == s.operation_count for s in standing(memory))
+        record(memory, clock, 20)
+    ranges = [(s.first_operation, s.last_operation) for s in standing(memory)]
+    assert all(a[1] < b[0] for a, b in zip(ranges, ranges[1:], strict=False))
+
+
+def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
+    memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
+) -> None:
+    """The person's words are summarised, not the machine's, and the text before is kept by `person`."""
+    record(memory, clock, 20)
+    words = "CORRECTION: the zebra module took 17 minutes, not the parser, and Grace confirmed it."
+    lines = shown(memory).entries()[4].text.splitlines()
+    edit(memory, lines[2], words)
+    memory.refresh()
+    assert 4 not in shown(memory).entries()
+    versions = memory.episodic_memory.history(live(memory).stem)
+    assert [(v.author, v.reason) for v in versions] == [(Author.PERSON, VersionReason.COMPACTION)]
+    assert words in Path(versions[0].path).read_text(encoding="utf-8")
+    assert words in kept_words(memory, tmp_path)
+    assert "zebra" in next(
+        s.text for s in memory.losses() if s.level == 1 and s.first_operation <= 4 <= s.last_operation
+    )
+
+
+def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path, clock: Clock) -> None:
+    """A person may save at any moment between the reading and the writing of the document."""
+    words = "SAVED AT THE LAST MOMENT"
+    moments = ["compaction.commit.before", "compaction.commit.after", "compact.write.before", "compact.write.after"]
+    seen: list[str] = []
+
+    def point(name: str) -> None:
+        if name in moments and not seen:
+            seen.append(name)
+            path = next((tmp_path / ".obra/sessions").glob("session_*.md"))
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace("(op 4)\n", f"(op 4)\n{words}\n", 1), encoding="utf-8")
+
+    with open_memory(tmp_path, config=SMALL, clock=clock, write_point=point) as memory:
+        record(memory, clock, 20)
+        for moment in ("commit", "write"):
+            moments[:] = [name for name in moments if moment in name] or moments
+            memory.refresh()
+        assert seen
+        assert words in kept_words(memory, tmp_path)
+
+
+def test_a_persons_edit_of_a_summary_survives_its_merging(
+    memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
+) -> None:
+    """The words go on into the higher summary or stay as a version, whatever becomes of the block."""
+    record(memory, clock, 30)
+    memory.refresh()
+    first = standing(memory)[0]
+    edit(memory, summary_block(first), summary_block(first).rstrip("\n") + "\nThe ZEBRA case was closed by Grace.\n\n")
+    for _ in range(6):
+        record(memory, clock, 60)
+        memory.refresh()
+    assert first.id not in {s.id for s in standing(memory)}
+    assert "ZEBRA" in kept_words(memory, tmp_path)
+
+
+def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """People may forget; the event log does not."""
+    record(memory, clock, 30)
+    memory.refresh()
+    first = standing(memory)[0]
+    edit(memory, summary_block(first), "")
+    gone = min(shown(memory).entries())
+    edit(memory, shown(memory).entries()[gone].text, "")
+    for _ in range(2):
+        record(memory, clock, 10)
+        memory.refresh()
+        assert first.id not in shown(memory).summaries()
+        assert gone not in shown(memory).entries()
+    assert memory.expand(f"op {gone}").operations[0].id == gone
+    assert len(memory.expand(f"S{first.id}").operations) == first.operation_count
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "## Mine\n\nKept: K1.\n- Decision K1: not the machine's line\n\n",
+        "#### Sub of an entry\r\n\r\nwith CRLF\r\n\r\n",
+        "## Mine\n\n```\n## Operations Log\n### [10:00:00] Step (op 2)\n```\n\n",
+        "# Another title\n\n",
+    ],
+)
+def test_a_persons_own_section_stays_byte_for_byte(memory: OrchestratorContextManager, clock: Clock, own: str) -> None:
+    """Wherever it stands, whatever it holds: spills, compactions and merges leave it alone."""
+    memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
+    record(memory, clock, 20)
+    path = live(memory)
+    at = shown(memory).entries()[3].text.encode()
+    path.write_bytes(path.read_bytes().replace(at, at + own.encode()))
+    memory.record_operation("decision", {"decision": TAKEN_BACK})
+    for _ in range(4):
+        record(memory, clock, 40)
+        memory.refresh()
+    assert own.encode() in path.read_bytes()
+
+
+def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Later entries and the person's own sections are not part of that entry."""
+    record(memory, clock, 20)
+    edit(memory, "(op 2)\n", "(op 2)\n```\nunclosed\n")
+    path = live(memory)
+    path.write_text(text_of(memory) + "## Mine\n\nMY OWN SECTION\n", encoding="utf-8")
+    record(memory, clock, 30)
+    memory.refresh()
+    assert "MY OWN SECTION" in text_of(memory)
+    covered = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
+    spilled = memory.session_memory.session
+    assert spilled is not None
+    assert covered | set(shown(memory).entries()) == set(range(1, spilled.spilled_through + 1))
+
+
+def test_a_summary_copied_from_another_session_is_a_persons_own(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It is not taken for one that this session has merged."""
+    for _ in range(4):
+        record(memory, clock, 60)
+        memory.refresh()
+    merged = next(s for s in memory.losses() if s.parent)
+    memory.flush_session()
+    record(memory, clock, 20)
+    copied = summary_block(merged)
+    live(memory).write_text(text_of(memory) + copied, encoding="utf-8")
+    record(memory, clock, 40)
+    memory.refresh()
+    assert copied.strip() in text_of(memory)
+
+
+@pytest.mark.parametrize(
+    "point", ["compaction.commit.after", "compact.write.after", "compact.rename.before", "judge.commit.after"]
+)
+def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path, clock: Clock, point: str) -> None:
+    """The document shows what the ledger has, no operation is lost or doubled, a person's edit is kept."""
+    killing: list[str] = []
+
+    class Killed(BaseException):
+        pass
+
+    def kill(name: str) -> None:
+        if name in killing:
+            raise Killed
+
+    words = "EDITED BY A PERSON"
+    memory = open_memory(tmp_path, config=SMALL, clock=clock, write_point=kill)
+    memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
+    record(memory, clock, 30)
+    memory.refresh()
+    memory.record_operation("decision", {"decision": TAKEN_BACK})
+    record(memory, clock, 30)
+    number = min(shown(memory).entries())
+    edit(memory, f"(op {number})\n", f"(op {number})\n{words}\n")
+    killing.append(point)
+    with pytest.raises(Killed):
+        memory.refresh()
+    memory.close()
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        memory.refresh()
+        assert words in kept_words(memory, tmp_path)
+        assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]
+        ranges = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
+        working = {op.id for op in memory.working_memory.get_all_operations()}
+        entries = set(shown(memory).entries())
+        assert ranges | working | entries == set(range(1, 63))
+        assert not ranges & entries
+        assert not entries & working
+        assert "Decision K1: We decided to use MySQL" not in text_of(memory)
+
+
+def test_the_ledger_tells_of_every_summary_what_it_cost(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Shorter than its source, its size as counted, and what identifiers it dropped."""
+    for _ in range(5):
+        record(memory, clock, 50)
+        memory.refresh()
+    losses = memory.losses()
+    assert [s.id for s in losses] == list(range(1, len(losses) + 1))
+    assert all(0 < s.ratio < 1 for s in losses)
+    assert {s.method for s in losses} == {"extractive"}
+    for summary in (s for s in losses if s.level == 1):
+        said = " ".join(str(op.data) for op in memory.expand(summary.id).operations)
+        assert all(name in said for name in summary.dropped)
+        assert not any(name in summary.text.split() for name in summary.dropped)
+    assert any(s.dropped for s in losses)
+    assert memory.losses(limit=2) == losses[-2:]
+    assert memory.losses(limit=0) == []
+    assert memory.losses(memory.sessions()[0].id) == losses
