@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from orchestra_mem.core.context import OrchestratorContext
@@ -17,6 +18,7 @@ from orchestra_mem.core.window import ContextWindowTracker
 from orchestra_mem.epochs import EpochKeeper
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.recording import Draft
 from orchestra_mem.reporting import Reporter
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -28,7 +30,6 @@ from orchestra_mem.types import (
     OperationFilter,
     Session,
     SessionStatus,
-    UnrecordedOperation,
     VersionReason,
 )
 
@@ -83,11 +84,19 @@ class Flow:
         self._retry_at = 0
         self._window_known = False
 
-    def record(self, draft: UnrecordedOperation) -> Operation:
+    @property
+    def started(self) -> date | None:
+        """The day on which the session under way has begun, None where none is known."""
+        session = self.session
+        return session.started.date() if session else None
+
+    def record(self, draft: Draft) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
-        operation, created = self._parts.log.append(draft, self._new_session)
+        operation, created = self._parts.log.append(draft.operation, self._new_session)
         if created:
             try:
+                if self.session and (entry := draft.entry_of(operation, self.session.started.date())):
+                    self._parts.session.remember(entry)
                 self._follow(operation)
                 self._keep_within_limits()
             except StorageError as error:
@@ -115,18 +124,14 @@ class Flow:
         self._parts.tracker.add_usage(operation.tokens)
 
     def _catch_up(self) -> None:
-        """Bring working memory up to the event log: a new session, operations of other processes, their spills.
-
-        Where this fails the session is not taken as known, so the next call does it all again.
-        """
+        """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
         live = self._parts.log.live_session()
         if live is None:
             self._leave_session()
             return
         if self.session is None or live.id != self.session.id:
             self._leave_session()
-            self._parts.session.resume(live)
-            self._parts.compactor.settle(live)
+            self._resume_document(live)
             live = self._parts.log.session(live.id)
             self.last_id = live.spilled_through
         elif live.spilled_through > self.last_id:
@@ -137,6 +142,14 @@ class Flow:
         for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
             self._take(operation)
         self._parts.working.drop_through(live.spilled_through)
+
+    def _resume_document(self, live: Session) -> None:
+        """Bring the session's document together with the log. Where the disk refuses, the next spill does it."""
+        try:
+            self._parts.session.resume(live)
+            self._parts.compactor.settle(live)
+        except StorageError as error:
+            self._parts.reporter.failed("session document", error)
 
     def _leave_session(self) -> None:
         self.session = None

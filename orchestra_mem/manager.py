@@ -78,6 +78,7 @@ class OrchestratorContextManager:
             counter=self._parts.counter,
             entry_chars=self.session_memory.place.entry_chars,
             number=self._flow.last_id + 1,
+            started=self._flow.started,
         )
         with self._lock:
             self._check_open()

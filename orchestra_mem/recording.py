@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
-from orchestra_mem.core.entries import entry_body, entry_title, is_critical
+from orchestra_mem.core.entries import Entry, is_critical, make_entry
+from orchestra_mem.core.items import as_form
 from orchestra_mem.errors import InvalidOperationError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.types import UnrecordedOperation
+from orchestra_mem.types import Operation, UnrecordedOperation
 
 _MAX_NAME_CHARS = 200
 _MAX_TOKENS = 2**53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An operation on its way, and its entry as it will read if nobody else records one before."""
+
+    operation: UnrecordedOperation
+    entry: Entry
+    started: date
+
+    def entry_of(self, operation: Operation, started: date) -> Entry | None:
+        """The entry of the operation as recorded; None where it has got another number or day than was thought."""
+        reported = self.entry.operation.entry_tokens < 0
+        if operation.id != self.entry.operation.id or started != self.started:
+            return None
+        if reported and operation.tokens == operation.entry_tokens:
+            return None
+        return replace(self.entry, operation=operation)
 
 
 def make_draft(
@@ -27,8 +47,11 @@ def make_draft(
     counter: TokenCounter,
     entry_chars: int,
     number: int,
-) -> UnrecordedOperation:
-    """Check an operation and size its entry. `number` is about the id that it will have.
+    started: date | None,
+) -> Draft:
+    """Check an operation, render its entry and count it.
+
+    `number` is the id that it will have, and `started` the day on which its session did, as far as is known now.
 
     Raises:
         InvalidOperationError: something is no JSON or out of range; `path` leads to it.
@@ -45,18 +68,32 @@ def make_draft(
     except OverflowError:
         raise InvalidOperationError("timestamp", f"{timestamp!r} lies outside of the calendar in UTC") from None
     checked = checked_json(data)
-    body = entry_body(name, checked, tokens=tokens, max_chars=entry_chars, pointer=number)
-    entry_tokens = counter.count(f"### [00:00:00] {entry_title(name, checked)} (op {number})\n{body}")
-    return UnrecordedOperation(
+    agent = None if agent is None else _name("agent", agent)
+    key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
+    day = started or time.date()
+    thought = Operation(
+        id=number,
+        session="",
+        type=name,
+        data=checked,
+        timestamp=time,
+        tokens=tokens or 0,
+        entry_tokens=0 if tokens is None else -1,
+    )
+    entry = make_entry(thought, started=day, max_chars=entry_chars)
+    # Counted in the form that contexts show, so that no later count of it costs anything.
+    entry_tokens = counter.count(as_form(entry.text))
+    operation = UnrecordedOperation(
         type=name,
         data=checked,
         timestamp=time,
         tokens=entry_tokens if tokens is None else tokens,
         entry_tokens=entry_tokens,
-        agent=None if agent is None else _name("agent", agent),
+        agent=agent,
         critical=is_critical(name, checked) if critical is None else bool(critical),
-        idempotency_key=None if idempotency_key is None else _name("idempotency_key", idempotency_key),
+        idempotency_key=key,
     )
+    return Draft(operation=operation, entry=entry, started=day)
 
 
 def _name(field: str, value: object) -> str:

@@ -121,7 +121,8 @@ class Session:
     """A run of the orchestrator from start to flush.
 
     Operations up to `spilled_through` (an operation id, 0 for none) stand in the session document, later ones in
-    working memory. `judged_through` is the last operation whose must-keeps were looked for.
+    working memory. `judged_through` is the last operation whose must-keeps were looked for. `archive` is the place of
+    an ended session's document, from the folder of the session documents.
     """
 
     id: str

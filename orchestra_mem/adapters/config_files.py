@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from orchestra_mem.errors import ConfigFault
 from orchestra_mem.settings import Settings
 from orchestra_mem.settings_check import Given, resolve
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
+
+    import yaml
 
 CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
@@ -87,6 +87,7 @@ def _fault(path: Path, problem: str, line: int = 0, key: str = "") -> ConfigFaul
 
 
 def _parse(text: str, path: Path) -> tuple[Given, list[ConfigFault]]:
+    import yaml  # slow to load; the package must be quick to import
 
     nothing = Given(None, str(path))
     try:
@@ -102,6 +103,8 @@ def _parse(text: str, path: Path) -> tuple[Given, list[ConfigFault]]:
 
 
 def _syntax_fault(error: yaml.YAMLError, text: str, path: Path) -> ConfigFault:
+    import yaml
+
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         indent = re.match(r"\s*", (text.splitlines() + [""] * 2)[mark.line])
@@ -125,12 +128,16 @@ class _NodeReader:
 
     def read(self, node: yaml.Node, key: str, line: int) -> Given:
         """Turn the node at `key`, which stands on `line`, into a `Given`."""
+        import yaml
+
         if isinstance(node, yaml.MappingNode):
             return Given(self._mapping(node, key), str(self._path), line)
         value = _scalar(node) if isinstance(node, yaml.ScalarNode) else []
         return Given(value, str(self._path), line)
 
     def _mapping(self, node: yaml.MappingNode, key: str) -> dict[str, Given]:
+        import yaml
+
         if id(node) in self._children:
             return self._children[id(node)]
         children = self._children[id(node)] = {}
@@ -184,6 +191,8 @@ def _environment(environ: Mapping[str, str]) -> list[Given]:
 
 
 def _variable(name: str, text: str) -> Given:
+    import yaml
+
     source = f"environment variable {name}"
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from orchestra_mem.errors import (
     DocumentConflictError,
     DocumentError,
@@ -46,6 +44,8 @@ class FileDocumentStore:
         full_sync: bool = False,
         write_point: WritePoint | None = None,
     ) -> None:
+        from filelock import FileLock  # slow to load; the package must be quick to import
+
         self._versions = versions
         self._lock_file = lock_file
         self._lock_timeout_s = lock_timeout_s
@@ -57,6 +57,8 @@ class FileDocumentStore:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes and threads from writing documents. May be taken again by its holder."""
+        from filelock import Timeout
+
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
             raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
         try:

@@ -122,7 +122,8 @@ def _scalar(value: str) -> str:
         "n",
     }:
         return value
-    escaped = _SPECIAL.sub(lambda match: f"\\u{ord(match.group()):04x}", value.replace("\\", "\\\\").replace('"', '\\"'))
+    quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = _SPECIAL.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
     return f'"{escaped}"'
 
 

@@ -80,6 +80,16 @@ class EpisodicMemoryManager:
                 failed[name] = error
         return failed
 
+    def create_missing(self, view: ProjectView) -> None:
+        """Write the documents that are not there; the others stay untouched.
+
+        Raises:
+            StorageError: one could not be written.
+        """
+        for name in DocumentName:
+            if self._store.state(self.path(name)) is None:
+                self.write(name, render_document(name, view), VersionReason.REFRESH)
+
     def integrate_session(self, view: ProjectView) -> dict[DocumentName, StorageError]:
         """Take in what an ended session has brought; see `update`."""
         return self.update(view, VersionReason.FLUSH)
@@ -114,6 +124,7 @@ class EpisodicMemoryManager:
             self._tell_conflict(name, text, merged)
         if merged.text == current:
             # The file stays as it is and whose it is.
+            self._store.prune_versions(name.value, self._keep_versions)
             self._ledger.confirm_write(name.value, text, last.digest or "")
             return False
         self._ledger.announce_write(name.value, text, digest(merged.text))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestra_mem.core.entries import visible
-from orchestra_mem.core.extraction import find_must_keeps, settle
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.types import MustKeep, MustKeepStatus, OperationFilter, Session
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
 
 # Facts that a new one may take back or complete. Older ones stay as they are: the search is for what is contradicted,
 # and a contradiction over a distance of thousands of facts names its object too vaguely to be believed.
-_REACH = 2_000
+_REACH = 1_000
+# What was done stays done: of completions nothing can be taken back.
+_CHANGEABLE = tuple(kind for kind in MustKeepKind if kind is not MustKeepKind.COMPLETION)
 
 
 class Judge:
@@ -28,11 +29,14 @@ class Judge:
         )
         if not operations:
             return
+        # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+        from orchestra_mem.core.extraction import find_must_keeps, settle
+
         number = self._ledger.next_must_keep_id()
         found = [fact for operation in operations for fact in find_must_keeps(operation)]
         new = [_storable(fact, number + position) for position, fact in enumerate(found)]
-        known = self._ledger.must_keeps(status=MustKeepStatus.STANDING, limit=_REACH) if new else []
-        settled = settle([*known, *new])
+        known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
+        settled = settle([*known, *new], known=len(known))
         before = {fact.id: fact for fact in known}
         changed = [fact for fact in settled if fact.id in before and fact != before[fact.id]]
         fresh = [fact for fact in settled if fact.id not in before]

@@ -92,10 +92,14 @@ class SessionMemoryManager:
         if known is not None:
             return known
         entry = make_entry(operation, started=started, max_chars=self.place.entry_chars)
-        self._entries[operation.id] = entry
+        self.remember(entry)
+        return entry
+
+    def remember(self, entry: Entry) -> None:
+        """Keep an entry that has been made already."""
+        self._entries[entry.operation.id] = entry
         while len(self._entries) > _REMEMBERED:
             self._entries.popitem(last=False)
-        return entry
 
     def entries(self, session: Session, numbers: Sequence[int]) -> list[Entry]:
         """The entries of operations of a session, ascending, from memory where they are there."""
@@ -135,6 +139,9 @@ class SessionMemoryManager:
     def resume(self, session: Session) -> None:
         """Bring the document of an unfinished session together with the event log."""
         with self._store.lock():
+            session = self._log.session(session.id)
+            if session.status is SessionStatus.ARCHIVED:
+                return
             self._seen = None
             self._look(session)
             if self._appended_through > session.spilled_through:
@@ -210,6 +217,10 @@ class SessionMemoryManager:
         """
         path = self.place.document(session)
         with self._store.lock():
+            session = self._log.session(session.id)
+            if session.status is SessionStatus.ARCHIVED:
+                # Another process has flushed it: its document lies in the archive and is not made again here.
+                return False
             for attempt in range(WRITE_TRIES):
                 self._look(session)
                 text = self._store.read(path)
@@ -289,7 +300,8 @@ class SessionMemoryManager:
                     session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
                 )
                 self._store.move(path, target, name="archive")
-            self._log.end_session(session.id, ended=self._clock(), archive=str(target))
+            archive = target.relative_to(self.place.folder).as_posix()
+            self._log.end_session(session.id, ended=self._clock(), archive=archive)
         self._seen = self._tokens = None
         return target
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from orchestra_mem.core.compaction import squeeze
 from orchestra_mem.core.entries import label, plain_text
-from orchestra_mem.core.extraction import find_must_keeps, settle
-from orchestra_mem.core.extractive import Passage, extract
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
 
@@ -51,6 +49,9 @@ def _facts(log: EventLog, ledger: Ledger, session: Session) -> Sequence[MustKeep
     own = log.operations(OperationFilter(session=session.id, limit=1))
     if not own:
         return ()
+    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    from orchestra_mem.core.extraction import find_must_keeps, settle
+
     first = log.first_operation(session.id)
     known = ledger.must_keeps(first_operation=first, last_operation=own[-1].id)
     new = [
@@ -67,6 +68,8 @@ def _texts(facts: Sequence[MustKeep], kind: MustKeepKind) -> list[str]:
 
 
 def _highlights(log: EventLog, session: Session) -> list[str]:
+    from orchestra_mem.core.extractive import Passage, extract  # heavy, as above
+
     operations = log.operations(OperationFilter(session=session.id, limit=_READ_OPERATIONS))
     passages = [Passage(key=op.id, text=plain_text(op, max_chars=2_000)) for op in operations]
     return [found.text for found in extract(passages, budget=_EXTRACT_CHARS)]

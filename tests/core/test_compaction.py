@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,9 @@ def limits(threshold: int) -> Limits:
     return Limits.for_threshold(threshold, ratio=0.7, floor=2_000, segment=2_000, summary_ratio=0.2, fan_in=8)
 
 
-def source(number: int, *, tokens: int = 100, task: str = "", kind: str = "x", text: str = "", minutes: int = 0) -> Source:
+def source(
+    number: int, *, tokens: int = 100, task: str = "", kind: str = "x", text: str = "", minutes: int = 0
+) -> Source:
     """An operation as compaction sees it."""
     when = START + timedelta(minutes=minutes or number)
     return Source(operation=number, time=when, type=kind, text=text, tokens=tokens, task=task)
@@ -59,7 +62,9 @@ def fact(number: int, text: str, *, status: MustKeepStatus = MustKeepStatus.STAN
     )
 
 
-def summary(number: int, first: int, last: int, *, level: int = 1, tokens: int = 400, text: str = "- Text.\n") -> Summary:
+def summary(
+    number: int, first: int, last: int, *, level: int = 1, tokens: int = 400, text: str = "- Text.\n"
+) -> Summary:
     """A summary of a run of operations."""
     return Summary(
         id=number,
@@ -142,10 +147,9 @@ def test_the_floor_holds_and_the_excess_goes(entries: list[tuple[int, int, datet
 # Where it is cut
 
 RUNS = st.lists(
-    st.tuples(st.sampled_from(["", "", "a", "b", "c"]), st.integers(1, 900), st.sampled_from(["x", "request"])), max_size=60
-).map(
-    lambda rows: [source(i + 1, tokens=tokens, task=task, kind=kind) for i, (task, tokens, kind) in enumerate(rows)]
-)
+    st.tuples(st.sampled_from(["", "", "a", "b", "c"]), st.integers(1, 900), st.sampled_from(["x", "request"])),
+    max_size=60,
+).map(lambda rows: [source(i + 1, tokens=tokens, task=task, kind=kind) for i, (task, tokens, kind) in enumerate(rows)])
 
 
 @given(RUNS, st.integers(200, 2_000))
@@ -360,7 +364,7 @@ def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
             number += 1
             assert len(taken) >= 2
             assert [t.level for t in taken] == [taken[0].level] * len(taken)
-            assert all(a.last_operation + 1 == b.first_operation for a, b in zip(taken, taken[1:], strict=False))
+            assert all(a.last_operation + 1 == b.first_operation for a, b in pairwise(taken))
             standing = [s for s in standing if s not in taken]
             standing.append(
                 summary(
@@ -386,7 +390,7 @@ def test_levels_grow_with_the_logarithm_of_the_work(threshold: int) -> None:
         covered = [(s.first_operation, s.last_operation) for s in standing]
         assert covered[0][0] == 1
         assert covered[-1][1] == count * 10
-        assert all(a[1] + 1 == b[0] for a, b in zip(covered, covered[1:], strict=False))
+        assert all(a[1] + 1 == b[0] for a, b in pairwise(covered))
     steps = limits(threshold).level * 1.5
     assert sizes[2_000] - sizes[200] <= steps * 2
     assert sizes[2_000] <= limits(threshold).level * 2 * math.log2(2_000)

@@ -39,13 +39,14 @@ def fact(
 ) -> MustKeep:
     """A must-keep, a minute younger than the one numbered before it."""
     when = WHEN + timedelta(minutes=number)
-    return MustKeep(
-        id=number, kind=kind, text=text, operation=number, timestamp=when, status=status, superseded_by=by
-    )
+    return MustKeep(id=number, kind=kind, text=text, operation=number, timestamp=when, status=status, superseded_by=by)
 
 
 def view(
-    facts: Mapping[MustKeepKind, Sequence[MustKeep]], *, size: int = 30_000, counts: Mapping[MustKeepKind, int] | None = None
+    facts: Mapping[MustKeepKind, Sequence[MustKeep]],
+    *,
+    size: int = 30_000,
+    counts: Mapping[MustKeepKind, int] | None = None,
 ) -> ProjectView:
     """What is known of a project in which these facts were found."""
     return ProjectView(
@@ -108,7 +109,9 @@ def test_the_decision_log_marks_what_was_taken_back() -> None:
 def test_older_decisions_become_lines_and_then_a_count() -> None:
     """Fifty in full, two hundred in brief, the rest told as a number with the way to them."""
     facts = [fact(n, f"Decision number {n}.") for n in range(101, 401)]
-    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}, counts={MustKeepKind.DECISION: 400}))
+    text = render_document(
+        DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}, counts={MustKeepKind.DECISION: 400})
+    )
     assert text.count("\n### [") == 50
     assert text.count("\n- [2025") == 200
     assert "\n150 older decisions are kept in the ledger: `orchestra-mem expand K1` shows the first.\n" in text
@@ -167,7 +170,9 @@ def test_a_fact_cannot_break_the_shape_of_a_document(name: DocumentName, text: s
 @given(st.integers(0, 500), st.integers(1, 2_000), st.integers(500, 20_000))
 def test_a_document_is_bounded_however_many_facts_there_are(count: int, length: int, size: int) -> None:
     """At three characters a token it holds no more than its size, a frame, and one line a section."""
-    facts = {kind: [fact(n, f"{n} " + "word " * (length // 5), kind) for n in range(1, count + 1)] for kind in MustKeepKind}
+    facts = {
+        kind: [fact(n, f"{n} " + "word " * (length // 5), kind) for n in range(1, count + 1)] for kind in MustKeepKind
+    }
     for name in DocumentName:
         text = render_document(name, view(facts, size=size))
         assert len(text) <= 3 * size + 2_000 + 6 * (length + 100)

@@ -160,7 +160,7 @@ def test_a_pin_holds_for_its_block_alone() -> None:
 def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, mark: str) -> None:
     """What editors on Windows make of it is front matter still, and no text for people."""
     text = mark + end.join(["---", "format: 1", "updated: never", "---", "", "# Title", ""])
-    assert [block.front for block in split_blocks(text)][0]
+    assert split_blocks(text)[0].front
     assert front_matter_fault(text) is None
     assert without_front_matter(text) == f"# Title{end}"
 
@@ -189,7 +189,24 @@ def test_front_matter_that_is_closed_at_the_end_of_the_text_counts() -> None:
 
 
 PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) | st.sampled_from(
-    ["no", "Null", "~", "a: b", "a #b", "- x", "'", '"', "\\", "two\nlines", "tab\there", " x ", "a\\nb", "{", "y", "\r\n"]
+    [
+        "no",
+        "Null",
+        "~",
+        "a: b",
+        "a #b",
+        "- x",
+        "'",
+        '"',
+        "\\",
+        "two\nlines",
+        "tab\there",
+        " x ",
+        "a\\nb",
+        "{",
+        "y",
+        "\r\n",
+    ]
 )
 
 
@@ -198,13 +215,24 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
     """A text that YAML would take for something else is quoted; numbers and times may stay such."""
     text = front_matter(fields)
     assert front_matter_fault(text) is None
-    read = yaml.load(text.removeprefix("---\n").removesuffix("---\n"), Loader=yaml.BaseLoader)  # noqa: S506
+    read = yaml.load(text.removeprefix("---\n").removesuffix("---\n"), Loader=yaml.BaseLoader)
     assert read == fields
 
 
 @pytest.mark.parametrize(
     "line",
-    ["text\n", "# heading\n", "```\n# x\n```\n", "```\n", "~~~\n", "---\n", "#" * 7 + "\n", "# " + "#" * 40 + " x\n", "\r", "`" * 50],
+    [
+        "text\n",
+        "# heading\n",
+        "```\n# x\n```\n",
+        "```\n",
+        "~~~\n",
+        "---\n",
+        "#" * 7 + "\n",
+        "# " + "#" * 40 + " x\n",
+        "\r",
+        "`" * 50,
+    ],
 )
 def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
     """Twice the text takes about twice as long, and a megabyte a moment."""

@@ -37,7 +37,9 @@ def test_every_line_that_a_person_added_survives(data: st.DataObject) -> None:
     for number in range(data.draw(st.integers(0, 4))):
         person.insert(data.draw(st.integers(0, len(person))), f"person {number}\n")
     merged = merge("".join(base), "".join(machine), "".join(person)).text.splitlines(keepends=True)
-    assert [line for line in merged if line.startswith("person")] == [l for l in person if l.startswith("person")]
+    assert [line for line in merged if line.startswith("person")] == [
+        line for line in person if line.startswith("person")
+    ]
 
 
 @given(st.data())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -140,10 +141,11 @@ def test_entries_and_summaries_are_found_by_their_numbers() -> None:
 def test_a_summary_tells_what_it_covers() -> None:
     """Number, operations, times and level stand in its heading."""
     assert summary_block(summary(3, 1, 20)) == (
-        "### Summary S3: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)\n\n"
-        "- What operations 1 to 20 came to.\n\n"
+        "### Summary S3: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)\n\n- What operations 1 to 20 came to.\n\n"
     )
-    assert summary_block(summary(4, 1, 1)).startswith("### Summary S4: 1 operation, 2025-01-15 10:01 to 10:01 (level 1)")
+    assert summary_block(summary(4, 1, 1)).startswith(
+        "### Summary S4: 1 operation, 2025-01-15 10:01 to 10:01 (level 1)"
+    )
     assert summary_block(summary(5, 1, 2_000, level=2)).startswith(
         "### Summary S5: 2,000 operations, 2025-01-15 10:01 to 2025-01-16 19:20 (level 2)"
     )
@@ -217,7 +219,7 @@ def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
     if draw(st.booleans()):
         blocks = draw(st.permutations(blocks))
     borders = draw(st.lists(st.integers(1, 31), unique=True, max_size=5).map(sorted))
-    standing = [summary(i + 1, first, last - 1) for i, (first, last) in enumerate(zip(borders, borders[1:], strict=False))]
+    standing = [summary(i + 1, first, last - 1) for i, (first, last) in enumerate(pairwise(borders))]
     return new_document(SESSION, "demo") + "".join(blocks), theirs, standing
 
 
@@ -269,8 +271,12 @@ def test_the_status_is_told_in_a_document_with_carriage_returns() -> None:
     assert "**Status**: Ended\r\n" in done
 
 
-@pytest.mark.parametrize("text", ["status: active\n**Status**: Active\n", "## Mine\nstatus: active\n**Status**: Active\n"])
+@pytest.mark.parametrize(
+    "text", ["status: active\n**Status**: Active\n", "## Mine\nstatus: active\n**Status**: Active\n"]
+)
 def test_words_of_people_are_not_taken_for_the_status(text: str) -> None:
     """Only front matter and title are the machine's."""
     body = document(1) + f"#### Note\n{text}"
-    assert f"#### Note\n{text.rstrip()}" in finished(body, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")
+    assert f"#### Note\n{text.rstrip()}" in finished(
+        body, status=SessionStatus.ARCHIVED, closing="## Session Summary\n"
+    )

@@ -353,3 +353,24 @@ def test_a_disk_that_refuses_leaves_the_document_as_it_was(tmp_path: Path) -> No
     assert shelf.text() == "two\n"
     assert list(tmp_path.glob("memory/.*")) == []
     shelf.database.close()
+
+
+def test_a_save_by_a_person_during_the_machines_write_is_not_overwritten(tmp_path: Path) -> None:
+    """The file is looked at again right before it is replaced; the machine then merges anew."""
+    shelf = Shelf(tmp_path)
+    shelf.machine("# Plan\n\n- one\n\n## Notes\n\nnone\n")
+    saving = ["document.fsync.after"]
+
+    def point(name: str) -> None:
+        if name in saving:
+            saving.clear()
+            shelf.person("# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n")
+
+    shelf.store._write_point = point
+    assert shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
+    assert saving == []
+    assert shelf.text() == "# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n"
+    assert (Author.PERSON, "# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n") in [
+        (author, text) for author, _, text in shelf.versions()
+    ]
+    shelf.database.close()

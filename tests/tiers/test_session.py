@@ -313,7 +313,7 @@ def test_an_archive_is_named_by_start_and_id(memory: OrchestratorContextManager,
     assert "\n## Current State\n" in text
     assert list((tmp_path / ".obra" / "sessions").glob("*.md")) == []
     ended = memory.sessions()[0]
-    assert (ended.status, ended.archive, ended.ended) == (SessionStatus.ARCHIVED, str(path), START)
+    assert (ended.status, ended.archive, ended.ended) == (SessionStatus.ARCHIVED, f"archive/{path.name}", START)
 
 
 def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, clock: Clock) -> None:

@@ -115,19 +115,23 @@ class Database:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
         with self._lock, self._translated(name):
             connection = self._open_writer()
-            if connection.in_transaction:
+            if self._depth:
                 yield connection
                 return
+            if connection.in_transaction:
+                # An earlier one could not even be rolled back. What it began must not swallow what comes now.
+                connection.execute("ROLLBACK")
             connection.execute("BEGIN IMMEDIATE")
+            self._depth = 1
             try:
                 yield connection
                 self._tell(f"{name}.commit.before")
                 connection.execute("COMMIT")
             except BaseException:
-                # SQLite itself has rolled back after some errors (a full disk is one).
-                with suppress(sqlite3.OperationalError):
-                    connection.execute("ROLLBACK")
+                _roll_back(connection)
                 raise
+            finally:
+                self._depth = 0
             self._tell(f"{name}.commit.after")
 
     @contextmanager
@@ -229,6 +233,9 @@ def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
         return StorageReadOnlyError(f"{text}; give this user the right to write there")
     if code.startswith("SQLITE_CANTOPEN"):
         return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
+    if code.startswith("SQLITE_IOERR"):
+        # SQLite does not pass on what the system said: a quota and a limit on file sizes look like a failing disk.
+        return StorageError(f"{text}; free some space or lift the limit on it, else see whether the disk is failing")
     if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return DatabaseDamagedError(
             f"{text}; move the file away and put back a copy: the documents beside it are whole"

@@ -1,0 +1,642 @@
+"""The database: what is in it comes back equal, it moves forward only, and it says in words what it is not."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger, connection
+from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
+from orchestra_mem.errors import (
+    ClosedError,
+    DatabaseDamagedError,
+    LockTimeoutError,
+    NotFoundError,
+    SchemaTooNewError,
+    StorageError,
+)
+from orchestra_mem.serialize import MAX_DEPTH, checked_json
+from orchestra_mem.types import (
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+    SessionStatus,
+    Summary,
+    UnrecordedOperation,
+    WrittenDocument,
+)
+
+NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+STRINGS = st.text(st.characters(codec=None, categories=None), max_size=30)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | STRINGS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(STRINGS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An empty database."""
+    opened = Database(tmp_path / "obra.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def log(database: Database) -> SqliteEventLog:
+    """An event log without operations."""
+    return SqliteEventLog(database)
+
+
+@pytest.fixture
+def ledger(database: Database) -> SqliteLedger:
+    """A ledger, in the same database as `log`."""
+    return SqliteLedger(database)
+
+
+def _draft(data: Json = None, *, kind: str = "note", time: datetime = NOON, agent: str | None = None,
+           key: str | None = None) -> UnrecordedOperation:  # fmt: skip
+    return UnrecordedOperation(
+        type=kind, data=data, timestamp=time, tokens=7, entry_tokens=5, agent=agent, critical=False, idempotency_key=key
+    )
+
+
+def _session(number: int = 1) -> Session:
+    return Session(id=f"{number}-session", started=NOON, status=SessionStatus.ACTIVE)
+
+
+def _record(log: SqliteEventLog, draft: UnrecordedOperation, session: int = 1) -> Operation:
+    operation, created = log.append(draft, lambda: _session(session))
+    assert created
+    return operation
+
+
+def _nested(depth: int) -> Json:
+    value: Json = "end"
+    for level in range(depth):
+        value = [value] if level % 2 else {"in": value}
+    return value
+
+
+# Any data come back equal
+
+
+@given(data=JSON)
+@example(data="\x00")
+@example(data={"\ud800": "a lone \udfff surrogate", "\x00": "\x00\x1f"})
+@example(data=[10**4000, -(2**63), 2**63, 1e308, 5e-324, -0.0, True, 1, 1.0, None])
+@example(data={"": {"": []}})
+def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, data: Json) -> None:
+    """NULs, lone surrogates, huge and tiny numbers, deep nesting: from the log as from the call, types included."""
+    database = Database(tmp_path_factory.mktemp("database") / "obra.db")
+    try:
+        log = SqliteEventLog(database)
+        checked = checked_json(data)
+        recorded = _record(log, _draft(checked))
+        stored = log.operation(recorded.id)
+        assert stored == recorded
+        assert repr(stored.data) == repr(data)
+    finally:
+        database.close()
+
+
+def test_deep_nesting_comes_back_equal(log: SqliteEventLog) -> None:
+    """As deep as may be recorded: lists in mappings in lists."""
+    data = checked_json(_nested(MAX_DEPTH))
+    assert log.operation(_record(log, _draft(data)).id).data == data
+
+
+def test_ten_megabytes_come_back_equal(log: SqliteEventLog) -> None:
+    """A tool's whole output is taken, of characters of one to four bytes."""
+    text = "".join(random.Random(1).choices("aé€😀\n\x00\ud800", k=1000)) * 10_000
+    recorded = _record(log, _draft({"output": text}))
+    assert log.operation(recorded.id) == recorded
+
+
+@given(
+    time=st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
+    kind=STRINGS.filter(lambda text: text.isprintable() and text.strip()),
+    tokens=st.integers(0, 2**53 - 1),
+    agent=st.none() | STRINGS.filter(str.isprintable),
+    critical=st.booleans(),
+)
+def test_every_field_comes_back_equal(
+    tmp_path_factory: pytest.TempPathFactory, time: datetime, kind: str, tokens: int, agent: str | None, critical: bool
+) -> None:
+    """Time to the microsecond in any year, type, tokens, agent, flag."""
+    database = Database(tmp_path_factory.mktemp("database") / "obra.db")
+    try:
+        log = SqliteEventLog(database)
+        draft = UnrecordedOperation(
+            type=kind, data=None, timestamp=time.replace(tzinfo=UTC), tokens=tokens, entry_tokens=tokens // 2,
+            agent=agent, critical=critical, idempotency_key=None,
+        )  # fmt: skip
+        recorded = _record(log, draft)
+        assert log.operation(recorded.id) == recorded
+        assert (recorded.timestamp, recorded.agent) == (draft.timestamp, agent)
+    finally:
+        database.close()
+
+
+# The event log
+
+
+def test_operations_are_numbered_from_one_in_one_session(log: SqliteEventLog) -> None:
+    """The first operation begins a session, the next ones join it."""
+    recorded = [_record(log, _draft(n), session=n) for n in range(1, 4)]
+    assert [(op.id, op.session) for op in recorded] == [(1, "1-session"), (2, "1-session"), (3, "1-session")]
+    assert (log.count(), log.count("1-session"), log.count("none")) == (3, 3, 0)
+    assert (log.first_operation("1-session"), log.last_operation()) == (1, 3)
+    assert [session.id for session in log.sessions()] == ["1-session"]
+
+
+def test_same_key_records_once(log: SqliteEventLog) -> None:
+    """The second call gives what the first recorded, whatever it brings along; no key never is the same key."""
+    first, created = log.append(_draft({"n": 1}, key="k"), _session)
+    again, created_again = log.append(_draft({"n": 2}, key="k", kind="other"), _session)
+    assert (created, created_again, again) == (True, False, first)
+    _record(log, _draft(3))
+    _record(log, _draft(3))
+    assert log.count() == 3
+
+
+def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:
+    """`since` and `through` are inclusive, `until` and `after` are not; of more than `limit` the newest come."""
+    for n in range(6):
+        _record(log, _draft(n, kind="ab"[n % 2], agent="xy"[n // 3], time=NOON + n * SECOND))
+
+    def found(**conditions: object) -> list[int]:
+        return [op.id for op in log.operations(OperationFilter(**conditions))]  # type: ignore[arg-type]
+
+    assert found() == [1, 2, 3, 4, 5, 6]
+    assert found(type="a", agent="x") == [1, 3]
+    assert found(since=NOON + SECOND, until=NOON + 3 * SECOND) == [2, 3]
+    assert found(after=2, through=5) == [3, 4, 5]
+    assert found(limit=2) == [5, 6]
+    assert found(limit=0) == []
+    assert found(session="other") == []
+    assert log.type_counts("1-session") == {"a": (3, 21), "b": (3, 21)}
+
+
+def test_session_is_found_by_an_unambiguous_beginning(log: SqliteEventLog) -> None:
+    """None and several are errors that say which; characters that SQL takes for patterns are just characters."""
+    _record(log, _draft(), session=12)
+    assert log.session("12").id == "12-session"
+    _end(log, "12-session")
+    _record(log, _draft(), session=13)
+    for wanted, found in (("1", "several sessions begin"), ("2", "no session begins"), ("%", "no session begins")):
+        with pytest.raises(NotFoundError) as error:
+            log.session(wanted)
+        assert str(error.value) == f"{found} with '{wanted}'; `orchestra-mem sessions` lists them"
+
+
+def test_operation_that_is_not_there_is_told(log: SqliteEventLog) -> None:
+    """The message says what lists those that are."""
+    with pytest.raises(NotFoundError, match=r"^there is no operation 7; `orchestra-mem ops` lists them$"):
+        log.operation(7)
+
+
+def _end(log: SqliteEventLog, session: str) -> None:
+    log.set_spilled(session, log.last_operation())
+    assert log.begin_flush(session, "closing")
+    log.end_session(session, ended=NOON + SECOND, archive="a.md")
+
+
+def test_session_goes_from_active_to_archived(log: SqliteEventLog) -> None:
+    """A flush begins when all stands in the document, takes no more operations, and is known until it has ended."""
+    _record(log, _draft())
+    assert not log.begin_flush("1-session", "too early")
+    log.set_spilled("1-session", 1)
+    assert log.begin_flush("1-session", "closing")
+    assert not log.begin_flush("1-session", "twice")
+    (flushing,) = log.flushing()
+    assert (flushing[0].status, flushing[0].spilled_through, flushing[1]) == (SessionStatus.FLUSHING, 1, "closing")
+    assert log.live_session() is None
+    assert _record(log, _draft(), session=2).session == "2-session"
+    log.end_session("1-session", ended=NOON + SECOND, archive="a.md")
+    ended = log.session("1-session")
+    assert (ended.status, ended.ended, ended.archive) == (SessionStatus.ARCHIVED, NOON + SECOND, "a.md")
+    assert log.flushing() == []
+    live = log.live_session()
+    assert live is not None
+    assert live.id == "2-session"
+
+
+# The ledger
+
+
+def _summary(number: int, first: int, last: int, children: tuple[int, ...] = ()) -> Summary:
+    return Summary(
+        id=number, session="1-session", level=2 if children else 1, first_operation=first, last_operation=last,
+        operation_count=last - first + 1, children=children, text="Text.\n", method="extractive", tokens=3,
+        source_tokens=30, must_keeps=(1, 4), dropped=("#12",), put_back=("never",), since=NOON, until=NOON + SECOND,
+        created=NOON + 2 * SECOND,
+    )  # fmt: skip
+
+
+def test_summaries_come_back_and_know_their_parents(log: SqliteEventLog, ledger: SqliteLedger) -> None:
+    """Only those that no other covers stand; each is as it was stored, but for its parent."""
+    for n in range(4):
+        _record(log, _draft(n))
+    assert ledger.next_summary_id() == 1
+    ledger.add_summaries([_summary(1, 1, 2), _summary(2, 3, 4)])
+    assert [s.id for s in ledger.summaries("1-session", standing=True)] == [1, 2]
+    ledger.add_summaries([_summary(3, 1, 4, (1, 2))])
+    assert ledger.summary(3) == _summary(3, 1, 4, (1, 2))
+    assert [(s.id, s.parent) for s in ledger.summaries()] == [(1, 3), (3, 0), (2, 3)]
+    assert [s.id for s in ledger.summaries(standing=True)] == [3]
+    assert ledger.next_summary_id() == 4
+    with pytest.raises(NotFoundError, match=r"^there is no summary S9; `orchestra-mem losses` lists them$"):
+        ledger.summary(9)
+
+
+def test_summaries_are_stored_all_or_none(log: SqliteEventLog, ledger: SqliteLedger) -> None:
+    """One that cannot be stored takes the others of its call with it."""
+    _record(log, _draft())
+    ledger.add_summaries([_summary(1, 1, 1)])
+    with pytest.raises(StorageError, match="UNIQUE"):
+        ledger.add_summaries([_summary(2, 1, 1), _summary(1, 1, 1)])
+    assert [s.id for s in ledger.summaries()] == [1]
+
+
+def _fact(number: int, kind: MustKeepKind = MustKeepKind.DECISION, **more: object) -> MustKeep:
+    text = f"Fact {number}."
+    return MustKeep(id=number, kind=kind, text=text, operation=1, timestamp=NOON, **more)  # type: ignore[arg-type]
+
+
+def test_facts_come_back_and_change_state(log: SqliteEventLog, ledger: SqliteLedger) -> None:
+    """Found by kind, state and operation; a changed one keeps its text; what was judged is noted with them."""
+    _record(log, _draft())
+    role = _fact(2, MustKeepKind.ROLE, identifiers=("#12", "a.py"))
+    ledger.add_must_keeps("1-session", [_fact(1), role, _fact(3)], [], judged_through=1)
+    changed = _fact(1, status=MustKeepStatus.SUPERSEDED, superseded_by=3)
+    ledger.add_must_keeps("1-session", [], [changed], judged_through=1)
+    assert ledger.must_keeps() == [changed, role, _fact(3)]
+    assert ledger.must_keeps(kinds=[MustKeepKind.DECISION], status=MustKeepStatus.STANDING) == [_fact(3)]
+    assert ledger.must_keeps(limit=2) == [role, _fact(3)]
+    assert ledger.must_keeps(first_operation=2) == ledger.must_keeps(last_operation=0) == []
+    assert ledger.must_keep(2) == role
+    assert ledger.count_must_keeps(MustKeepKind.DECISION) == 2
+    assert ledger.count_must_keeps(MustKeepKind.DECISION, MustKeepStatus.SUPERSEDED) == 1
+    assert (ledger.next_must_keep_id(), log.session("1-session").judged_through) == (4, 1)
+    with pytest.raises(NotFoundError, match=r"^there is no kept fact K9$"):
+        ledger.must_keep(9)
+
+
+def test_write_is_announced_and_confirmed(ledger: SqliteLedger) -> None:
+    """What was about to be written is known beside what stands, until it is confirmed."""
+    assert ledger.written("a") == WrittenDocument()
+    ledger.confirm_write("a", "one", "1")
+    ledger.announce_write("a", "two", "2")
+    assert ledger.written("a") == WrittenDocument("one", "1", "two", "2")
+    ledger.confirm_write("a", "two", "2")
+    assert ledger.written("a") == WrittenDocument("two", "2")
+
+
+def test_notice_stands_once_until_it_is_resolved(ledger: SqliteLedger) -> None:
+    """The same is not told twice while it stands, and may be told again after it was resolved."""
+    for text in ("x", "x", "y"):
+        ledger.add_notice("doc", text, NOON)
+    assert [(notice.subject, notice.text) for notice in ledger.notices()] == [("doc", "x"), ("doc", "y")]
+    ledger.resolve_notices("doc", NOON)
+    assert ledger.notices() == []
+    ledger.add_notice("doc", "x", NOON + SECOND)
+    assert [notice.time for notice in ledger.notices()] == [NOON + SECOND]
+
+
+# Schemas
+
+
+def _at_schema(path: Path, version: int) -> None:
+    with sqlite3.connect(path) as raw:
+        for step in MIGRATIONS[:version]:
+            raw.executescript(step)
+        if version:
+            raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            raw.execute(f"PRAGMA user_version = {version}")
+    raw.close()
+
+
+def _schema(path: Path) -> list[tuple[str, str]]:
+    with sqlite3.connect(path) as raw:
+        rows = raw.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
+    raw.close()
+    return [(name, " ".join(sql.split())) for name, sql in rows]
+
+
+@pytest.mark.parametrize("version", range(len(MIGRATIONS) + 1))
+def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> None:
+    """From an empty file and from each released schema to the present one, the same as made at once."""
+    _at_schema(tmp_path / "old.db", version)
+    for name in ("old.db", "new.db"):
+        database = Database(tmp_path / name)
+        assert database.schema_version == len(MIGRATIONS)
+        assert database.check() is None
+        database.close()
+    assert _schema(tmp_path / "old.db") == _schema(tmp_path / "new.db")
+
+
+def test_migration_keeps_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of a later program is taken once, over the data of the earlier one."""
+    path = tmp_path / "obra.db"
+    database = Database(path)
+    recorded = _record(SqliteEventLog(database), _draft({"n": 1}))
+    database.close()
+    step = "CREATE TABLE later (x INTEGER) STRICT; INSERT INTO later VALUES (1)"
+    monkeypatch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, step))
+    for _ in range(2):
+        database = Database(path)
+        assert database.schema_version == len(MIGRATIONS) + 1
+        assert SqliteEventLog(database).operation(recorded.id) == recorded
+        with database.reading("test") as reader:
+            assert reader.execute("SELECT x FROM later").fetchall() == [(1,)]
+        database.close()
+
+
+def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file stays at its schema, and the earlier program still opens it."""
+    path = tmp_path / "obra.db"
+    Database(path).close()
+    with monkeypatch.context() as patch:
+        patch.setattr(connection, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE later (x); CREATE TABLE sessions (x)"))
+        with pytest.raises(StorageError, match="table sessions already exists"):
+            Database(path)
+    database = Database(path)
+    assert database.schema_version == len(MIGRATIONS)
+    database.close()
+    assert "later" not in dict(_schema(path))
+
+
+def test_newer_schema_is_refused_in_words(tmp_path: Path) -> None:
+    """Both numbers, the file, and what to do; the file is not touched."""
+    path = tmp_path / "obra.db"
+    Database(path).close()
+    with sqlite3.connect(path) as raw:
+        raw.execute("PRAGMA user_version = 99")
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooNewError) as error:
+        Database(path)
+    assert str(error.value) == (
+        f"{path} has schema 99, this program knows schemas up to {len(MIGRATIONS)}; "
+        "install the newer orchestra-mem that wrote it"
+    )
+    assert path.read_bytes() == before
+
+
+# Files that are no database of ours
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is a text, not a database, and longer than a header\n" * 40, b"\x00" * 5000]
+)
+def test_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    """The message names the file and says what to do; the file stays as it is."""
+    path = tmp_path / "obra.db"
+    path.write_bytes(content)
+    with pytest.raises(DatabaseDamagedError) as error:
+        Database(path)
+    assert str(error.value) == (
+        f"opening: {path}: file is not a database; move the file away and put back a copy: "
+        "the documents beside it are whole"
+    )
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("pragma", ["user_version = 1", "application_id = 77"])
+def test_database_of_another_program_is_refused_and_left_alone(tmp_path: Path, pragma: str) -> None:
+    """Not one byte of it changes, the journal mode neither."""
+    path = tmp_path / "obra.db"
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE theirs (x)")
+        raw.execute(f"PRAGMA {pragma}")
+    raw.close()
+    before = path.read_bytes()
+    with pytest.raises(DatabaseDamagedError) as error:
+        Database(path)
+    assert str(error.value) == (
+        f"{path} is an SQLite database of another program; move it away or choose another folder"
+    )
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["obra.db"]
+
+
+def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A file whose header is whole and whose pages are not: told as damaged, by reading and by the check."""
+    path = tmp_path / "obra.db"
+    database = Database(path)
+    log = SqliteEventLog(database)
+    for n in range(200):
+        _record(log, _draft({"n": n, "text": "x" * 500}))
+    database.close()
+    data = bytearray(path.read_bytes())
+    data[4096 * 20 :] = b"\xa5" * (len(data) - 4096 * 20)
+    path.write_bytes(data)
+    database = Database(path)
+    try:
+        with pytest.raises(DatabaseDamagedError, match=r"^listing operations: .*malformed; move the file away"):
+            SqliteEventLog(database).operations(OperationFilter())
+        assert database.check() is not None
+    finally:
+        database.close()
+
+
+def test_folder_in_place_of_the_database_is_told(tmp_path: Path) -> None:
+    """The message says that the file must not be a folder."""
+    (tmp_path / "obra.db").mkdir()
+    with pytest.raises(
+        StorageError, match=r"obra\.db: unable to open .*; the folder must exist, and the file must not"
+    ):
+        Database(tmp_path / "obra.db")
+
+
+# Transactions, threads, processes
+
+
+def test_transaction_that_fails_leaves_nothing(log: SqliteEventLog, database: Database) -> None:
+    """What was written in it, at any depth, is gone, and the next one is whole."""
+
+    class Stop(Exception):
+        pass
+
+    def stopped() -> None:
+        with database.transaction("outer"):
+            _record(log, _draft(1))
+            raise Stop
+
+    with pytest.raises(Stop):
+        stopped()
+    assert (log.count(), log.sessions()) == (0, [])
+    with database.transaction("outer"):
+        _record(log, _draft(2))
+        assert log.count() == 1
+    assert [op.data for op in log.operations(OperationFilter())] == [2]
+
+
+def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqliteEventLog, database: Database) -> None:
+    """What returns as recorded is committed, even where an earlier transaction could not be ended."""
+    # Left open as a failed ROLLBACK leaves it.
+    database._writer.execute("BEGIN IMMEDIATE")
+    _record(log, _draft("kept"))
+    other = Database(database.path, busy_timeout_s=0.1)
+    try:
+        assert [op.data for op in SqliteEventLog(other).operations(OperationFilter())] == ["kept"]
+    finally:
+        other.close()
+
+
+def test_readers_do_not_wait_for_a_writer(log: SqliteEventLog, database: Database) -> None:
+    """While a thread is within a transaction others read what was committed before it."""
+    _record(log, _draft(1))
+    counts: list[int] = []
+    with database.transaction("long"):
+        _record(log, _draft(2))
+        thread = threading.Thread(target=lambda: counts.append(log.count()))
+        thread.start()
+        thread.join(timeout=5)
+        assert not thread.is_alive()
+    assert (counts, log.count()) == ([1], 2)
+
+
+def test_threads_record_and_read_at_once(log: SqliteEventLog) -> None:
+    """Each sees its own operation as soon as it is recorded; all ids differ."""
+    problems: list[BaseException] = []
+    seen: list[int] = []
+
+    def work(thread: int) -> None:
+        try:
+            for n in range(40):
+                operation = _record(log, _draft([thread, n]))
+                assert log.operation(operation.id) == operation
+                assert len(log.operations(OperationFilter(limit=5))) == min(5, log.count(), 5)
+                seen.append(operation.id)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert sorted(seen) == list(range(1, 321))
+
+
+_PROCESS = (
+    "import sys; from datetime import UTC, datetime; from pathlib import Path\n"
+    "from orchestra_mem.adapters.database import Database, SqliteEventLog\n"
+    "from orchestra_mem.types import Session, SessionStatus, UnrecordedOperation\n"
+    "log = SqliteEventLog(Database(Path(sys.argv[1])))\n"
+    "now = datetime.now(UTC)\n"
+    "for n in range(60):\n"
+    "    log.append(UnrecordedOperation(type='x', data=[sys.argv[2], n], timestamp=now, tokens=1, entry_tokens=1,\n"
+    "               agent=None, critical=False, idempotency_key=None),\n"
+    "               lambda: Session(id=sys.argv[2], started=now, status=SessionStatus.ACTIVE))\n"
+)
+
+
+def test_processes_make_and_fill_one_database(tmp_path: Path) -> None:
+    """Started at once on an empty folder: one of them makes the schema, all record into one session."""
+    path = tmp_path / "obra.db"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", _PROCESS, str(path), str(n)], stderr=subprocess.PIPE) for n in range(4)
+    ]
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+    assert errors == [b""] * 4
+    database = Database(path)
+    try:
+        log = SqliteEventLog(database)
+        found = [op.data for op in log.operations(OperationFilter())]
+        assert sorted(map(str, found)) == sorted(str([str(p), n]) for p in range(4) for n in range(60))
+        assert len(log.sessions()) == 1
+    finally:
+        database.close()
+
+
+def test_change_of_another_connection_is_noticed(database: Database, log: SqliteEventLog) -> None:
+    """One's own changes are none; another's are."""
+    before = database.change_count()
+    _record(log, _draft(1))
+    assert database.change_count() == before
+    other = Database(database.path)
+    _record(SqliteEventLog(other), _draft(2))
+    other.close()
+    assert database.change_count() != before
+
+
+def test_database_held_too_long_is_told(tmp_path: Path) -> None:
+    """After the time-out it is an error of ours that names the setting, and nothing was recorded."""
+    path = tmp_path / "obra.db"
+    holder, waiting = Database(path), Database(path, busy_timeout_s=0.1)
+    try:
+        with holder.transaction("hold"), pytest.raises(LockTimeoutError) as error:
+            _record(SqliteEventLog(waiting), _draft())
+        assert str(error.value) == (
+            f"record: {path}: database is locked; another process has held it for too long, see storage.busy_timeout_s"
+        )
+        assert _record(SqliteEventLog(waiting), _draft()).id == 1
+    finally:
+        holder.close()
+        waiting.close()
+
+
+@pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])
+def test_durability_sets_how_sqlite_waits_for_the_disk(tmp_path: Path, full_sync: bool, mode: int) -> None:
+    """A write-ahead log, with `NORMAL` or with `FULL`."""
+    database = Database(tmp_path / "obra.db", full_sync=full_sync)
+    try:
+        with database.transaction("test") as writer:
+            assert writer.execute("PRAGMA synchronous").fetchone() == (mode,)
+            assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    finally:
+        database.close()
+
+
+def test_commit_is_told_before_and_after(tmp_path: Path) -> None:
+    """Right around the step that makes it last; a failure at the first leaves nothing."""
+    points: list[str] = []
+    database = Database(tmp_path / "obra.db", write_point=points.append)
+    points.clear()
+    _record(SqliteEventLog(database), _draft())
+    database.close()
+    assert points == ["record.commit.before", "record.commit.after"]
+
+
+def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: SqliteEventLog) -> None:
+    """Afterwards every call says so; nothing is left open beside the file."""
+    _record(log, _draft())
+    assert log.count() == 1
+    database.close()
+    database.close()
+    problem = f"the memory in {database.path.parent} has been closed"
+    for call in (log.count, log.last_operation, database.change_count, database.check, lambda: _record(log, _draft())):
+        with pytest.raises(ClosedError) as error:
+            call()
+        assert str(error.value) == problem
+    assert [path.name for path in database.path.parent.iterdir()] == ["obra.db"]
+
+
+def test_close_during_a_reading_lets_it_end(database: Database, log: SqliteEventLog) -> None:
+    """The connection in use is closed when its reader gives it back."""
+    _record(log, _draft())
+    with database.reading("test") as reader:
+        database.close()
+        assert reader.execute("SELECT count(*) FROM operations").fetchone() == (1,)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        reader.execute("SELECT 1")

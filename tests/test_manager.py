@@ -1,0 +1,603 @@
+"""The manager: every promise of it to a program, through the front door."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.window import Threshold
+from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, StorageError, StorageFullError
+from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        """The time that was set."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Ten o'clock."""
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with a window of 8K and ten operations in working memory."""
+    with open_memory(tmp_path, config=WINDOW, clock=clock) as opened:
+        yield opened
+
+
+def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step") -> None:
+    """Operations that say their number."""
+    for number in range(first, first + count):
+        text = f"Step {number}: the parser of part {number} reads its window and keeps a ledger of {number * 3} rows."
+        memory.record_operation(kind, {"text": text})
+
+
+def ids(operations: list[Any]) -> list[int]:
+    """The numbers of operations."""
+    return [operation.id for operation in operations]
+
+
+# Recording
+
+
+def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """With everything that the caller said of it, in this process and in the next."""
+    data = {"user_input": "Create epic\x00\ud800", "nested": [1, {"x": None}], "size": 2**70, "f": -0.0}
+    when = datetime(2025, 1, 15, 12, 30, tzinfo=timezone(timedelta(hours=2)))
+    operation = memory.record_operation(
+        "nl_command", data, 512, agent="me", critical=True, timestamp=when, idempotency_key="k1"
+    )
+    assert (operation.id, operation.type, operation.tokens, operation.agent) == (1, "nl_command", 512, "me")
+    assert (operation.data, operation.critical, operation.idempotency_key) == (data, True, "k1")
+    assert operation.timestamp == datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+    assert memory.expand("op 1").operations == (operation,)
+    assert memory.query_recent_operations() == [operation]
+    memory.close()
+    with open_memory(tmp_path, config=WINDOW) as again:
+        assert again.query_recent_operations() == [operation]
+
+
+def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """The second time gives what was recorded first, also after a restart and a flush, and uses no tokens."""
+    first = memory.record_operation("a", 1, 100, idempotency_key="k")
+    used = memory.context_tracker.used_tokens()
+    assert memory.record_operation("b", 2, 100, idempotency_key="k") == first
+    assert memory.context_tracker.used_tokens() == used
+    assert ids(memory.working_memory.get_all_operations()) == [1]
+    memory.flush_session()
+    assert memory.record_operation("b", 2, idempotency_key="k") == first
+    memory.close()
+    with open_memory(tmp_path, config=WINDOW) as again:
+        assert again.record_operation("b", 2, idempotency_key="k") == first
+        assert len(again.operations()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("", {}), "operation_type: '' is no name; give a text that is not empty"),
+        ((None, {}), "operation_type: None is no name; give a text that is not empty"),
+        (("x\ny", {}), "operation_type: a name has up to 200 printable characters, in one line"),
+        (("x" * 201, {}), "operation_type: a name has up to 200 printable characters, in one line"),
+        (("x", {"a": {1, 2}}), "data.a: a value of type set is no JSON; give a string, number, list or dict"),
+        (("x", {}, -1), "tokens_used: -1 is no number of tokens; give 0 or more"),
+        (("x", {}, True), "tokens_used: True is no number of tokens; give 0 or more"),
+        (("x", {}, 1.5), "tokens_used: 1.5 is no number of tokens; give 0 or more"),
+        (("x", {}, 2**60), f"tokens_used: {2**60} is no number of tokens; give 0 or more"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_in_words(
+    memory: OrchestratorContextManager, arguments: tuple[Any, ...], message: str
+) -> None:
+    """What, where, what to do; and nothing is recorded, not even a session begun."""
+    with pytest.raises(InvalidOperationError) as caught:
+        memory.record_operation(*arguments)
+    assert str(caught.value) == message
+    assert memory.operations() == []
+    assert memory.sessions() == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"agent": ""},
+        {"agent": "a\x00"},
+        {"agent": 5},
+        {"idempotency_key": ""},
+        {"idempotency_key": "\ud800"},
+        {"timestamp": datetime(2025, 1, 1)},
+        {"timestamp": "2025-01-01"},
+        {"timestamp": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))},
+        {"timestamp": datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5)))},
+    ],
+)
+def test_what_belongs_to_an_operation_is_checked_as_well(
+    memory: OrchestratorContextManager, options: dict[str, Any]
+) -> None:
+    """The error names the field."""
+    with pytest.raises(InvalidOperationError) as caught:
+        memory.record_operation("x", {}, **options)
+    assert caught.value.path == next(iter(options))
+    assert memory.operations() == []
+
+
+def test_ten_megabytes_are_recorded_whole_and_shown_short(memory: OrchestratorContextManager) -> None:
+    """The event log has all of it, the entry a part."""
+    output = "a line of output\n" * 600_000
+    operation = memory.record_operation("tool", {"output": output})
+    assert memory.expand("op 1").operations[0].data == {"output": output}
+    assert operation.tokens < 2_000
+    assert memory.get_orchestrator_context("x").tokens < 3_000
+
+
+# The window
+
+
+def test_thresholds_are_told_to_listeners_and_refresh_happens_by_itself(
+    memory: OrchestratorContextManager,
+) -> None:
+    """Warning, then refresh; afterwards the tracker stands at what the new context holds, not at zero."""
+    told: list[Threshold] = []
+    for threshold in Threshold:
+        memory.context_tracker.on(threshold, lambda crossing: told.append(crossing.threshold))
+    memory.record_operation("x", {"text": "a"}, int(8_192 * 0.72))
+    assert told == [Threshold.WARNING]
+    memory.record_operation("x", {"text": "b"}, int(8_192 * 0.10))
+    assert told[1] == Threshold.REFRESH
+    assert memory.context_tracker.refresh_count == 1
+    assert memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens > 0
+    window = memory.get_stats()["context_window"]
+    assert isinstance(window, dict)
+    assert window["refresh_count"] == 1
+
+
+def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: OrchestratorContextManager) -> None:
+    """Its figures say what was spilled, compacted and is in use."""
+    assert memory.refresh() is None
+    record(memory, 9)
+    done = memory.refresh()
+    assert done is not None
+    assert done.spilled_operations == 4
+    assert done.used_tokens == memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens
+    assert done.milliseconds > 0
+    assert ids(memory.working_memory.get_all_operations()) == [5, 6, 7, 8, 9]
+
+
+def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -> None:
+    """The tracker says that it is time, and nothing happens until the caller refreshes."""
+    orchestrator = {**WINDOW["orchestrator"], "auto_refresh_enabled": False}
+    with open_memory(tmp_path, config={"orchestrator": orchestrator}, clock=clock) as memory:
+        memory.record_operation("x", {"text": "a"}, 8_000)
+        assert memory.context_tracker.should_refresh()
+        assert memory.context_tracker.used_tokens() == 8_000
+        memory.refresh()
+        assert not memory.context_tracker.should_refresh()
+
+
+def test_working_memory_goes_on_where_it_was_after_a_restart(tmp_path: Path, clock: Clock) -> None:
+    """The unfinished session is resumed with the operations that had not spilled."""
+    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
+        record(memory, 27)
+        session = memory.sessions()[0]
+        here = ids(memory.working_memory.get_all_operations())
+    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
+        assert ids(memory.working_memory.get_all_operations()) == here
+        record(memory, 1, 28)
+        assert [s.id for s in memory.sessions()] == [session.id]
+        assert memory.query_recent_operations(limit=1)[0].session == session.id
+
+
+# Context
+
+
+def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
+    """As a dictionary, newest operation first; as one text and as messages it says the same."""
+    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
+    record(memory, 12)
+    memory.refresh()
+    context = memory.get_orchestrator_context("nl_command")
+    found = context.as_dict()
+    assert list(found) == [
+        "working_memory",
+        "session_summary",
+        "project_state",
+        "work_plan",
+        "recent_decisions",
+        "decision_history",
+    ]
+    operations = found["working_memory"]
+    assert isinstance(operations, list)
+    assert [op["id"] for op in operations if isinstance(op, dict)] == ids(
+        memory.query_recent_operations(limit=len(operations))
+    )
+    assert "SQLite" in str(found["recent_decisions"])
+    assert "# Project State" in str(found["project_state"])
+    assert context.for_operation == "nl_command"
+    assert context.exact is memory.get_stats()["context_window"]["exact"]  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize("budget", [0, 1, 7, 30, 100, 500, 3_000, 100_000])
+def test_a_budget_is_never_exceeded_and_what_stays_out_is_told(memory: OrchestratorContextManager, budget: int) -> None:
+    """From 0 up, also below what is pinned."""
+    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    path.write_text(
+        path.read_text(encoding="utf-8") + "\n## Mine\n<!-- pin -->\n" + "- pinned words\n" * 40, encoding="utf-8"
+    )
+    record(memory, 40)
+    context = memory.get_orchestrator_context("x", budget)
+    assert context.tokens <= budget
+    assert memory._parts.counter.count(context.render()) == context.tokens
+    if budget <= 100:
+        assert "work_plan/Mine" in {placement.key for placement in context.left_out}
+        assert "- work_plan/Mine (work_plan.md:" in memory.explain("x", budget)
+    if budget >= 3_000:
+        assert "- pinned words\n" * 40 in context.render()
+
+
+def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
+    """It is a mistake of the caller."""
+    with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
+        memory.get_orchestrator_context("x", -1)
+
+
+# Asking
+
+
+def test_what_did_we_just_do_is_answered_across_spills_flushes_and_sessions(memory: OrchestratorContextManager) -> None:
+    """Newest first, of one type if asked, from older sessions where these are few."""
+    record(memory, 25)
+    memory.record_operation("nl_command", {"user_input": "Create epic"})
+    memory.flush_session()
+    record(memory, 3, 27)
+    assert ids(memory.query_recent_operations(limit=5)) == [29, 28, 27, 26, 25]
+    assert ids(memory.query_recent_operations("nl_command")) == [26]
+    assert ids(memory.query_recent_operations("step", 4)) == [29, 28, 27, 25]
+    assert ids(memory.query_recent_operations(limit=0)) == ids(memory.query_recent_operations(limit=-3)) == []
+    assert len(memory.query_recent_operations(limit=1_000)) == 29
+    assert memory.query_recent_operations("nothing") == []
+
+
+def test_memory_is_searched_in_all_tiers(memory: OrchestratorContextManager) -> None:
+    """Working memory, session document and episodic documents; lines with the most words first."""
+    memory.record_operation("note", {"text": "Never deploy the zebra on Fridays."})
+    record(memory, 20, 2)
+    memory.refresh()
+    memory.record_operation("note", {"text": "The zebra is striped."})
+    found = memory.search_memory("zebra")
+    assert any(line.startswith("[project_state.md] - Never deploy the zebra on Fridays.") for line in found)
+    assert any("The zebra is striped." in line for line in found)
+    assert "Fridays" in memory.search_memory("zebra fridays", 1)[0]
+    assert memory.search_memory("") == []
+    assert memory.search_memory("zebra", 0) == []
+
+
+def test_figures_of_all_tiers(memory: OrchestratorContextManager) -> None:
+    """Under the source design's names."""
+    record(memory, 5)
+    stats = memory.get_stats()
+    assert list(stats) == ["context_window", "working_memory", "session_memory", "episodic_memory", "problems"]
+    window = stats["context_window"]
+    assert isinstance(window, dict)
+    assert {"used_tokens", "available_tokens", "usage_percentage", "refresh_count"} <= set(window)
+    assert stats["problems"] == []
+
+
+# Ending a session
+
+
+def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memory: OrchestratorContextManager) -> None:
+    """Archive, episodic documents, empty working memory, a tracker that holds the new context."""
+    assert memory.flush_session() is None
+    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
+    record(memory, 30, 2)
+    path = memory.flush_session()
+    assert path is not None
+    assert path.is_file()
+    assert memory.working_memory.get_all_operations() == []
+    assert memory.session_memory.session is None
+    assert memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens
+    assert memory.flush_session() is None
+    record(memory, 1, 32)
+    assert [s.status for s in memory.sessions()] == [SessionStatus.ARCHIVED, SessionStatus.ACTIVE]
+    assert "SQLite" in memory.get_orchestrator_context("x").render()
+
+
+def test_deleting_one_document_leaves_the_others_as_they_are(tmp_path: Path, clock: Clock) -> None:
+    """At the next start it is there again, and nothing else has changed."""
+    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
+        memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
+        memory.flush_session()
+        paths = {name: memory.episodic_memory.path(name) for name in DocumentName}
+    before = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+    assert "SQLite" in before[DocumentName.DECISION_LOG]
+    paths[DocumentName.WORK_PLAN].unlink()
+    with open_memory(tmp_path, config=WINDOW, clock=clock):
+        pass
+    assert paths[DocumentName.WORK_PLAN].is_file()
+    for name in (DocumentName.DECISION_LOG, DocumentName.PROJECT_STATE):
+        assert paths[name].read_text(encoding="utf-8") == before[name]
+
+
+# Closing
+
+
+def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) -> None:
+    """In words; closing twice is no fault."""
+    record(memory, 3)
+    memory.close()
+    memory.close()
+    calls: list[Callable[[], object]] = [
+        lambda: memory.record_operation("x", 1),
+        lambda: memory.get_orchestrator_context("x"),
+        memory.refresh,
+        memory.flush_session,
+        memory.explain,
+        memory.query_recent_operations,
+        memory.operations,
+        memory.sessions,
+        lambda: memory.search_memory("x"),
+        lambda: memory.expand(1),
+        memory.losses,
+        memory.get_stats,
+        memory.__enter__,
+    ]
+    for call in calls:
+        with pytest.raises(ClosedError, match=r"^this memory has been closed; open it again with open_memory\(\)$"):
+            call()
+
+
+def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    """A folder that is not there, settings that make no sense."""
+    with pytest.raises(StorageError, match="is no folder; make it first"):
+        open_memory(tmp_path / "nowhere")
+    with pytest.raises(ConfigError):
+        open_memory(tmp_path, config={"orchestrator": {"context_windows": {}}})
+    assert not (tmp_path / ".obra" / "obra.db").exists()
+
+
+# Clocks, threads, processes
+
+
+def test_a_clock_that_jumps_back_loses_nothing(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Operations keep their order by number; contexts, refreshes and flushes work."""
+    for number in range(60):
+        clock.now = START + timedelta(hours=(number * 7) % 11, minutes=-number)
+        record(memory, 1, number)
+        memory.get_orchestrator_context("x")
+    clock.now = START - timedelta(days=400)
+    record(memory, 5, 61)
+    assert memory.refresh() is not None
+    path = memory.flush_session()
+    assert path is not None
+    document = SessionDocument.parse(path.read_text(encoding="utf-8"))
+    covered = {n for s in memory.losses() for n in range(s.first_operation, s.last_operation + 1)}
+    assert covered | set(document.entries()) == set(range(1, 66))
+    assert ids(memory.operations()) == list(range(1, 66))
+
+
+def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
+    """Nothing lost, nothing twice, every context within its budget."""
+    with open_memory(tmp_path, config=WINDOW) as memory:
+
+        def work(thread: int) -> list[int]:
+            made = []
+            for number in range(25):
+                made.append(memory.record_operation("step", {"thread": thread, "n": number}).id)
+                if number % 5 == thread % 5:
+                    assert memory.get_orchestrator_context("x", 2_000).tokens <= 2_000
+                    memory.query_recent_operations(limit=3)
+                    memory.search_memory("thread")
+                if number == 12 and thread == 0:
+                    memory.refresh()
+                if number == 20 and thread == 1:
+                    memory.flush_session()
+                memory.get_stats()
+            return made
+
+        with ThreadPoolExecutor(8) as pool:
+            made = [number for numbers in pool.map(work, range(8)) for number in numbers]
+        assert sorted(made) == list(range(1, 201))
+        recorded = {(op.data["thread"], op.data["n"]) for op in memory.operations() if isinstance(op.data, dict)}
+        assert recorded == {(thread, number) for thread in range(8) for number in range(25)}
+        assert_whole(memory)
+
+
+def assert_whole(memory: OrchestratorContextManager) -> None:
+    """Each operation of each session stands in exactly one place; ended sessions only in the archive."""
+    for session in memory.sessions():
+        operations = ids(memory.operations(OperationFilter(session=session.id)))
+        live = memory.session_memory.place.document(session)
+        ended = session.status is SessionStatus.ARCHIVED
+        assert live.exists() is not ended
+        path = live.parent / session.archive if session.archive else live
+        shown = list(SessionDocument.parse(path.read_text(encoding="utf-8")).entries())
+        covered = [op.id for s in memory.losses(session.id) if not s.parent for op in memory.expand(s.id).operations]
+        working = [] if ended else ids(memory.working_memory.get_all_operations())
+        assert sorted([*shown, *covered, *working]) == operations
+
+
+def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, clock: Clock) -> None:
+    """As two processes would: one session, one document, each operation once in both contexts."""
+    with (
+        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
+        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+    ):
+        for number in range(1, 41):
+            record(one if number % 3 else two, 1, number)
+            for memory in (one, two):
+                assert ids(memory.query_recent_operations(limit=1)) == [number]
+        assert len(one.sessions()) == 1
+        assert_whole(one)
+        two.query_recent_operations()
+        assert_whole(two)
+        one.refresh()
+        assert f"Step {40}:" in two.get_orchestrator_context("x").render()
+        assert_whole(two)
+
+
+def test_a_flush_by_one_ends_the_session_for_the_other(tmp_path: Path, clock: Clock) -> None:
+    """The other begins a new one with its next operation."""
+    with (
+        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
+        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+    ):
+        record(one, 5)
+        record(two, 5, 6)
+        assert one.flush_session() is not None
+        assert two.get_stats()["working_memory"]["operation_count"] == 0  # type: ignore[index, call-overload]
+        assert two.flush_session() is None
+        record(two, 5, 11)
+        record(one, 1, 16)
+        assert [s.status for s in one.sessions()] == [SessionStatus.ARCHIVED, SessionStatus.ACTIVE]
+        assert_whole(one)
+        two.get_stats()
+        assert_whole(two)
+
+
+def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path, clock: Clock) -> None:
+    """The operation is in the archive that the flush made; no live document of the ended session comes back."""
+    flusher: list[OrchestratorContextManager] = []
+
+    def point(name: str) -> None:
+        if name == "record.commit.after" and flusher:
+            flusher.pop().flush_session()
+
+    with (
+        open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as one,
+        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+    ):
+        record(one, 10)
+        flusher.append(two)
+        record(one, 1, 11)
+        assert flusher == []
+        one.get_stats()
+        assert [s.status for s in one.sessions()] == [SessionStatus.ARCHIVED]
+        assert_whole(one)
+        record(one, 3, 12)
+        assert_whole(one)
+
+
+def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
+    """Again and again, in two threads with a memory each: nothing lost, nothing twice."""
+    with open_memory(tmp_path, config=WINDOW) as one, open_memory(tmp_path, config=WINDOW) as two:
+        ended = threading.Event()
+
+        def flush() -> int:
+            count = 0
+            while not ended.is_set():
+                count += two.flush_session() is not None
+            return count
+
+        with ThreadPoolExecutor(2) as pool:
+            flushes = pool.submit(flush)
+            try:
+                record(one, 150)
+            finally:
+                ended.set()
+            assert flushes.result() > 0
+        one.get_stats()
+        assert ids(one.operations()) == list(range(1, 151))
+        assert_whole(one)
+
+
+# Failures
+
+
+def test_a_disk_that_is_full_is_told_and_recording_goes_on_when_there_is_room(tmp_path: Path, clock: Clock) -> None:
+    """An operation is acknowledged only when it is in the event log; what the documents lack comes later."""
+    full: list[str] = []
+
+    def point(name: str) -> None:
+        if any(name.startswith(part) for part in full) and name.endswith(".before"):
+            raise OSError(28, "No space left on device")
+
+    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
+        record(memory, 9)
+        full.append("spill")
+        record(memory, 20, 10)
+        assert [p["subject"] for p in memory.get_stats()["problems"]] == ["session document"]  # type: ignore[index, call-overload, union-attr]
+        assert len(memory.operations()) == 29
+        with pytest.raises(StorageFullError, match="No space left on device; free some space, then go on"):
+            memory.refresh()
+        full.clear()
+        record(memory, 30, 30)
+        assert memory.refresh() is not None
+        assert memory.get_stats()["problems"] == []
+        assert_whole(memory)
+
+
+def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tmp_path: Path, clock: Clock) -> None:
+    """It is in the event log; the caller is not told otherwise, and records it once."""
+    failing = ["resume.write.before"]
+
+    def point(name: str) -> None:
+        if name in failing:
+            raise OSError(28, "No space left on device")
+
+    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
+        operation = memory.record_operation("x", {"text": "first"})
+        assert operation.id == 1
+        assert len(memory.get_stats()["problems"]) == 1  # type: ignore[arg-type]
+        record(memory, 5, 2)
+        failing.clear()
+        record(memory, 60, 7)
+        assert memory.get_stats()["problems"] == []
+        assert_whole(memory)
+
+
+def test_a_folder_in_place_of_a_document_is_told_until_it_is_gone(memory: OrchestratorContextManager) -> None:
+    """The other documents are written, and contexts come without it."""
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+    path.unlink()
+    path.mkdir()
+    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
+    record(memory, 20, 2)
+    memory.refresh()
+    problems = memory.get_stats()["problems"]
+    assert isinstance(problems, list)
+    assert [str(p["problem"]) for p in problems if isinstance(p, dict)] == [
+        f"{path} is a folder, a document is expected there; move the folder away"
+    ]
+    assert "SQLite" in memory.get_orchestrator_context("x").render()
+    path.rmdir()
+    memory.refresh()
+    assert memory.get_stats()["problems"] == []
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("odd", ["\ud800 \udc80", "\x00", "<!-- pin -->", "\n## Operations Log\n", "\n```\n"])
+def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextManager, odd: str) -> None:
+    """Recorded, kept as facts, summarised, flushed, and given back as they were; nothing pins itself."""
+    data = {"decision": f"We decided to use {odd} SQLite because it is embedded.", "title": f"T{odd}"}
+    memory.record_operation("decision", data)
+    memory.record_operation("note", {"text": f"Never deploy {odd} on Fridays.", odd: odd})
+    record(memory, 40, 3)
+    memory.refresh()
+    context = memory.get_orchestrator_context("x")
+    assert not any(placement.pinned for placement in context.placements)
+    path = memory.flush_session()
+    assert path is not None
+    document = SessionDocument.parse(path.read_text(encoding="utf-8"))
+    assert not any(part.block.pinned for part in document.parts)
+    assert memory.expand("op 1").operations[0].data == data
+    assert_whole(memory)

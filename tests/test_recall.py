@@ -1,0 +1,137 @@
+"""Going back to the originals: word for word, by every name that a summary or a document gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.recall import Recall
+from orchestra_mem.types import OperationFilter
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+SMALL = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6},
+        "session_compression_threshold": 1_200,
+    },
+    "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 200, "fan_in": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrchestratorContextManager]:
+    """A memory with two sessions, in which summaries of several levels stand; the tests only read it."""
+    now = [START]
+    with open_memory(tmp_path_factory.mktemp("recall"), config=SMALL, clock=lambda: now[0]) as opened:
+        for session in range(2):
+            for number in range(150):
+                now[0] += timedelta(minutes=15)
+                odd = "\x00\ud800" if number == 77 else ""
+                text = f"Part p{session}_{number} took {number + 20} ms in src/f_{number}.py.{odd}"
+                opened.record_operation("step", {"n": number, "text": text})
+            opened.record_operation(
+                "decision", {"decision": f"We decided to use store {session} because it is embedded."}
+            )
+            opened.refresh()
+            if session == 0:
+                opened.flush_session()
+        yield opened
+
+
+def test_every_summary_of_every_level_expands_to_its_originals(memory: OrchestratorContextManager) -> None:
+    """Exactly the operations that it covers, of its own session, as they were recorded."""
+    recorded = {op.id: op for op in memory.operations()}
+    losses = memory.losses()
+    assert {s.level for s in losses} >= {1, 2}
+    for summary in losses:
+        expansion = memory.expand(f"S{summary.id}")
+        assert expansion.reference == f"S{summary.id}"
+        assert expansion.summary is not None
+        assert expansion.summary.text == summary.text
+        wanted = range(summary.first_operation, summary.last_operation + 1)
+        assert expansion.operations == tuple(recorded[n] for n in wanted)
+        assert {op.session for op in expansion.operations} == {summary.session}
+
+
+def test_a_fact_and_an_operation_expand_to_where_they_came_from(memory: OrchestratorContextManager) -> None:
+    """By the numbers that documents show."""
+    decision = next(op for op in memory.operations() if op.type == "decision")
+    fact = next(
+        memory.expand(f"K{n}").fact for n in range(1, 99) if memory.expand(f"K{n}").operations[0].id == decision.id
+    )
+    assert fact is not None
+    assert "use store 0" in fact.text
+    assert memory.expand(f"op {decision.id}").operations == (decision,)
+
+
+@pytest.mark.parametrize("reference", ["S1", "s1", " S 1 ", "1", 1])
+def test_a_summary_is_named_in_any_of_these_ways(memory: OrchestratorContextManager, reference: str | int) -> None:
+    """A mere number is a summary's."""
+    assert memory.expand(reference).reference == "S1"
+
+
+@pytest.mark.parametrize("reference", ["op 2", "op2", "OP 2", "O2", "#2"])
+def test_an_operation_is_named_in_any_of_these_ways(memory: OrchestratorContextManager, reference: str) -> None:
+    """As headings and the command line write it."""
+    assert [op.id for op in memory.expand(reference).operations] == [2]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("", "'' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
+        ("X9", "'X9' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
+        (-1, "-1 names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
+        ("S1; DROP", "'S1; DROP' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
+        ("S99999", "there is no summary S99999; `orchestra-mem losses` lists them"),
+        ("S0", "there is no summary S0; `orchestra-mem losses` lists them"),
+        ("K99999", "there is no kept fact K99999"),
+        ("op 99999", "there is no operation 99999; `orchestra-mem ops` lists them"),
+        ("op 999999999999999999", "there is no operation 999999999999999999; `orchestra-mem ops` lists them"),
+    ],
+)
+def test_what_names_nothing_is_told(memory: OrchestratorContextManager, reference: str | int, message: str) -> None:
+    """In words that say what would."""
+    with pytest.raises(NotFoundError) as caught:
+        memory.expand(reference)
+    assert str(caught.value) == message
+
+
+def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager) -> None:
+    """A session may be named by the beginning of its id."""
+    first, second = memory.sessions()
+    both = memory.losses()
+    assert memory.losses(first.id[:8]) + memory.losses(second.id) == both
+    assert {s.session for s in memory.losses(second.id)} == {second.id}
+    with pytest.raises(NotFoundError, match=r"^no session begins with 'nothing'"):
+        memory.losses("nothing")
+
+
+def test_a_number_that_was_dropped_is_told_and_found_again(memory: OrchestratorContextManager) -> None:
+    """What the summary no longer says, the ledger names, and the original has."""
+    summary = next(s for s in memory.losses() if s.level == 1 and s.dropped)
+    name = summary.dropped[0]
+    assert name not in summary.text
+    assert any(name in str(op.data) for op in memory.expand(summary.id).operations)
+
+
+def test_the_best_lines_hold_the_most_words() -> None:
+    """Of equal ones the first, each once, upper and lower case alike."""
+    lines = ["the parser", "The PARSER fails", "nothing", "the parser", "parser fails again"]
+    best = Recall.best_lines
+    assert best("parser FAILS", lines, 5) == ["The PARSER fails", "parser fails again", "the parser"]
+    assert best("parser fails", lines, 1) == ["The PARSER fails"]
+    assert best("", lines, 5) == []
+    assert best("parser", lines, 0) == best("parser", lines, -1) == []
+
+
+def test_operations_are_filtered_together(memory: OrchestratorContextManager) -> None:
+    """All conditions at once; of more than the limit the newest."""
+    first = memory.sessions()[0]
+    found = memory.operations(OperationFilter(session=first.id, type="step", after=10, through=20, limit=3))
+    assert [op.id for op in found] == [18, 19, 20]

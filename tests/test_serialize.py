@@ -1,0 +1,259 @@
+"""Records as JSON: whatever JSON is recorded comes back equal, anything else is refused with its path."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import open_memory
+from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.serialize import (
+    MAX_DEPTH,
+    checked_json,
+    dump_json,
+    from_microseconds,
+    load_json,
+    must_keep_record,
+    operation_record,
+    session_record,
+    summary_record,
+    to_microseconds,
+    version_record,
+)
+from orchestra_mem.types import (
+    Author,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    Session,
+    SessionStatus,
+    Summary,
+    Version,
+    VersionReason,
+)
+
+WHEN = datetime(2025, 1, 15, 14, 30, 15, 123456, tzinfo=UTC)
+TEXT = st.text(st.characters(exclude_categories=[]))
+ANY_JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**14_000) + 1, 2**14_000 - 1)
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
+    max_leaves=30,
+)
+
+
+def same(one: object, two: object) -> bool:
+    """Equal, in type as well, and with the sign of zero."""
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, dict) and isinstance(two, dict):
+        return list(one) == list(two) and all(same(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, float) and isinstance(two, float):
+        return one == two and math.copysign(1, one) == math.copysign(1, two)
+    return one == two
+
+
+@given(ANY_JSON)
+def test_any_json_comes_back_equal(value: Json) -> None:
+    """NULs, lone surrogates, large integers, the order of keys: everything."""
+    checked = checked_json(value)
+    assert same(checked, value)
+    text = dump_json(checked)
+    assert text.isascii()
+    assert "\x00" not in text
+    assert same(load_json(text), value)
+
+
+def nested(depth: int, *, mapping: bool = False) -> Json:
+    """A value in so many lists or mappings."""
+    value: Json = "x"
+    for _ in range(depth):
+        value = {"k": value} if mapping else [value]
+    return value
+
+
+@pytest.mark.parametrize("mapping", [False, True])
+def test_nesting_up_to_the_limit_is_recorded_and_beyond_it_refused(tmp_path: Path, mapping: bool) -> None:
+    """The deepest value that is allowed goes all the way to the disk and back."""
+    deepest = nested(MAX_DEPTH, mapping=mapping)
+    with open_memory(tmp_path) as memory:
+        operation = memory.record_operation("x", deepest)
+        assert dump_json(memory.expand(f"op {operation.id}").operations[0].data) == dump_json(deepest)
+        for depth in (MAX_DEPTH + 1, 5_000, 100_000):
+            with pytest.raises(InvalidOperationError) as caught:
+                memory.record_operation("x", nested(depth, mapping=mapping))
+            assert caught.value.problem == f"nested deeper than {MAX_DEPTH} levels, or contains itself"
+        assert len(memory.operations()) == 1
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    """Instead of an endless loop."""
+    loop: list[object] = []
+    loop.append({"again": loop})
+    with pytest.raises(InvalidOperationError, match="nested deeper than 500 levels, or contains itself"):
+        checked_json(loop)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"files": [1, {"size": {1}}]},
+            "data.files[1].size: a value of type set is no JSON; give a string, number, list or dict",
+        ),
+        (float("nan"), "data: nan is no JSON number; record it as a string or as null"),
+        ([float("-inf")], "data[0]: -inf is no JSON number; record it as a string or as null"),
+        ({"a": {3: 1}}, "data.a[3]: a key of type int is no JSON key; make it a string"),
+        ({"a b": object}, 'data["a b"]: a value of type type is no JSON; give a string, number, list or dict'),
+        (b"x", "data: a value of type bytes is no JSON; give a string, number, list or dict"),
+        ([2**14_000], "data[0]: an integer of over 4,300 digits; record it as a string"),
+        ({"when": WHEN}, "data.when: a value of type datetime is no JSON; give a string, number, list or dict"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_path_to_it(value: object, message: str) -> None:
+    """What, where, and what to do instead."""
+    with pytest.raises(InvalidOperationError) as caught:
+        checked_json(value)
+    assert str(caught.value) == message
+
+
+def test_the_copy_is_the_callers_no_longer() -> None:
+    """Later changes do not reach it; tuples and subclasses become plain."""
+
+    class Name(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return "other"
+
+    class Count(int):
+        pass
+
+    inner: list[object] = [1]
+    given_ = {Name("key"): (Name("x"), Count(5)), "inner": inner, "yes": True}
+    copy = checked_json(given_)
+    inner.append(2)
+    assert same(copy, {"key": ["x", 5], "inner": [1], "yes": True})
+
+
+def test_ten_megabytes_are_copied_in_a_moment() -> None:
+    """As one string, and as many small values."""
+    start = time.perf_counter()
+    dump_json(checked_json("ü" * 10_000_000))
+    dump_json(checked_json([{"a": number} for number in range(100_000)]))
+    assert time.perf_counter() - start < 2.0
+
+
+@given(
+    st.datetimes(
+        min_value=datetime(1, 1, 2),
+        max_value=datetime(9999, 12, 30),
+        timezones=st.just(UTC) | st.just(timezone(timedelta(hours=5))),
+    )
+)
+def test_times_are_stored_to_the_microsecond(when: datetime) -> None:
+    """From the year 1 to the year 9999, and come back in UTC."""
+    back = from_microseconds(to_microseconds(when))
+    assert back == when
+    assert back.utcoffset() == timedelta(0)
+
+
+def test_records_have_their_fields_as_json() -> None:
+    """Every record of the package as a mapping that JSON can hold."""
+    operation = Operation(
+        id=1,
+        session="s",
+        type="x",
+        data={"a": [1]},
+        timestamp=WHEN,
+        tokens=2,
+        entry_tokens=3,
+        agent="me",
+        critical=True,
+    )
+    assert operation_record(operation) == {
+        "id": 1,
+        "session": "s",
+        "type": "x",
+        "data": {"a": [1]},
+        "timestamp": "2025-01-15T14:30:15.123456+00:00",
+        "tokens": 2,
+        "agent": "me",
+        "critical": True,
+        "idempotency_key": None,
+    }
+    session = Session(id="s", started=WHEN, status=SessionStatus.ACTIVE, spilled_through=4)
+    assert session_record(session) == {
+        "id": "s",
+        "started": "2025-01-15T14:30:15.123456+00:00",
+        "status": "active",
+        "ended": None,
+        "archive": None,
+        "spilled_through": 4,
+    }
+    summary = Summary(
+        id=3,
+        session="s",
+        level=1,
+        first_operation=1,
+        last_operation=2,
+        operation_count=2,
+        children=(),
+        text="- x\n",
+        method="extractive",
+        tokens=3,
+        source_tokens=9,
+        must_keeps=(4,),
+        dropped=("#1",),
+        put_back=("y",),
+        since=WHEN,
+        until=WHEN,
+        created=WHEN,
+    )
+    record = summary_record(summary)
+    assert (record["operations"], record["parent"], record["ratio"]) == ([1, 2], None, 0.3333)
+    fact = MustKeep(id=4, kind=MustKeepKind.OPEN_ITEM, text="y", operation=1, timestamp=WHEN)
+    assert must_keep_record(fact) == {
+        "id": 4,
+        "kind": "open item",
+        "text": "y",
+        "operation": 1,
+        "timestamp": "2025-01-15T14:30:15.123456+00:00",
+        "identifiers": [],
+        "status": MustKeepStatus.STANDING.value,
+        "superseded_by": None,
+    }
+    version = Version(
+        document="work_plan",
+        sequence=7,
+        time=WHEN,
+        author=Author.PERSON,
+        reason=VersionReason.EDIT,
+        path="/x.md",
+        size_bytes=5,
+    )
+    assert version_record(version)["author"] == "person"
+    assert version_record(version)["sequence"] == 7
+    for made in (
+        operation_record(operation),
+        session_record(session),
+        record,
+        must_keep_record(fact),
+        version_record(version),
+    ):
+        assert json.loads(json.dumps(made)) == made

@@ -1,0 +1,554 @@
+"""The disk refuses, files are damaged or gone, the clock jumps: what was acknowledged is there, and the work goes on.
+
+A full disk and a read-only one are real here: a small file system in main memory, mounted in a namespace of its own by
+`unshare`, which ends with the process. Where that is not allowed, a limit on the size of files stands for the full disk
+and taken rights for the read-only one. Those scenarios run in a process of their own: this file, called as a program.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.build import open_memory
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.errors import (
+    DatabaseDamagedError,
+    StorageError,
+    StorageFullError,
+    StorageReadOnlyError,
+)
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.types import DocumentName, SessionStatus
+
+FullDisk = Callable[[Path, int], AbstractContextManager[None]]
+START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
+NOBODY = 65_534
+# Small limits, so that spills, refreshes and compactions happen within dozens of operations.
+CONFIG: dict[str, object] = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+    "storage": {"lock_timeout_s": 5, "busy_timeout_s": 5},
+    "tokens": {"counter": "estimate"},
+}
+
+
+class Clock:
+    """A clock that is set by hand and goes on by a second with every look at it."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        """The time; the next one is later."""
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+def _open(project: Path, clock: Clock | None = None) -> OrchestratorContextManager:
+    return open_memory(project, config=CONFIG, clock=clock or Clock())
+
+
+def _record(memory: OrchestratorContextManager, marker: str, size: int = 60) -> int:
+    text = f"Looked at {marker} and wrote down what there was to see. " * (size // 50)
+    return memory.record_operation("note", {"marker": marker, "text": text}).id
+
+
+def _recorded(memory: OrchestratorContextManager) -> dict[str, int]:
+    found = {}
+    for operation in memory.operations():
+        assert isinstance(operation.data, dict)
+        marker = str(operation.data["marker"])
+        assert marker not in found, f"{marker} is recorded twice"
+        found[marker] = operation.id
+    return found
+
+
+def _problems(memory: OrchestratorContextManager) -> str:
+    return "\n".join(str(problem) for problem in memory.get_stats()["problems"])  # type: ignore[union-attr]
+
+
+def _everywhere(memory: OrchestratorContextManager) -> list[int]:
+    """The operations of the live session, from every tier in which they stand."""
+    session = memory.session_memory.session
+    assert session is not None
+    path = memory.session_memory.path
+    assert path is not None
+    document = SessionDocument.parse(path.read_text("utf-8", "surrogateescape"))
+    found = [op.id for op in memory.working_memory.get_all_operations()]
+    found += document.entries()
+    for number in document.summaries():
+        found += [op.id for op in memory.expand(f"S{number}").operations]
+    return sorted(found)
+
+
+# Scenarios that run in a process of their own
+
+
+def _fill(folder: Path, spare_bytes: int = 0) -> Path:
+    """Use up the file system, but for so many bytes."""
+    ballast = folder / "ballast"
+    (folder / "spare").write_bytes(b"x" * spare_bytes)
+    with ballast.open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            while True:
+                try:
+                    file.write(b"x" * size)
+                except OSError:
+                    break
+    (folder / "spare").unlink()
+    return ballast
+
+
+@contextmanager
+def _real_full_disk(folder: Path, spare_bytes: int) -> Iterator[None]:
+    ballast = _fill(folder, spare_bytes)
+    yield
+    ballast.unlink()
+
+
+@contextmanager
+def _limited_files(folder: Path, spare_bytes: int) -> Iterator[None]:
+    """No file may grow beyond what the largest one has; the system then says that a file is too large."""
+    largest = max(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest + spare_bytes, resource.RLIM_INFINITY))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+def full_disk(folder: Path, full: FullDisk, room: int) -> None:
+    """Fill the disk in the middle of the work, with so much room left, then free it again."""
+    project = folder / "project"
+    project.mkdir()
+    told: dict[str, int] = {}
+    refused: list[str] = []
+    with _open(project) as memory:
+        for number in range(12):
+            told[f"before-{number}"] = _record(memory, f"before-{number}")
+        with full(folder, room):
+            for number in range(400):
+                marker = f"full-{number}"
+                try:
+                    told[marker] = _record(memory, marker, 3_000)
+                except StorageError as error:
+                    refused.append(marker)
+                    assert str(project) in str(error), error
+                    assert "free some space" in str(error), error
+                    assert full is not _real_full_disk or isinstance(error, StorageFullError), error
+                    if len(refused) == 3:
+                        break
+            assert len(refused) == 3, f"the disk took everything: {len(told)}"
+            assert memory.get_orchestrator_context("test").tokens > 0
+            for call in (memory.refresh, memory.flush_session):
+                try:
+                    call()
+                except StorageError as error:
+                    assert str(project) in str(error), error
+            assert _recorded(memory) == told
+        for number in range(60):
+            told[f"after-{number}"] = _record(memory, f"after-{number}")
+        memory.refresh()
+        assert memory.get_stats()["problems"] == [], _problems(memory)
+        assert _recorded(memory) == told
+    with _open(project) as memory:
+        assert _recorded(memory) == told
+        live = memory.session_memory.session
+        assert live is not None
+        own = [op.id for op in memory.operations() if op.session == live.id]
+        assert _everywhere(memory) == own
+        assert all(session.status is not SessionStatus.FLUSHING for session in memory.sessions())
+    assert not list(project.rglob("*tmp~*"))
+
+
+def full_disk_at_start(folder: Path, full: FullDisk, room: int) -> None:
+    """Open a memory while the disk is full, and again when it is not."""
+    project = folder / "project"
+    project.mkdir()
+    with _open(project) as memory:
+        told = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
+    with full(folder, room):
+        try:
+            with _open(project) as memory:
+                assert _recorded(memory) == told
+        except StorageError as error:
+            assert str(project) in str(error), error
+        fresh = folder / "fresh"
+        try:
+            fresh.mkdir()
+            _open(fresh).close()
+        except (StorageError, OSError) as error:
+            assert isinstance(error, StorageError) or error.errno, error
+    with _open(project) as memory:
+        assert _recorded(memory) == told
+        told["more"] = _record(memory, "more")
+        assert _recorded(memory) == told
+    if fresh.exists():
+        with _open(fresh) as memory:
+            assert _record(memory, "first") == 1
+
+
+def read_only_mount(folder: Path) -> None:
+    """Open a memory on a file system that was mounted anew as read-only, and again when it is not."""
+    project = folder / "project"
+    project.mkdir()
+    with _open(project) as memory:
+        told = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    try:
+        _open(project)
+        raise AssertionError("it opened")
+    except StorageReadOnlyError as error:
+        assert str(project / ".obra") in str(error), error
+        assert str(error).endswith("Read-only file system; give this user the right to write there"), error
+    subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
+    with _open(project) as memory:
+        told["more"] = _record(memory, "more")
+        assert _recorded(memory) == told
+
+
+def _become_nobody(folder: Path) -> None:
+    """Be a user whom rights bind: root may write anywhere."""
+    if os.geteuid() == 0:
+        # Used once before, so that all modules are loaded: that user need not be allowed to read them.
+        (folder / "first").mkdir()
+        with _open(folder / "first") as memory:
+            for number in range(60):
+                _record(memory, f"m{number}")
+            memory.flush_session()
+        os.chown(folder, NOBODY, NOBODY)
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+
+def read_only_folders(folder: Path) -> None:
+    """Take the right to write documents away while the memory is open; then that to write at all; then give it back."""
+    _become_nobody(folder)
+    project = folder / "project"
+    project.mkdir()
+    home = project / ".obra"
+    with _open(project) as memory:
+        told = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
+        locked = [home / "sessions", home / "memory", *home.rglob("*.md")]
+        for path in locked:
+            path.chmod(path.stat().st_mode & ~0o222)
+        # Recording needs the database alone.
+        told |= {f"locked{number}": _record(memory, f"locked{number}") for number in range(40)}
+        assert "give this user the right to write there" in _problems(memory), _problems(memory)
+        assert memory.get_orchestrator_context("test").tokens > 0
+        try:
+            memory.flush_session()
+            raise AssertionError("it flushed")
+        except StorageReadOnlyError as error:
+            assert str(home) in str(error), error
+        for path in locked:
+            path.chmod(path.stat().st_mode | 0o200)
+        told |= {f"free{number}": _record(memory, f"free{number}") for number in range(40)}
+        memory.refresh()
+        assert memory.get_stats()["problems"] == [], _problems(memory)
+        assert _recorded(memory) == told
+        live = memory.session_memory.session
+        assert live is not None
+        assert _everywhere(memory) == [op.id for op in memory.operations() if op.session == live.id]
+    closed = [path for path in (home, *home.iterdir()) if path.name != ".gitignore"]
+    for path in closed:
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        _open(project)
+        raise AssertionError("it opened")
+    except StorageReadOnlyError as error:
+        assert str(home) in str(error), error
+    for path in closed:
+        path.chmod(path.stat().st_mode | 0o200)
+    with _open(project) as memory:
+        assert _recorded(memory) == told
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {
+    "full_disk": lambda folder: full_disk(folder, _real_full_disk, 0),
+    "nearly_full_disk": lambda folder: full_disk(folder, _real_full_disk, 150_000),
+    "full_disk_at_start": lambda folder: full_disk_at_start(folder, _real_full_disk, 0),
+    "file_limit": lambda folder: full_disk(folder, _limited_files, 0),
+    "wide_file_limit": lambda folder: full_disk(folder, _limited_files, 50_000),
+    "file_limit_at_start": lambda folder: full_disk_at_start(folder, _limited_files, 0),
+    "read_only_mount": read_only_mount,
+    "read_only_folders": read_only_folders,
+}
+
+
+@functools.cache
+def _namespace() -> list[str] | None:
+    """The command that gives a process mounts of its own; None where this machine does not allow it."""
+    unshare = shutil.which("unshare")
+    if unshare is None or shutil.which("mount") is None:
+        return None
+    command = [unshare, "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    with tempfile.TemporaryDirectory() as folder:
+        tried = subprocess.run(
+            [*command, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False
+        )
+    return command if tried.returncode == 0 else None
+
+
+def _play(scenario: str, folder: Path, *, mounted: bool = False) -> None:
+    """Run a scenario in a process of its own, and fail with what it printed."""
+    played = subprocess.run(
+        [*((_namespace() or []) if mounted else []), sys.executable, __file__, scenario, str(folder)],
+        capture_output=True, text=True, timeout=120, check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "MOUNT": str(int(mounted))},
+    )  # fmt: skip
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+@pytest.mark.parametrize(
+    ("scenario", "fallback"),
+    [
+        ("full_disk", "file_limit"),
+        ("nearly_full_disk", "wide_file_limit"),
+        ("full_disk_at_start", "file_limit_at_start"),
+    ],
+)
+def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str, fallback: str) -> None:
+    """Refused operations raise an error of ours with path and advice; with room again all goes on, and all is there.
+
+    On a mounted file system of 32 MB; where none may be mounted, with a limit on the size of files.
+    """
+    if _namespace() is not None:
+        _play(scenario, tmp_path, mounted=True)
+    else:
+        _play(fallback, tmp_path)
+
+
+@pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start"])
+def test_files_that_may_not_grow_lose_nothing(tmp_path: Path, scenario: str) -> None:
+    """The same for a quota, or a file system that cannot hold larger files: a real limit of the system."""
+    _play(scenario, tmp_path)
+
+
+def test_read_only_disk_is_told_and_work_goes_on(tmp_path: Path) -> None:
+    """Opening names the place and what to do; once it may be written to, all is as before."""
+    if _namespace() is None:
+        pytest.skip("no file system may be mounted here; the next test takes rights away instead")
+    _play("read_only_mount", tmp_path, mounted=True)
+
+
+def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
+    """Without the right to write documents recording goes on; with it they catch up. As a user whom rights bind."""
+    with tempfile.TemporaryDirectory() as folder:
+        _play("read_only_folders", Path(folder))
+
+
+# Documents
+
+
+def test_document_replaced_by_a_folder_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    """The folder stays, the problem names it, contexts are given; once it is away the document is written again."""
+    with _open(tmp_path) as memory:
+        for number in range(10):
+            _record(memory, f"m{number}")
+        memory.refresh()
+        path = tmp_path / ".obra" / "memory" / "project_state.md"
+        path.unlink()
+        path.mkdir()
+        (path / "mine.txt").write_text("mine")
+        _record(memory, "more")
+        memory.refresh()
+        assert f"{path} is a folder, a document is expected there; move the folder away" in _problems(memory)
+        assert memory.get_orchestrator_context("test").tokens > 0
+        assert [fault.path for fault in memory.episodic_memory.faults()] == [str(path)]
+        assert (path / "mine.txt").read_text() == "mine"
+        path.rename(path.with_name("moved"))
+        memory.refresh()
+        assert memory.get_stats()["problems"] == []
+        assert "# Project State" in path.read_text()
+
+
+def test_session_document_replaced_by_a_folder_is_told_and_recording_goes_on(tmp_path: Path) -> None:
+    """Recording and contexts work meanwhile; once the folder is away the document holds all that it should."""
+    with _open(tmp_path) as memory:
+        told = {f"m{number}": _record(memory, f"m{number}") for number in range(10)}
+        path = memory.session_memory.path
+        assert path is not None
+        path.unlink()
+        path.mkdir()
+        told |= {f"folder{number}": _record(memory, f"folder{number}") for number in range(40)}
+        assert f"{path} is a folder" in _problems(memory)
+        assert memory.get_orchestrator_context("test").tokens > 0
+        with pytest.raises(StorageError, match="is a folder, a document is expected there; move the folder away"):
+            memory.flush_session()
+        path.rmdir()
+        told |= {f"after{number}": _record(memory, f"after{number}") for number in range(40)}
+        memory.refresh()
+        assert _recorded(memory) == told
+        assert _everywhere(memory) == sorted(told.values())
+        assert memory.get_stats()["problems"] == []
+
+
+def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> None:
+    """Every operation stands in one place, as an entry or in a summary, and summaries are the ledger's."""
+    with _open(tmp_path) as memory:
+        told = {f"m{number}": _record(memory, f"m{number}") for number in range(60)}
+        path = memory.session_memory.path
+        assert path is not None
+        before = SessionDocument.parse(path.read_text())
+        assert before.summaries()
+    path.unlink()
+    with _open(tmp_path) as memory:
+        after = SessionDocument.parse(path.read_text())
+        assert {n: block.text for n, block in after.summaries().items()} == {
+            n: block.text for n, block in before.summaries().items()
+        }
+        assert _everywhere(memory) == sorted(told.values())
+
+
+def test_document_with_a_damaged_front_matter_is_served_as_text(tmp_path: Path) -> None:
+    """The fault is told with its line; what the person wrote stays in the file and is in the context."""
+    path = tmp_path / ".obra" / "memory" / "project_state.md"
+    with _open(tmp_path) as memory:
+        for number in range(10):
+            _record(memory, f"m{number}")
+        memory.refresh()
+        text = path.read_text().replace("document: project_state", "document project_state ?!", 1)
+        path.write_text(text.replace("## Blockers\n\n", "## Blockers\n\n- The porcupine is still loose.\n", 1))
+    with _open(tmp_path) as memory:
+        (fault,) = memory.episodic_memory.faults()
+        assert (fault.path, fault.line) == (str(path), 3)
+        assert fault.problem == "'document project_state ?!' is no `key: value`"
+        assert "porcupine" in memory.get_orchestrator_context("test").render()
+        _record(memory, "more")
+        memory.refresh()
+    assert "- The porcupine is still loose.\n" in path.read_text()
+    assert "document project_state ?!\n" in path.read_text()
+
+
+@pytest.mark.parametrize("name", list(DocumentName))
+def test_document_deleted_while_closed_is_made_again(tmp_path: Path, name: DocumentName) -> None:
+    """The others stay as they are."""
+    folder = tmp_path / ".obra" / "memory"
+    with _open(tmp_path) as memory:
+        for number in range(10):
+            memory.record_operation(
+                "decision", {"marker": f"m{number}", "decision": f"We decided to use tool {number}."}
+            )
+        memory.refresh()
+    before = {path.name: path.read_text() for path in folder.glob("*.md")}
+    (folder / f"{name.value}.md").unlink()
+    with _open(tmp_path) as memory:
+        memory.refresh()
+    for path in folder.glob("*.md"):
+        body = [line for line in path.read_text().splitlines() if "pdated" not in line]
+        assert body == [line for line in before[path.name].splitlines() if "pdated" not in line]
+
+
+# The database
+
+
+def test_database_that_is_none_is_refused_and_documents_stay(tmp_path: Path) -> None:
+    """The message names the file and what to do; nothing that lies there is touched."""
+    with _open(tmp_path) as memory:
+        for number in range(20):
+            _record(memory, f"m{number}")
+    home = tmp_path / ".obra"
+    (home / "obra.db").write_bytes(b"no database at all, " * 500)
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    with pytest.raises(
+        DatabaseDamagedError, match=r"obra\.db: file is not a database; move the file away and put back"
+    ):
+        _open(tmp_path)
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path) -> None:
+    """What documents say stays in them and in the context; a new event log begins; nothing of a person's is gone."""
+    home = tmp_path / ".obra"
+    state = home / "memory" / "project_state.md"
+    with _open(tmp_path) as memory:
+        memory.record_operation("decision", {"marker": "d", "decision": "We decided to use Postgres for the ledger."})
+        for number in range(20):
+            _record(memory, f"m{number}")
+        memory.refresh()
+        old_document = memory.session_memory.path
+    assert old_document is not None
+    state.write_text(state.read_text().replace("## Blockers\n\n", "## Blockers\n\n- The porcupine is loose.\n", 1))
+    old_text = old_document.read_text()
+    for path in home.glob("obra.db*"):
+        path.unlink()
+    with _open(tmp_path) as memory:
+        assert memory.operations() == []
+        assert _record(memory, "first again") == 1
+        memory.refresh()
+        context = memory.get_orchestrator_context("test").render()
+        assert "porcupine" in context
+        assert "Postgres" in context
+        assert memory.flush_session() is not None
+    assert "- The porcupine is loose.\n" in state.read_text()
+    assert old_document.read_text() == old_text
+
+
+# Clocks and locks
+
+
+def test_clock_that_jumps_back_changes_no_order(tmp_path: Path) -> None:
+    """Operations stay in the order of their recording, versions in that of their keeping, and nothing raises."""
+    clock = Clock()
+    with _open(tmp_path, clock) as memory:
+        for number in range(60):
+            if number % 7 == 3:
+                clock.now -= timedelta(days=2, hours=number)
+            _record(memory, f"m{number}")
+        memory.refresh()
+        operations = memory.operations()
+        assert [op.data["marker"] for op in operations] == [f"m{n}" for n in range(60)]  # type: ignore[index,call-overload]
+        assert operations[3].timestamp < operations[2].timestamp
+        assert _everywhere(memory) == [op.id for op in operations]
+        stamps = [version.sequence for version in memory.episodic_memory.history("project_state")]
+        assert stamps == sorted(stamps)
+        assert len(stamps) > 1
+        current = memory.session_memory.get_current_state()
+        assert isinstance(current["duration_seconds"], float)
+        assert current["duration_seconds"] >= 0
+        assert memory.flush_session() is not None
+        assert _record(memory, "next") == 61
+
+
+_KILLED = (
+    "import os, sys; from orchestra_mem import open_memory\n"
+    "memory = open_memory(sys.argv[1])\n"
+    "memory.record_operation('note', {'marker': 'last'})\n"
+    "with memory._parts.store.lock():\n"
+    "    os.kill(os.getpid(), 9)\n"
+)
+
+
+def test_lock_of_a_dead_process_holds_nobody_up(tmp_path: Path) -> None:
+    """A process that was killed while it held the lock leaves the file behind, and no lock."""
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path)], check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    assert stat.S_ISREG((tmp_path / ".obra" / "obra.lock").stat().st_mode)
+    with _open(tmp_path) as memory:
+        assert _recorded(memory) == {"last": 1}
+        assert _record(memory, "next") == 2
+        memory.refresh()
+
+
+if __name__ == "__main__":
+    if os.environ["MOUNT"] == "1":
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", sys.argv[2]], check=True)
+    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))

@@ -1,0 +1,178 @@
+"""What `benchmarks/crash.py` and `contention.py` look for is found where it is: each planted fault has its name."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks._survival import NOTE, Violation, draft_for, examine
+from orchestra_mem.build import open_memory
+from orchestra_mem.manager import OrchestratorContextManager
+
+CONFIG = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+    "tokens": {"counter": "estimate"},
+}
+
+
+class Clock:
+    """Goes on by some seconds with every look at it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """The time; the next one is later."""
+        self.now += timedelta(seconds=3)
+        return self.now
+
+
+def _open(project: Path) -> OrchestratorContextManager:
+    return open_memory(project, config=CONFIG, clock=Clock())
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
+    """A project with an ended session and a live one, and what was acknowledged."""
+    project = tmp_path_factory.mktemp("project")
+    acknowledged: dict[str, int] = {}
+    with _open(project) as memory:
+        for number in range(90):
+            kind, data = draft_for(f"m{number}")
+            acknowledged[f"m{number}"] = memory.record_operation(kind, data).id
+            if number == 70:
+                memory.flush_session()
+    return project, acknowledged
+
+
+def _found(project: Path, acknowledged: dict[str, int], notes: tuple[str, ...] = ()) -> list[Violation]:
+    with _open(project) as memory:
+        return examine(project, memory, acknowledged=acknowledged, notes=notes)
+
+
+def _live(home: Path) -> Path:
+    (path,) = (home / "sessions").glob("*.md")
+    return path
+
+
+def _archived(home: Path) -> Path:
+    (path,) = (home / "sessions" / "archive").glob("*.md")
+    return path
+
+
+def _change(path: Path, pattern: str, replacement: str) -> None:
+    """Change the first place that matches, and fail where there is none."""
+    text, count = re.subn(pattern, replacement, path.read_bytes().decode(), count=1, flags=re.DOTALL | re.MULTILINE)
+    assert count == 1, f"{path.name} has nothing like {pattern}"
+    path.write_bytes(text.encode())
+
+
+def _execute(home: Path, statement: str) -> None:
+    with sqlite3.connect(home / "obra.db") as raw:
+        assert raw.execute(statement).rowcount == 1
+    raw.close()
+
+
+def _newest_version(home: Path) -> Path:
+    return max((home / "memory" / "versions").glob("project_state.*"), key=lambda path: path.name)
+
+
+ENTRY = r"^### \[[^\n]*\(op \d+\)\n.*?(?=^### \[|^## |\Z)"
+
+
+def _record_again(home: Path) -> None:
+    columns = "session, type, timestamp, tokens, entry_tokens, critical, data"
+    _execute(home, f"INSERT INTO operations ({columns}) SELECT {columns} FROM operations WHERE id = 90")
+
+
+def _in_archive(pattern: str, replacement: str) -> Callable[[Path], None]:
+    return lambda home: _change(_archived(home), pattern, replacement)
+
+
+def _in_memory(name: str, pattern: str, replacement: str) -> Callable[[Path], None]:
+    return lambda home: _change(home / "memory" / name, pattern, replacement)
+
+
+def _in_version(pattern: str) -> Callable[[Path], None]:
+    return lambda home: _change(_newest_version(home), pattern, "")
+
+
+def _in_database(statement: str) -> Callable[[Path], None]:
+    return lambda home: _execute(home, statement)
+
+
+FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
+    (_record_again, "duplicated", r"m89 is in the event log 2 times"),
+    (_in_database("UPDATE operations SET data = '1' WHERE id = 90"), "lost", r"operation 90 .* is not as recorded"),
+    (_in_database("DELETE FROM operations WHERE id = 90"), "lost", r"m89 was acknowledged and is not in the event log"),
+    (_in_database("UPDATE summaries SET operation_count = 99 WHERE id = 1"), "document", r"S1 counts 99 operations"),
+    (_in_archive(ENTRY, ""), "document", r"operation \d+ stands nowhere"),
+    (_in_archive(f"({ENTRY})", r"\1\1"), "duplicated", r"stands in the document and the document"),
+    (_in_archive(r"^\*\*Marker\*\*", "**Mark"), "document", r"the entry of operation \d+ is damaged"),
+    (_in_archive(r"^### Summary S\d+.*?(?=^### |^## )", ""), "document", r"shows the summaries \[.*\], standing are"),
+    (_in_archive(r"^session: ", "session "), "document", r":\d+: 'session [^']+' is no `key: value`"),
+    (_in_archive(r"\Z", "\n## Torn\n"), "document", r"a stray piece: '## Torn"),
+    (_in_archive(r"^## Current State.*", ""), "document", r"closes with \['Session Summary'\]"),
+    (lambda home: _archived(home).unlink(), "document", r"\(archived\) has no document"),
+    (
+        lambda home: shutil.copy(_archived(home), home / "sessions" / "session_copy.md"),
+        "document",
+        r"session_copy\.md in sessions/ belongs to no session",
+    ),
+    (
+        lambda home: (home / "sessions" / "archive" / ".x.md.tmp~").touch(),
+        "document",
+        r"\.x\.md\.tmp~ was left behind in archive/",
+    ),
+    (_in_version(r"## Statistics.*"), "document", r"has the section 'Statistics' 0 times"),
+    (_in_version(r"\n\Z"), "document", r"ends within a line"),
+    (_in_memory("work_plan.md", "^# Work Plan$", "# Work Plan\n\n# Work Plan"), "document", r"'Work Plan' 2 times"),
+    (
+        _in_memory("decision_log.md", r"^## Decisions$.*", "## Decisions\n"),
+        "document",
+        r"decision K\d+ is not in the decision log",
+    ),
+]
+
+
+@pytest.mark.parametrize(("plant", "kind", "text"), FAULTS, ids=[text for _, _, text in FAULTS])
+def test_planted_fault_is_found(
+    lived_in: tuple[Path, dict[str, int]], tmp_path: Path, plant: Callable[[Path], object], kind: str, text: str
+) -> None:
+    """Under its kind and in words that name it."""
+    project, acknowledged = lived_in
+    shutil.copytree(project, tmp_path / "project")
+    plant(tmp_path / "project" / ".obra")
+    found = _found(tmp_path / "project", acknowledged)
+    assert any(violation.kind == kind and re.search(text, violation.text) for violation in found), found
+
+
+def test_sound_memory_has_no_faults(lived_in: tuple[Path, dict[str, int]]) -> None:
+    """Nothing is found where nothing is; a line that a person has not written is missed."""
+    project, acknowledged = lived_in
+    assert _found(project, acknowledged) == []
+    (missed,) = _found(project, acknowledged, (f"{NOTE} 1.1",))
+    assert (missed.kind, missed.text) == ("edit", f"{NOTE} 1.1 is gone from all documents and versions")
+
+
+def test_operation_in_two_tiers_is_found(lived_in: tuple[Path, dict[str, int]]) -> None:
+    """One that stands in working memory and in the document of the live session."""
+    project, acknowledged = lived_in
+    with _open(project) as memory:
+        spilled = memory.operations()[-12]
+        assert spilled.id not in {op.id for op in memory.working_memory.get_all_operations()}
+        memory.working_memory.add(memory.session_memory.entry(spilled, spilled.timestamp.date()))
+        found = examine(project, memory, acknowledged=acknowledged)
+    assert [v.kind for v in found] == ["duplicated"]
+    assert re.search(rf"operation {spilled.id} stands in working memory and (the document|S\d+)$", found[0].text)
