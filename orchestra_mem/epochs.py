@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
+from functools import lru_cache
 
 from orchestra_mem.core.assembly import Epoch, begin_epoch
 from orchestra_mem.core.compaction import body_of, kept_part
@@ -269,6 +270,7 @@ def _named_apart(items: list[Item]) -> list[Item]:
     return result
 
 
+@lru_cache(maxsize=256)
 def _forms(text: str) -> tuple[str, ...]:
     """A section in a short form (heading and last lines, where the newest stand), a middle one, and in full."""
     full = _form(text)
@@ -284,6 +286,7 @@ def _shortened(lines: list[str], count: int) -> str:
     return _form(f"{lines[0]}*({left_out:,} earlier lines are left out here)*\n{''.join(lines[-count:])}")
 
 
+@lru_cache(maxsize=512)
 def _entry_forms(text: str) -> tuple[str, ...]:
     full = _form(text)
     heading, _, rest = full.partition("\n")
@@ -291,6 +294,7 @@ def _entry_forms(text: str) -> tuple[str, ...]:
     return (short, full) if rest else (full,)
 
 
+@lru_cache(maxsize=128)
 def _summary_forms(text: str) -> tuple[str, ...]:
     """A summary as its heading, with its must-keeps, and in full."""
     full = _form(text)

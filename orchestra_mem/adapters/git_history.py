@@ -1,7 +1,8 @@
 """A git repository's commits as operations, oldest first, read from `git log` while it runs.
 
 The output is NUL-separated, so nothing in a message or a path can be taken for anything else, and every setting of the
-user's that would change the format is overridden.
+user's that would change the format is overridden. Patches come from a second `git log` beside it, in the same order:
+there every line of a file's content has a sign in front, so that none can be taken for the beginning of a file.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO
 
@@ -25,21 +27,47 @@ _FIELDS = ("%H", "%at", "%ct", "%P", "%an", "%s", "%b")
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _FILE = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
 _LOG = (
-    "log", "-z", "--reverse", "--numstat", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
-    "--no-show-signature", "--no-relative", "--encoding=UTF-8", "--format=tformat:" + "%x00".join(_FIELDS),
+    "log", "--reverse", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+    "--no-relative", "--encoding=UTF-8",
 )  # fmt: skip
+_COMMITS = (*_LOG, "-z", "--numstat", "--format=tformat:" + "%x00".join(_FIELDS))
+_PATCHES = (
+    *_LOG, "--patch", "--unified=3", "--inter-hunk-context=0", "--submodule=short", "--src-prefix=a/",
+    "--dst-prefix=b/", "--format=tformat:%H",
+)  # fmt: skip
+# Larger files are not compared line by line: git would hold them in memory, for a patch that is clipped in any case.
+_LARGE_FILE = "core.bigFileThreshold=10m"
+_PATCH_CHARS = 1_500
+# Enough for that many characters of any script.
+_PATCH_BYTES = 4 * _PATCH_CHARS
+_PATCH_TITLE = re.compile(
+    rb'diff --git (?:"a/(?P<quoted>(?:[^"\\]|\\.)*)" .*|a/(?P<plain>.*) b/(?P=plain))\n?', re.DOTALL
+)
+# What git says of the file besides; the rest of a patch's head only repeats the path.
+_PATCH_HEAD = (b"old mode", b"new mode", b"new file mode", b"deleted file mode", b"Binary files")
+_ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+_KEY_PATH_CHARS = 120
 _BLOCK_BYTES = 1 << 16
 # Variables that would lead git to another repository than the one that is named: hooks run with them set.
 _MISLEADING = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|COMMON_DIR|NAMESPACE|PREFIX|CONFIG.*)")
 
 
-def open_git_history(path: str | Path, *, limit: int | None = None, agent: str | None = None) -> History:
+_FileLines = tuple[bytes, bytes, bytes]
+"""Lines added, lines deleted, path, as git prints them."""
+
+
+def open_git_history(
+    path: str | Path, *, limit: int | None = None, agent: str | None = None, patches: bool = False
+) -> History:
     """Open the history of the repository that `path` lies in, of its present branch.
 
     Args:
         path: a folder in a working tree, or a bare repository.
         limit: so many of the newest commits; all where not given.
         agent: who is named as the agent of each; a commit's author stands in its data.
+        patches: before each commit, an operation `file_change` for each file that it changed, with the patch, clipped
+            at a line's end.
 
     Raises:
         HistoryError: it is no repository, has no commits, or git is not installed. While reading: git failed.
@@ -52,31 +80,57 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
     _ask(folder, "rev-parse", "--git-dir")
     if not _succeeds(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"):
         raise HistoryError(f"{folder} is a git repository without commits; there is no history to read yet")
-    total = int(_ask(folder, "rev-list", "--count", "HEAD"))
+    # By its hash from here on: the branch may move while it is read.
+    head = _ask(folder, "rev-parse", "--verify", "HEAD^{commit}").strip()
+    total = int(_ask(folder, "rev-list", "--count", head))
     shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
     note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
     total = total if limit is None else min(total, limit)
-    return History(
-        source=str(folder), operations=_commits(folder, limit, agent), total=total, unit="commits", note=note
+    which = (head,) if limit is None else (f"--max-count={limit}", head)
+    operations = (
+        replace(operation, agent=agent)
+        for operation in (_commits_and_patches(folder, which) if patches else _commits(folder, which))
     )
+    return History(source=str(folder), operations=operations, total=total, unit="commits", note=note)
 
 
-def _commits(folder: Path, limit: int | None, agent: str | None) -> Iterator[HistoryOperation]:
-    for number, (fields, files) in enumerate(_records(_log_tokens(folder, limit)), 1):
-        yield replace(_operation(folder, number, fields, files), agent=agent)
+def _commits(folder: Path, which: tuple[str, ...]) -> Iterator[HistoryOperation]:
+    for number, (fields, files) in enumerate(_records(_log_tokens(folder, which)), 1):
+        yield _operation(folder, number, fields, files)
 
 
-def _log_tokens(folder: Path, limit: int | None) -> Iterator[bytes]:
-    """What `git log` prints, NUL by NUL."""
-    count = () if limit is None else (f"--max-count={limit}",)
+def _commits_and_patches(folder: Path, which: tuple[str, ...]) -> Iterator[HistoryOperation]:
+    with closing(_patches(folder, which)) as patches:
+        coming = next(patches, None)
+        for number, (fields, files) in enumerate(_records(_log_tokens(folder, which)), 1):
+            commit = _operation(folder, number, fields, files)
+            for file in files:
+                # One file has several patches where it became a link, or was one: gone first, then added.
+                own: list[_Patch] = []
+                while coming is not None and (coming.commit, coming.path) == (fields[0], file[2]):
+                    own.append(coming)
+                    coming = next(patches, None)
+                yield _file_change(commit, fields[0].decode("ascii"), file, own)
+            yield commit
+
+
+def _log_tokens(folder: Path, which: tuple[str, ...]) -> Iterator[bytes]:
+    """What `git log` tells of commits, NUL by NUL."""
+    with _output(folder, *_COMMITS, *which, "--") as stream:
+        yield from _split(stream)
+
+
+@contextmanager
+def _output(folder: Path, *arguments: str) -> Iterator[IO[bytes]]:
+    """What git prints, to be read to its end or not; no process stays behind."""
     with tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
-            _command(folder, *_LOG, *count, "HEAD", "--"),
+            _command(folder, *arguments),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, env=_environment(),
         )  # fmt: skip
         assert process.stdout is not None
         try:
-            yield from _split(process.stdout)
+            yield process.stdout
             if process.wait() != 0:
                 complaints.seek(0)
                 raise HistoryError(f"git could not read the history of {folder}: {_words(complaints.read())}")
@@ -97,10 +151,10 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[tuple[bytes, bytes, bytes]]]]:
+def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[_FileLines]]]:
     """Group tokens by commit: the fields of `_FIELDS`, then a token for each file."""
     fields: list[bytes] = []
-    files: list[tuple[bytes, bytes, bytes]] = []
+    files: list[_FileLines] = []
     for token in tokens:
         if fields and len(fields) < len(_FIELDS):
             fields.append(token)
@@ -116,9 +170,94 @@ def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[tuple[
         yield fields, files
 
 
-def _operation(
-    folder: Path, number: int, fields: list[bytes], files: list[tuple[bytes, bytes, bytes]]
-) -> HistoryOperation:
+@dataclass(slots=True)
+class _Patch:
+    """What git says of one file in one commit, no more of it kept than is shown."""
+
+    commit: bytes
+    path: bytes
+    head: list[bytes] = field(default_factory=list)
+    kept: bytearray = field(default_factory=bytearray)
+    kept_all: bool = True
+    lines: int = 0
+
+    def add(self, line: bytes, begins: bool) -> None:
+        """Take a line, or a piece of one; `begins` where a line begins with it."""
+        if not self.lines and not line.startswith(b"@@ "):
+            if begins and line.startswith(_PATCH_HEAD):
+                self.head.append(line)
+            return
+        self.lines += begins
+        room = _PATCH_BYTES - len(self.kept)
+        self.kept += line[:room]
+        self.kept_all = self.kept_all and len(line) <= room
+
+    def text(self, binary: bool) -> str:
+        """The hunks, clipped; where there are none, what else became of the file."""
+        if not self.lines:
+            words = [_text(line).strip() for line in self.head]
+            unshown = "(binary, or not to be compared)" if binary else "(too large to be compared)"
+            return "\n".join(unshown if line.startswith("Binary files") else line for line in words)
+        kept = bytes(self.kept)
+        # What was cut within a character loses that one.
+        text = (_text(kept) if self.kept_all else _text_cut(kept)).removesuffix("\n")
+        if self.kept_all and len(text) <= _PATCH_CHARS:
+            return text
+        text = text[:_PATCH_CHARS]
+        whole, _, _ = text.rpartition("\n")
+        text = whole or text
+        left = self.lines - text.count("\n") - 1
+        return f"{text}\n… {left:,} more line{'' if left == 1 else 's'}"
+
+
+def _patches(folder: Path, which: tuple[str, ...]) -> Generator[_Patch, None, None]:
+    """The patches of all commits, file by file."""
+    with _output(folder, "-c", _LARGE_FILE, *_PATCHES, *which, "--") as stream:
+        commit, patch, begins = b"", None, True
+        while line := stream.readline(_BLOCK_BYTES):
+            title = _PATCH_TITLE.fullmatch(line) if begins and line.startswith(b"diff --git ") else None
+            found = _HASH.fullmatch(line.rstrip(b"\n")) if begins and not title else None
+            if patch is not None and (title or found):
+                yield patch
+                patch = None
+            if title:
+                patch = _Patch(commit, _unquoted(title))
+            elif found:
+                commit = found[0]
+            elif patch is not None:
+                patch.add(line, begins)
+            begins = line.endswith(b"\n")
+        if patch is not None:
+            yield patch
+
+
+def _unquoted(title: re.Match[bytes]) -> bytes:
+    """The path in a patch's first line."""
+    if title["quoted"] is None:
+        return title["plain"]
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        return bytes([int(found[1], 8)]) if len(found[1]) == 3 else _ESCAPES.get(found[1], found[1])
+
+    return _ESCAPED.sub(plain, title["quoted"])
+
+
+def _file_change(commit: HistoryOperation, name: str, file: _FileLines, patches: list[_Patch]) -> HistoryOperation:
+    added, deleted, path = _lines(file[0]), _lines(file[1]), os.fsdecode(file[2])
+    counts = "binary" if added is None else f"+{added:,} -{deleted:,}"
+    texts = [patch.text(binary=added is None) for patch in patches]
+    data: dict[str, Json] = {
+        "title": f"{path} ({counts})", "commit": name, "path": path, "added": added, "deleted": deleted,
+        "patch": "\n".join(text for text in texts if text),
+    }  # fmt: skip
+    plain = path.isprintable() and len(path) <= _KEY_PATH_CHARS
+    key = path if plain else blake2b(file[2], digest_size=16).hexdigest()
+    return replace(
+        commit, type="file_change", data=data, idempotency_key=f"git:{name}:{key}", place=f"{commit.place}, {path}"
+    )
+
+
+def _operation(folder: Path, number: int, fields: list[bytes], files: list[_FileLines]) -> HistoryOperation:
     commit = fields[0].decode("ascii")
     author, subject, body = (_text(field).strip() for field in fields[4:7])
     changed: list[Json] = [
@@ -144,6 +283,14 @@ def _text(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+def _text_cut(raw: bytes) -> str:
+    """The same for bytes that may end within a character."""
+    for missing in range(4):
+        with suppress(UnicodeDecodeError):
+            return raw[: len(raw) - missing].decode("utf-8")
+    return raw.decode("latin-1")
 
 
 def _lines(count: bytes) -> int | None:

@@ -21,7 +21,6 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 METHOD = "extractive"
 KEPT = "Kept:"
 _MIN_SUMMARY_TOKENS = 48
-_SAMPLE_CHARS = 2_000
 # Ids of facts that a higher level names one by one; of more it gives the range and the number.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
@@ -64,16 +63,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """An operation as compaction sees it. `tokens` is the size of its entry in the document, `text` what it says."""
+    """An operation as compaction sees it.
+
+    `tokens` and `chars` are those of its entry, `text` is what it says, `weight` how much that matters; 1 is usual.
+    """
 
     operation: int
     time: datetime
     type: str
     text: str
     tokens: int
+    chars: int = 0
     task: str = ""
     speaker: str = ""
-    critical: bool = False
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,26 +207,27 @@ def summarise(
             text=_without(source.text, facts, source.operation),
             speaker=source.speaker,
             when=f"{source.time:%Y-%m-%d}",
-            weight=1.5 if source.critical else 1.0,
+            weight=source.weight,
         )
         for source in sources
     ]
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = _chars(target_tokens - counter.count(kept), said_here, counter)
+    spare = _chars(
+        target_tokens - counter.count(kept), sum(source.chars or len(source.text) for source in sources), source_tokens
+    )
     body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
     return _checked(body, facts, kept, f"{headings}\n{said_here}", source_tokens, counter)
 
 
-def _chars(tokens: int, text: str, counter: TokenCounter) -> int:
-    """About as many characters as so many tokens have in a text; choosing by characters spares a count a sentence.
+def _chars(tokens: int, chars: int, of_tokens: int) -> int:
+    """About as many characters as so many tokens have, where `chars` characters are known to have `of_tokens`.
 
-    Reckoned from a sample: a tenth of the text is enough to know its density.
+    Choosing by characters spares a count for every sentence that is tried.
     """
-    sample = text[: max(_SAMPLE_CHARS, len(text) // 10)]
-    return max(0, int(tokens * len(sample) / max(1, counter.count(sample)))) if sample else 0
+    return max(0, tokens * chars // of_tokens) if of_tokens else 0
 
 
 def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> Draft:
@@ -233,7 +237,9 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     passages = [Passage(key=child.first_operation, text=body_of(child.text)) for child in children]
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
-    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter)))
+    body = render(
+        extract(passages, budget=_chars(target_tokens - counter.count(names), len(source_text), source_tokens))
+    )
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
     return Draft(

@@ -39,6 +39,8 @@ _TITLE_FIELDS = (
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()
 )
+# Fields that only number things: what a person reads them for stands beside them.
+_NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
 _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
 
@@ -102,7 +104,7 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
 
 
 def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
-    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`.
+    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`, no numbers of things.
 
     Longer values are clipped in the middle.
     """
@@ -114,7 +116,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     for name, value in data.items():
         if left <= 0:
             break
-        text = _named(value) or flat(value, left)
+        text = "" if _NUMBER_FIELD.search(name[-8:]) else _named(value) or flat(value, left)
         if text:
             lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
             left -= len(lines[-1])

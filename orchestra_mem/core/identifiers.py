@@ -13,24 +13,29 @@ _MAX_QUOTED = 80
 
 _EXTENSIONS = (
     "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|go|rs|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|pl|lua|sh|bash|zsh|ps1|bat|sql|db|"
-    "sqlite|md|rst|txt|adoc|tex|pdf|doc|docx|xls|xlsx|ppt|pptx|odt|csv|tsv|json|jsonl|ndjson|yaml|yml|toml|ini|cfg|conf|"
-    "env|lock|xml|html|htm|css|scss|less|svg|png|jpg|jpeg|gif|webp|ico|mp3|mp4|wav|zip|tar|gz|tgz|bz2|xz|7z|whl|jar|war|"
+    "sqlite|md|rst|txt|adoc|tex|pdf|doc|docx|xls|xlsx|ppt|pptx|odt|csv|tsv|json|jsonl|ndjson|yaml|yml|toml|ini|cfg|"
+    "conf|"
+    "env|lock|xml|html|htm|css|scss|less|svg|png|jpg|jpeg|gif|webp|ico|mp3|mp4|wav|zip|tar|gz|tgz|bz2|xz|7z|whl|jar|"
+    "war|"
     "log|out|err|bak|tmp|gguf|bin|exe|dll|so|dylib|proto|graphql|vue|svelte|tf|gradle|cmake|mk|patch|diff|pem|key|crt|"
     "com|org|net|io|dev"
 )
 _MONTH = "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
 _MONTH += "Nov(?:ember)?|Dec(?:ember)?)"
 _UNIT = (
-    "%|°[CF]?|percent\\b|(?:[kKMGTP]i?)?(?:B|bytes?|bits?|bps)\\b|[kmMGT]?Hz\\b|[µumn]s(?:ecs?)?\\b|s(?:ecs?|econds?)?\\b|"
+    "%|°[CF]?|percent\\b|(?:[kKMGTP]i?)?(?:B|bytes?|bits?|bps)\\b|[kmMGT]?Hz\\b|[µumn]s(?:ecs?)?\\b|s(?:ecs?|"
+    "econds?)?\\b|"
     "mins?\\b|minutes?\\b|h(?:rs?|ours?)?\\b|days?\\b|weeks?\\b|months?\\b|years?\\b|milliseconds?\\b|[kcm]?m\\b|"
-    "(?:kilo|centi|milli)?met(?:er|re)s?\\b|inch(?:es)?\\b|in\\b(?= by| x|[.,])|ft\\b|feet\\b|yards?\\b|miles?\\b|mph\\b|"
+    "(?:kilo|centi|milli)?met(?:er|re)s?\\b|inch(?:es)?\\b|in\\b(?= by| x|[.,])|ft\\b|feet\\b|yards?\\b|miles?\\b|"
+    "mph\\b|"
     "[kmµ]?g\\b|(?:kilo)?grams?\\b|kilos?\\b|lbs?\\b|pounds?\\b|oz\\b|ounces?\\b|tons?\\b|tonnes?\\b|[mcd]?[lL]\\b|"
     "lit(?:er|re)s?\\b|gallons?\\b|cups?\\b|tbsp\\b|tsp\\b|(?:milli)?[kM]?[VWA]h?\\b|volts?\\b|watts?\\b|amps?\\b|"
     "degrees?\\b|[CF]\\b|px\\b|em\\b|rem\\b|dpi\\b|tokens?\\b|req/s\\b|rps\\b|qps\\b|fps\\b|x\\b|k\\b|K\\b|M\\b|bn\\b|"
     "thousand\\b|million\\b|billion\\b|dollars?\\b|euros?\\b|USD\\b|EUR\\b|GBP\\b|[ap]\\.?m\\b|[AP]M\\b"
 )
 _NUMBER = r"(?:\d+/)?\d+(?:[.,]\d+)*"
-_AT_NUMBER = r"(?<!\d)(?<!\d[.,])"  # only the first digit of a run may start a match: else long runs cost their square
+# Only the first digit of a run may start a match: else a long run costs its square.
+_AT_NUMBER = r"(?<!\d)(?<!\d[.,])"
 
 # Spans that may hold a blank. A line feed never belongs to one, so that lines can be judged one by one.
 _SPANS = re.compile(
@@ -41,6 +46,7 @@ _SPANS = re.compile(
     rf"|(?P<amount>{_AT_NUMBER}{_NUMBER}[ \t]?(?:{_UNIT}))"
     rf"|(?P<month>\b{_MONTH}\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ \t]\d{{4}}\b)?)"
 )
+_DIGIT = re.compile(r"\d")
 _QUOTED = re.compile(
     rf"(?<![\w\"])\"(?![\s\"])([^\"\n]{{1,{_MAX_QUOTED}}})(?<!\s)\"(?!\w)"
     rf"|(?<!`)`([^`\n]{{1,{_MAX_QUOTED}}})`(?!`)"
@@ -62,7 +68,8 @@ _IN_TOKEN = re.compile(
     r"|(?P<rooted>(?:(?<![\w.~-])(?:~|\.{1,2})?/|~[\w-]+/)[\w.@+~%-]+(?:/[\w.@+~%-]+)*/?)"
     r"|(?P<relative>(?<![\w.@+-])[\w.@+-]+(?:/[\w.@+-]+)+/?)"
     rf"|(?P<file>(?<![\w.-])[\w-]+(?:\.[\w-]+)*\.(?:{_EXTENSIONS})\b(?![\w-]))"
-    r"|(?P<number>#(?:\d+|[0-9a-fA-F]{6}|[0-9a-fA-F]{3})\b|\bv?\d+(?:[.,]\d+)+(?:[-.]?(?:a|b|rc|dev|post|alpha|beta)\.?\d*)?"
+    r"|(?P<number>#(?:\d+|[0-9a-fA-F]{6}|[0-9a-fA-F]{3})\b"
+    r"|\bv?\d+(?:[.,]\d+)+(?:[-.]?(?:a|b|rc|dev|post|alpha|beta)\.?\d*)?"
     r"|\bv\d+\b|\d{1,2}(?:st|nd|rd|th)\b)"
     r"|(?P<kebab>(?<![\w-])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)"
     r"|(?P<name>\w+)"
@@ -74,7 +81,8 @@ _HEX = re.compile(r"(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\Z")
 
 # Either side of a slash in prose: "and/or" is no path.
 _PROSE_SIDES = frozenset(
-    "a an and or nor not he she his her him hers they them we i you it if but yes no on off in out up down yes/no am pm "
+    "a an and or nor not he she his her him hers they them we i you it if but yes no on off in out up down yes/no am "
+    "pm "
     "true false input output read write start stop open close either both new old left right day night week month year "
     "min max mr mrs ms client server pass fail go no-go plus minus pros cons win lose before after".split()
 )
@@ -92,7 +100,12 @@ def find_identifiers(text: str) -> tuple[str, ...]:
     Quoted names come without their quotes; trailing punctuation is left off. Takes time linear in the text.
     """
     found = sorted(_quoted(text), key=lambda span: span[0])
-    spans = [(m.start(), m.end(), m.group()) for m in _SPANS.finditer(text) if _stands_alone(text, m.start(), m.end())]
+    spans = [
+        (match.start(), match.end(), match.group())
+        for start, end in _lines_with_digit(text)
+        for match in _SPANS.finditer(text, start, end)
+        if _stands_alone(text, match.start(), match.end())
+    ]
     found.extend(spans)
     found.extend(_outside(spans, _in_tokens(text)))
     found.sort(key=lambda span: (span[0], -span[1]))
@@ -108,6 +121,16 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
     """
     there = _Haystack(in_)
     return tuple(identifier for identifier in find_identifiers(of) if identifier not in there)
+
+
+def _lines_with_digit(text: str) -> Iterator[tuple[int, int]]:
+    """Where the lines lie that may hold a span: every span has a digit, and most lines of prose have none."""
+    digit = _DIGIT.search(text)
+    while digit:
+        end = text.find("\n", digit.start())
+        end = len(text) if end < 0 else end
+        yield text.rfind("\n", 0, digit.start()) + 1, end
+        digit = _DIGIT.search(text, end)
 
 
 def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
@@ -150,7 +173,7 @@ def _always(_: str) -> bool:
 def _is_path(value: str) -> bool:
     """Tell a relative path from a pair of words with a slash between them."""
     sides = [side for side in value.split("/") if side]
-    if len(sides) < 2 or all(side.isdigit() for side in sides) and len(sides) != 3:
+    if len(sides) < 2 or (all(side.isdigit() for side in sides) and len(sides) != 3):
         return False
     return all(any(c.isalnum() for c in side) for side in sides) and not any(s.lower() in _PROSE_SIDES for s in sides)
 
@@ -235,7 +258,7 @@ class _Haystack:
         if _stands_in(self._raw, identifier):
             return True
         wanted = _canonical(identifier)
-        if _stands_in(self._text, wanted) or self._occurs(wanted) or any(self._occurs(other) for other in _variants(wanted)):
+        if _stands_in(self._text, wanted) or any(self._occurs(other) for other in (wanted, *_variants(wanted))):
             return True
         if self._found is None:
             self._found = frozenset(find_identifiers(self._raw))
@@ -254,11 +277,10 @@ class _Haystack:
         places = self._word_places()
         # Bounded on both sides, an occurrence has each of its words as a whole word of the text: the rarest decides.
         word, offset = min(words, key=lambda pair: len(places.get(pair[0], ())))
+        starts = (at - offset for at in places.get(word, ()) if at >= offset)
         return any(
-            self._text.startswith(wanted, at - offset)
-            and _stands_alone(self._text, at - offset, at - offset + len(wanted))
-            for at in places.get(word, ())
-            if at >= offset
+            self._text.startswith(wanted, start) and _stands_alone(self._text, start, start + len(wanted))
+            for start in starts
         )
 
     def _word_places(self) -> dict[str, list[int]]:

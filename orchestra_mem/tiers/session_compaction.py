@@ -35,6 +35,11 @@ logger = logging.getLogger(__name__)
 
 # Fields that say which piece of work an operation belongs to: a segment is not cut inside one.
 _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
+# A person who took the trouble of rewriting an entry wants it to be remembered.
+_EDITED_WEIGHT = 3.0
+# Of what an operation says a summariser reads so many characters, the beginning and the end; must-keeps are looked for
+# in all of it.
+_MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 
 
@@ -215,9 +220,11 @@ class SessionCompactor:
         for entry in self._memory.entries(session, [row[0] for row in outline[:count]]):
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
-            edited = edited or shown.rstrip() != own
-            said = plain_text(operation) if shown.rstrip() == own else visible(_body(shown))
-            sources.append(_source(operation, said, operation.entry_tokens))
+            if shown.rstrip() == own:
+                sources.append(_source(operation, plain_text(operation, max_chars=_MOST_READ), len(own)))
+            else:
+                edited = True
+                sources.append(replace(_source(operation, visible(_body(shown)), len(own)), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source]) -> Draft:
@@ -274,17 +281,31 @@ class SessionCompactor:
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
-def _source(operation: Operation, text: str, tokens: int) -> Source:
+def _source(operation: Operation, text: str, chars: int) -> Source:
     return Source(
         operation=operation.id,
         time=operation.timestamp,
         type=operation.type,
         text=text,
-        tokens=tokens,
+        tokens=operation.entry_tokens,
+        chars=chars,
         task=_first_field(operation.data, _TASK_FIELDS),
         speaker=_first_field(operation.data, _SPEAKER_FIELDS),
-        critical=operation.critical,
+        weight=_weight(operation),
     )
+
+
+def _weight(operation: Operation) -> float:
+    """How much an operation matters to a summary before its text is read."""
+    if operation.critical:
+        return 1.5
+    data = operation.data
+    if isinstance(data, dict):
+        if data.get("role") in ("user", "human") or operation.type in ("nl_command", "user_message"):
+            return 1.5
+        if "output" in data or "stdout" in data:
+            return 0.5
+    return 1.0
 
 
 def _first_field(data: Json, names: Sequence[str]) -> str:

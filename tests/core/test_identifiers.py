@@ -18,7 +18,10 @@ FOUND = [
     ("README.md and setup.cfg are stale.", ("README.md", "setup.cfg")),
     ("Read https://example.com/a?b=1#c.", ("https://example.com/a?b=1#c",)),
     ("Write to ops@example.com today.", ("ops@example.com",)),
-    ("Commit 3f2a9c1 reverts 9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d.", ("3f2a9c1", "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d")),
+    (
+        "Commit 3f2a9c1 reverts 9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d.",
+        ("3f2a9c1", "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d"),
+    ),
     ("It took 250 ms, 3.5GB and 15% of $1,200.", ("250 ms", "3.5GB", "15%", "$1,200")),
     ("Bake at 180 °C for 25 minutes with 1/2 cup of milk.", ("180 °C", "25 minutes", "1/2 cup")),
     ("From v1.2.3 to 2.0.0rc1 on Python 3.11.", ("v1.2.3", "2.0.0rc1", "3.11")),
@@ -80,18 +83,23 @@ def test_missing_identifiers(of: str, in_: str, missing: tuple[str, ...]) -> Non
 
 _PIECES = st.sampled_from(
     [
-        "#12", "#134.", "src/core/a.py", "(docs/x.md)", "C:\\a\\b.txt", "\"Blue", "Room\"", "'old", "barn'", "don't", "`x",
-        "y`", "“Hall", "B”,", "250", "ms", "3.5GB,", "$1,200", "$", "15", "%", "1.2.3.", "11.2.34", "1,2345", "1,000,000",
-        "March", "14th,", "2025", "2025-01-15", "14:30", "pm", "5", "-", "*", "https://e.org/a?b=c.", "a@b.io", "foo_bar()",
-        "fooBar", "__init__", "utf-8", "and/or", "1/2", "cup", "of", "3f2a9c1", "\n", "\t", "—", "it’s", "''", "\"\"",
-        "{\"a\":", "\"b c\"}", "²", "x²", "٣", "ms\u2028", "\u00a05", "°C", "€", "Ⅷ",
+        "#12", "#134.", "src/core/a.py", "(docs/x.md)", "C:\\a\\b.txt", "\"Blue", "Room\"", "'old", "barn'",
+        "don't", "`x", "y`", "“Hall", "B”,", "250", "ms", "3.5GB,", "$1,200", "$", "15", "%", "1.2.3.",
+        "11.2.34", "1,2345", "1,000,000", "March", "14th,", "2025", "2025-01-15", "14:30", "pm", "5", "-", "*",
+        "https://e.org/a?b=c.", "a@b.io", "foo_bar()", "fooBar", "__init__", "utf-8", "and/or", "1/2", "cup",
+        "of", "3f2a9c1", "\n", "\t", "—", "it’s", "''", "\"\"", "{\"a\":", "\"b c\"}", "²", "x²", "٣",
+        "ms\u2028", "\u00a05", "°C", "€", "Ⅷ",
     ]
 )  # fmt: skip
 _SOURCES = st.lists(_PIECES | st.text(max_size=12), max_size=60).map(" ".join)
 
 
 @settings(max_examples=300, deadline=None)
-@given(source=_SOURCES, cuts=st.lists(st.tuples(st.integers(0, 80), st.integers(1, 30)), max_size=8), bullet=st.sampled_from(["", "- ", "* ", "• "]))
+@given(
+    source=_SOURCES,
+    cuts=st.lists(st.tuples(st.integers(0, 80), st.integers(1, 30)), max_size=8),
+    bullet=st.sampled_from(["", "- ", "* ", "• "]),
+)
 def test_passages_invent_nothing(source: str, cuts: list[tuple[int, int]], bullet: str) -> None:
     """A text made of passages of the source, cut at white space and set on lines of their own, lacks none."""
     words = source.split()
@@ -115,7 +123,10 @@ def test_a_longer_number_is_another(number: int, more: str) -> None:
     assert missing_identifiers(f"fixes #{number}", f"fixes #{number}{more}") == (f"#{number}",)
 
 
-HOSTILE = ['"', "'a", "1,", "a.", "a/", "-a", "a\\", "`", "1.1.1", '"a ', "a", "#", "@a.", "1-", "/", "\\\\a", "A_", "abcdef12", "1 ", "a:"]
+HOSTILE = [
+    '"', "'a", "1,", "a.", "a/", "-a", "a\\", "`", "1.1.1", '"a ', "a", "#", "@a.", "1-", "/", "\\\\a", "A_",
+    "abcdef12", "1 ", "a:",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

@@ -155,9 +155,11 @@ class SqliteEventLog:
             NotFoundError: there is none, or several begin so.
         """
         with self._database.reading("reading a session") as connection:
-            rows = connection.execute(
-                f"{_SESSION} WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2", (len(session_id), session_id)
-            ).fetchall()
+            rows = connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchall()
+            if not rows:
+                rows = connection.execute(
+                    f"{_SESSION} WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2", (len(session_id), session_id)
+                ).fetchall()
         if len(rows) != 1:
             found = "several sessions begin" if rows else "no session begins"
             raise NotFoundError(f"{found} with {session_id!r}; `orchestra-mem sessions` lists them")
