@@ -266,7 +266,7 @@ def plain_word(piece: str) -> str:
     return word if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()) else ""
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def piece_stems(piece: str) -> tuple[str, ...]:
     """List the stems of what stands between white space: no word goes beyond it, and most pieces come again."""
     word = plain_word(piece)
@@ -285,7 +285,7 @@ def _parts(token: str) -> tuple[str, ...]:
     return _cached_parts(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _cached_parts(token: str) -> tuple[str, ...]:
     whole = token.lower().replace("\u2019", "'")
     if whole.isascii() and whole.isalpha() and (token.islower() or token[1:].islower() or token.isupper()):
@@ -330,7 +330,7 @@ def _pairs(whole: str) -> Iterator[str]:
         yield whole[begin:]
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _cached_stems(token: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in _cached_parts(token) if word not in STOP_WORDS)
 
@@ -345,6 +345,6 @@ class _Stemmers(threading.local):
 _stemmers = _Stemmers()
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word

@@ -143,17 +143,17 @@ def of_language(weights: Mapping[str, float]) -> set[str]:
     return {found for found, weight in weights.items() if weight > _UNPRONOUNCEABLE}
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def _inside(piece: str) -> tuple[tuple[str, float], ...]:
     return _weighed(piece, False, False)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _opening(piece: str) -> tuple[tuple[str, float], ...]:
     return _weighed(piece, True, False)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def _outside(piece: str) -> tuple[tuple[str, float], ...]:
     return _weighed(piece, False, True)
 

@@ -1,0 +1,88 @@
+"""Weighing a sentence: of which kinds of facts it speaks, by the cues in it. Pure; no operations, no documents."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from orchestra_mem.core.cues import CHEER, HEDGE, NARRATION, SUPPOSED, TAG, THRESHOLD
+from orchestra_mem.core.decision_cues import DECISION_CUES
+from orchestra_mem.core.duty_cues import DUTY_CUES
+from orchestra_mem.core.event_cues import COMPLETION_CUES, FAILURE_CUES
+from orchestra_mem.core.limit_cues import LIMIT_CUES
+from orchestra_mem.core.open_cues import OPEN_ITEM_CUES
+from orchestra_mem.core.roles import find_role
+from orchestra_mem.types import MustKeepKind
+
+_ROLE_WEIGHT = 2.5
+_FACTS = frozenset({MustKeepKind.DECISION, MustKeepKind.FAILURE, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
+_HEDGED = frozenset({MustKeepKind.DECISION, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
+
+CUES = DUTY_CUES + LIMIT_CUES + DECISION_CUES + FAILURE_CUES + COMPLETION_CUES + OPEN_ITEM_CUES
+_BY_TRIGGER: dict[str, list[int]] = defaultdict(list)
+for _number, _cue in enumerate(CUES):
+    for _trigger in _cue.triggers:
+        _BY_TRIGGER[_trigger].append(_number)
+
+_VOCABULARY = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_CLAUSE_START = re.compile(r"[,;:.!—–]\s|\s-\s")
+
+
+def judge(sentence: str, *, imperative: bool = True) -> dict[MustKeepKind, tuple[float, int]]:
+    """Weigh what a sentence says: for each kind that it speaks of, the score (from `THRESHOLD` up) and where it begins.
+
+    The sentence comes with straight apostrophes and single blanks.
+    """
+    low = sentence.lower()
+    if NARRATION.match(low):
+        return {}
+    vocabulary = vocabulary_of(low)
+    question = _is_question(low)
+    scores: dict[MustKeepKind, float] = defaultdict(float)
+    places: dict[MustKeepKind, int] = {}
+    for number in sorted({n for word in vocabulary for n in _BY_TRIGGER.get(word, ())}):
+        cue = CUES[number]
+        if (question and not cue.asks) or (cue.imperative and not imperative):
+            continue
+        match = cue.pattern.search(low)
+        if match is None or (cue.kind in _FACTS and _is_supposed(low, match.start(), match.end())):
+            continue
+        scores[cue.kind] += cue.weight
+        places[cue.kind] = min(places.get(cue.kind, match.start()), match.start())
+    role = None if question else find_role(sentence, vocabulary)
+    if role is not None and not _is_supposed(low, role[1], role[1]):
+        scores[MustKeepKind.ROLE] += _ROLE_WEIGHT
+        places.setdefault(MustKeepKind.ROLE, role[1])
+    if not any(score >= THRESHOLD for score in scores.values()):
+        return {}
+    if HEDGE.search(low):
+        for kind in _HEDGED:
+            scores[kind] -= 2
+    if CHEER.search(low):
+        for kind in scores:
+            scores[kind] -= 0 if kind is MustKeepKind.ROLE else 1.5
+    return {kind: (score, places[kind]) for kind, score in scores.items() if score >= THRESHOLD}
+
+
+def vocabulary_of(low: str) -> set[str]:
+    """The words of a sentence, those joined by a hyphen or an apostrophe also in their parts."""
+    words = set(_VOCABULARY.findall(low))
+    for word in [word for word in words if not word.isalnum()]:
+        words.update(word.split("-"))
+        if "'" in word:
+            words.add(word[word.index("'") :])
+            words.add(word[: word.index("'")])
+    return words
+
+
+def _is_question(low: str) -> bool:
+    return low.rstrip("\"')*_ ").endswith("?") and TAG.search(low) is None
+
+
+def _is_supposed(low: str, start: int, end: int) -> bool:
+    """Tell whether a match stands in a clause that supposes, wishes or asks."""
+    begin = 0
+    for border in _CLAUSE_START.finditer(low, 0, max(start, 0) + 1):
+        if border.end() <= start + 2:
+            begin = border.end()
+    return SUPPOSED.search(low, begin, end) is not None
