@@ -48,7 +48,7 @@ demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
 test: venv
-	.venv/bin/python -m pytest --timeout 180 --cov --cov-report=term $(ARGS)
+	.venv/bin/python -m pytest --cov --cov-report=term $(ARGS)
 
 bench: venv
 	@failed=; \

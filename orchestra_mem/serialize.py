@@ -59,9 +59,7 @@ def checked_json(value: object, name: str = "data") -> Json:
     return result
 
 
-def _copied(
-    value: object, place: _Place, waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]]
-) -> Json:
+def _copied(value: object, place: _Place, waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]]) -> Json:
     """A simple value, or an empty container that `waiting` will fill."""
     if value is None or isinstance(value, bool):
         return value

@@ -1,0 +1,65 @@
+"""The command line: the library and no more. What the commands do lives in the modules beside this one.
+
+Exit codes: 0 all well, 1 failed or a check found faults, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestra_mem.faces import commands_ask, commands_check, commands_documents, commands_record, demo
+from orchestra_mem.faces.shell import INTERRUPTED
+
+EPILOG = "Exit codes: 0 all well, 1 failed or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
+
+app = typer.Typer(
+    name="orchestra-mem", no_args_is_help=True, pretty_exceptions_enable=False, epilog=EPILOG,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)  # fmt: skip
+_importing = typer.Typer(no_args_is_help=True, epilog=EPILOG)
+_config = typer.Typer(no_args_is_help=True, epilog=EPILOG)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("orchestra-mem")
+        except PackageNotFoundError:
+            found = "(not installed, run from its sources)"
+        typer.echo(f"orchestra-mem {found}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Look into, feed and mend the memory of a project: what its orchestrator did, decided and learned.
+
+    Example: orchestra-mem init && orchestra-mem import git . && orchestra-mem context
+    """
+
+
+demo.add_to(app, "Begin")
+commands_record.add_to(app, _importing, "Record")
+app.add_typer(_importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
+commands_ask.add_to(app, "Ask")
+commands_documents.add_to(app, "Documents")
+app.add_typer(_config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
+commands_check.add_to(app, _config, "Look after")
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        # Before a command's own handling began, or in the middle of it.
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,233 @@
+"""Commands that only read: context, status, ops, sessions, expand, losses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
+from orchestra_mem.faces.times import parse_time
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.context import OrchestratorContext
+    from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.types import Json
+
+SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session's id, or how it begins.")]
+
+
+def context(
+    for_operation: Annotated[str, typer.Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", metavar="", help="Why each item entered, was shortened, or stayed out, instead."),
+    ] = False,
+    messages: Annotated[bool, typer.Option("--messages", metavar="", help="As chat messages, in JSON.")] = False,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Print what the model would be given before an operation, as it is.
+
+    Example: orchestra-mem context --max-tokens 2000 > prompt.md
+    """
+    with shell(project, as_json, debug) as run:
+        with run.open() as memory:
+            found = memory.get_orchestrator_context(for_operation, max_tokens)
+        if as_json:
+            run.answer(_context_record(found))
+        elif messages:
+            run.answer([dict(message) for message in found.as_messages()])
+        elif explain:
+            run.text(found.explain())
+        else:
+            run.text(found.render())
+
+
+def _context_record(found: OrchestratorContext) -> dict[str, Json]:
+    return {
+        "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
+        "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
+        "messages": [dict(message) for message in found.as_messages()], "explain": found.explain(),
+    }  # fmt: skip
+
+
+def status(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Show how full the window is, what the tiers hold, where the documents lie, and what is wrong.
+
+    Example: orchestra-mem status
+    """
+    with shell(project, as_json, debug) as run:
+        with run.open() as memory:
+            record = _status_record(run, memory)
+        if as_json:
+            return run.answer(record)
+        from orchestra_mem.faces.rendering import status_view
+
+        run.show(*status_view(record))
+    return None
+
+
+def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, Json]:
+    from orchestra_mem.types import DocumentName, SessionStatus
+
+    # First, as what it meets on its way belongs to the problems.
+    found = memory.get_orchestrator_context("status")
+    stats = memory.get_stats()
+    tracker = memory.context_tracker
+    sessions = memory.sessions()
+    session_path = memory.session_memory.path
+    documents: dict[str, Json] = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
+    return {
+        "project": str(run.project),
+        "documents": documents | {"session": str(session_path) if session_path else None},
+        "thresholds": {
+            "warning": tracker.warning_threshold, "refresh": tracker.refresh_threshold,
+            "critical": tracker.critical_threshold,
+        },
+        "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens},
+        "sessions": {
+            "total": len(sessions),
+            "archived": sum(session.status is SessionStatus.ARCHIVED for session in sessions),
+        },
+        **stats,
+    }  # fmt: skip
+
+
+def ops(
+    operation_type: Annotated[str | None, typer.Option("--type", help="Of this type.")] = None,
+    session: SessionOption = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="By this agent.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="From then on; ISO 8601, or a span back as in 2h.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Before then.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """List operations of all sessions, oldest first. With --json they are there in full.
+
+    Example: orchestra-mem ops --type decision --since 7d
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem.build import utc_now
+        from orchestra_mem.serialize import operation_record
+        from orchestra_mem.types import OperationFilter
+
+        now = utc_now()
+        where = OperationFilter(
+            type=operation_type, agent=agent, since=_when(since, now, "--since"), until=_when(until, now, "--until"),
+            limit=limit or None,
+        )  # fmt: skip
+        with run.open() as memory:
+            if session is not None:
+                where = replace(where, session=_session_id(memory, session))
+            found = memory.operations(where)
+        if as_json:
+            return run.answer([operation_record(operation) for operation in found])
+        from orchestra_mem.faces.rendering import operations_view
+
+        run.show(*operations_view(found, limited=bool(limit) and len(found) == limit))
+    return None
+
+
+def _session_id(memory: OrchestratorContextManager, beginning: str) -> str:
+    found = [session.id for session in memory.sessions() if session.id.startswith(beginning)]
+    if len(found) != 1:
+        many = "several sessions begin" if found else "no session begins"
+        raise NotFoundError(f"{many} with {beginning!r}; `orchestra-mem sessions` lists them")
+    return found[0]
+
+
+def _when(given: str | None, now: datetime, option: str) -> datetime | None:
+    try:
+        return parse_time(given, now)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def sessions(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """List the sessions, oldest first.
+
+    Example: orchestra-mem sessions
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem.serialize import session_record
+
+        with run.open() as memory:
+            found = memory.sessions()
+        if as_json:
+            return run.answer([session_record(session) for session in found])
+        from orchestra_mem.faces.rendering import sessions_view
+
+        run.show(*sessions_view(found))
+    return None
+
+
+def expand(
+    reference: Annotated[str, typer.Argument(help="S12 for a summary, K7 for a kept fact, op104 for an operation.")],
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Show the originals behind a summary or a kept fact, word for word.
+
+    Example: orchestra-mem expand S12
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem.serialize import must_keep_record, operation_record, summary_record
+
+        with run.open() as memory:
+            found = memory.expand(reference)
+        if as_json:
+            return run.answer(
+                {
+                    "reference": found.reference,
+                    "operations": [operation_record(operation) for operation in found.operations],
+                    "summary": summary_record(found.summary) if found.summary else None,
+                    "fact": must_keep_record(found.fact) if found.fact else None,
+                }
+            )
+        from orchestra_mem.faces.rendering import expansion_text
+
+        run.text(expansion_text(found))
+    return None
+
+
+def losses(
+    session: SessionOption = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """List what was summarised: what each summary covers, its ratio, and the identifiers that it dropped.
+
+    Example: orchestra-mem losses --limit 5
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem.serialize import summary_record
+
+        with run.open() as memory:
+            found = memory.losses(session, limit=limit or None)
+        if as_json:
+            return run.answer([summary_record(summary) for summary in found])
+        from orchestra_mem.faces.rendering import losses_view
+
+        run.show(*losses_view(found))
+    return None
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add these commands."""
+    for command in (context, status, ops, sessions, expand, losses):
+        app.command(rich_help_panel=panel)(command)

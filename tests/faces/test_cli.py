@@ -1,0 +1,222 @@
+"""What holds for every command: its options, its help, its exit codes, what goes where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from orchestra_mem.build import open_memory
+from orchestra_mem.faces.cli import EPILOG, app
+
+
+def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found |= _commands(command, (*prefix, name))
+        else:
+            found[(*prefix, name)] = command
+    return found
+
+
+COMMANDS = _commands(typer.main.get_command(app))
+# What each reading command is called with; without a memory none of them may make one.
+READING = [
+    ("context",), ("status",), ("ops",), ("sessions",), ("flush",), ("refresh",), ("expand", "S1"), ("losses",),
+    ("history", "project_state"), ("diff", "project_state"), ("restore", "project_state", "1"), ("doctor",),
+]  # fmt: skip
+
+
+def _start(*arguments: str | Path, cwd: Path, **options: Any) -> subprocess.Popen[bytes]:
+    """Run the program in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= options.pop("env", {})
+    return subprocess.Popen(
+        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment,
+        stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def test_the_commands_are_those() -> None:
+    """One added or taken away is meant to be."""
+    assert {" ".join(name) for name in COMMANDS} == {
+        "init", "demo", "import git", "import jsonl", "record", "context", "status", "ops", "sessions", "flush",
+        "refresh", "expand", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
+def test_every_command_has_the_common_options_and_an_example(name: tuple[str, ...], run: Any) -> None:
+    """`--json`, `--project` or `-C`, `--debug`; the example is a call of the command itself."""
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert {"--json", "--project", "-C", "--debug"} <= options
+    assert f"Example: orchestra-mem {' '.join(name)}" in " ".join(run(*name, "--help").split())
+
+
+def test_the_help_tells_the_exit_codes(run: Any) -> None:
+    """They are part of what the program promises."""
+    assert EPILOG in " ".join(run("--help").split())
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) -> None:
+    """The command says where it looked and what to do, and exits with 4."""
+    assert run(*command, exit_code=4) == ""
+    told = f"orchestra-mem: no memory in {run.folder}; run `orchestra-mem init` there, or name a folder by -C\n"
+    assert run.errors == told
+    assert list(run.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind"),
+    [
+        (("expand", "S99"), 1, "NotFoundError"),
+        (("expand", "what"), 1, "NotFoundError"),
+        (("ops", "--session", "zzz"), 1, "NotFoundError"),
+        (("restore", "work_plan", "99"), 1, "NotFoundError"),
+        (("history", "diary"), 1, "NotFoundError"),
+        (("import", "git", "."), 1, "HistoryError"),
+        (("import", "jsonl", "gone.jsonl"), 1, "HistoryError"),
+        (("record", "a\nb", "1"), 1, "InvalidOperationError"),
+    ],
+)
+def test_errors_are_words_on_stderr_and_a_document_with_json(
+    run: Any, arguments: tuple[str, ...], code: int, kind: str
+) -> None:
+    """One block, no traceback; with `--json` the same as one document on stdout."""
+    run("init")
+    assert run(*arguments, exit_code=code) == ""
+    words = run.errors.removeprefix("orchestra-mem: ").removesuffix("\n")
+    assert words
+    assert "Traceback" not in run.errors
+    assert run.json(*arguments, exit_code=code) == {"error": {"kind": kind, "message": words, "exit_code": code}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (), ("bake",), ("record",), ("record", "x"), ("record", "x", "{bad"), ("record", "x", "1", "--text", "y"),
+        ("record", "x", "1", "--tokens", "-1"), ("record", "x", "1", "--timestamp", "noon"), ("ops", "--since", "noon"),
+        ("context", "--max-tokens", "-1"), ("restore", "work_plan", "first"), ("status", "-C", "nowhere"),
+        ("demo", "--limit", "0"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: tuple[str, ...]) -> None:
+    """Also where the fault shows only in the value."""
+    run(*arguments, exit_code=2)
+    assert list(run.folder.iterdir()) == []
+
+
+def test_a_wrong_configuration_exits_with_3_and_names_all_faults(run: Any) -> None:
+    """Each with file and line."""
+    run("init")
+    config = run.folder / ".obra" / "config.yaml"
+    config.write_text("storage:\n  durability: sturdy\nspeed: 9\n")
+    run("record", "x", "1", exit_code=3)
+    assert f"{config}:2: storage.durability" in run.errors
+    assert f"{config}:3: speed" in run.errors
+    faults = run.json("config", "check", exit_code=3)["faults"]
+    assert [(fault["line"], fault["key"]) for fault in faults] == [(2, "storage.durability"), (3, "speed")]
+
+
+def test_a_disk_that_refuses_exits_with_4(run: Any) -> None:
+    """A database that is none is told by its path."""
+    run("init")
+    database = run.folder / ".obra" / "obra.db"
+    database.write_bytes(b"this is no database, and long enough to be looked at as one" * 20)
+    run("record", "x", "1", exit_code=4)
+    assert str(database) in run.errors
+
+
+def test_debug_shows_where_an_error_came_from(run: Any) -> None:
+    """The traceback that is otherwise kept back."""
+    run("init")
+    with _start("expand", "S99", "--debug", cwd=run.folder) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"Traceback" in errors
+    assert b"NotFoundError: there is no summary S99" in errors
+
+
+def test_the_nearest_memory_upwards_is_meant(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From any folder below the project; `-C` names one exactly, and `init` makes a new one where it is called."""
+    run("init")
+    deep = run.folder / "src" / "deep"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    run("record", "note", "--text", "from below")
+    assert run.json("ops", "-C", run.folder)[0]["data"] == {"text": "from below"}
+    run("status", "-C", deep, exit_code=4)
+    assert not (deep / ".obra").exists()
+    run("init")
+    assert run.json("status")["project"] == str(deep)
+
+
+def test_version_is_the_packages(run: Any) -> None:
+    """As `pip` has it, or told to be unknown where it is not installed."""
+    assert run("--version").startswith("orchestra-mem ")
+
+
+def test_no_colours_reach_a_pipe(filled: Any) -> None:
+    """Nor bars; what is printed may be stored and read by programs."""
+    for command in (("status",), ("ops",), ("losses",), ("doctor",), ("diff", "project_state"), ("context",)):
+        with _start(*command, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
+            output, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert b"\x1b" not in output + errors
+
+
+def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
+    """As in `orchestra-mem ops | head -1`: the program ends without a word."""
+    with _start("ops", "--limit", "0", "--json", cwd=filled.folder) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.stderr
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+
+
+def test_ctrl_c_leaves_what_was_recorded_and_says_so(run: Any) -> None:
+    """In the middle of an import: exit 130, no traceback, and the next command finds all that had come by then."""
+    run("init")
+    pipe = run.folder / "pipe"
+    os.mkfifo(pipe)
+    with _start("import", "jsonl", pipe, cwd=run.folder) as process, pipe.open("w") as feed:
+        for number in range(3):
+            feed.write(json.dumps({"type": "note", "data": number}) + "\n")
+        feed.flush()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with open_memory(run.folder) as memory:
+                if len(memory.operations()) == 3:
+                    break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"interrupted; what had been recorded stays" in errors
+    assert b"Traceback" not in errors
+    assert [op["data"] for op in run.json("ops")] == [0, 1, 2]
+    assert run.json("doctor")["faults"] == 0
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    """A command line that is slow to answer is not used: no tables and no vocabulary before they are needed."""
+    program = (
+        "import sys, orchestra_mem.faces.cli\n"
+        "print([name for name in ('rich', 'tiktoken', 'regex', 'requests') if name in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout == "[]\n"

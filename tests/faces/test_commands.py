@@ -1,0 +1,393 @@
+"""What each command does: that it calls the library with what it was given, and shows what comes back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from orchestra_mem.build import open_memory
+from orchestra_mem.faces.times import parse_time
+from orchestra_mem.types import DocumentName
+
+TEMPLATE = Path(__file__).parents[2] / ".obra-template"
+
+# Recording
+
+
+def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: Any) -> None:
+    """It says what it made; the second time it makes nothing, and what was changed meanwhile stays."""
+    names = sorted(path.name for path in TEMPLATE.iterdir())
+    made = [*(f".obra/{name}" for name in names), ".obra/obra.db",
+            *(f".obra/memory/{name.value}.md" for name in DocumentName)]  # fmt: skip
+    assert run.json("init") == {"project": str(run.folder), "made": made, "kept": []}
+    for name in names:
+        assert (run.folder / ".obra" / name).read_bytes() == (TEMPLATE / name).read_bytes()
+    (run.folder / ".obra" / "config.yaml").write_text("project:\n  name: Mine\n")
+    plan = run.folder / ".obra" / "memory" / "work_plan.md"
+    plan.write_text(plan.read_text() + "\nby hand\n")
+    assert "orchestra-mem record" in run("init")
+    assert run.errors == "".join(f"kept as it was: {name}\n" for name in made)
+    assert (run.folder / ".obra" / "config.yaml").read_text() == "project:\n  name: Mine\n"
+    assert plan.read_text().endswith("\nby hand\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "data"),
+    [
+        (('{"text": "hi"}',), None, {"text": "hi"}),
+        (("[1, null]",), None, [1, None]),
+        (("-",), '{"big": 1e3, "nul": "\\u0000", "lone": "\\ud800"}', {"big": 1000.0, "nul": "\0", "lone": "\ud800"}),
+        (("--text", '"quoted" and plain'), None, {"text": '"quoted" and plain'}),
+    ],
+)
+def test_record_takes_json_from_the_argument_stdin_or_a_text(
+    run: Any, arguments: tuple[str, ...], stdin: str | None, data: object
+) -> None:
+    """What comes back is equal, and the memory is made where there is none."""
+    assert run.json("record", "note", *arguments, stdin=stdin)["data"] == data
+    assert run.errors == f"made a new memory in {run.folder / '.obra'}\n"
+    assert run.json("ops")[0]["data"] == data
+    assert run.json("expand", "op1")["operations"][0]["data"] == data
+
+
+def test_record_hands_on_every_option(run: Any) -> None:
+    """And the same key twice records once."""
+    options = ("--tokens", "7", "--agent", "bob", "--critical", "--timestamp", "2025-01-15T10:00:00Z", "--key", "k")
+    first = run.json("record", "note", '"a"', *options)
+    expected = {"id": 1, "type": "note", "data": "a", "timestamp": "2025-01-15T10:00:00+00:00", "tokens": 7,
+                "agent": "bob", "critical": True, "idempotency_key": "k"}  # fmt: skip
+    assert {name: first[name] for name in expected} == expected
+    assert run("record", "note", '"other"', "--key", "k") == "op1\n"
+    assert run("record", "decision", '"b"', "--no-critical") == "op2\n"
+    assert [op["critical"] for op in run.json("ops")] == [True, False]
+
+
+def test_import_jsonl_skips_bad_lines_only_when_told_to(run: Any) -> None:
+    """Without, it stops at the line and keeps what stands before it; with, it tells each and exits with 1."""
+    file = run.folder / "log.jsonl"
+    file.write_text('{"a": 1}\nnot json\n{"type": "x\\ny"}\n{"b": 2}\n')
+    run("import", "jsonl", file, exit_code=1)
+    assert f"{file}:2: is no JSON" in run.errors
+    assert [op["data"] for op in run.json("ops")] == [{"a": 1}]
+    done = run.json("import", "jsonl", file, "--skip-bad", "--type", "line", exit_code=1)
+    assert (done["recorded"], done["known"]) == (1, 1)
+    assert [fault["place"] for fault in done["faults"]] == [f"{file}:2", f"{file}:3"]
+    assert f"passed over: {file}:2: is no JSON" in run.errors
+    assert [(op["type"], op["data"]) for op in run.json("ops")] == [("imported", {"a": 1}), ("line", {"b": 2})]
+
+
+def test_what_ops_prints_can_be_imported_elsewhere(filled: Any, tmp_path: Path) -> None:
+    """All operations of one memory, in another, with the same content."""
+    operations = filled.json("ops", "--limit", "0")
+    file = tmp_path / "moved.jsonl"
+    file.write_text("\n".join(map(json.dumps, operations)))
+    other = tmp_path / "other"
+    other.mkdir()
+    assert filled("import", "jsonl", file, "-C", other) == f"recorded 60 operations of {file}\n"
+    moved = filled.json("ops", "--limit", "0", "-C", other)
+    assert [{**op, "session": ""} for op in moved] == [{**op, "session": ""} for op in operations]
+
+
+def test_flush_ends_the_session_and_refresh_compacts(filled: Any) -> None:
+    """Each says what it did, and that there was nothing to do."""
+    done = filled.json("refresh")
+    assert done["used_tokens"] > 0
+    assert "spilled" in filled("refresh")
+    (session,) = filled.json("sessions")
+    archive = Path(filled("flush").strip())
+    assert session["id"][:8] in archive.read_text()
+    assert filled.json("sessions")[0]["archive"] == f"archive/{archive.name}"
+    assert session["id"][:8] in filled("sessions")
+    assert filled.json("flush") == {"archive": None}
+    assert filled("flush") == "no session is under way\n"
+    assert filled.json("refresh") is None
+    assert filled("refresh") == "no session is under way\n"
+
+
+# Asking
+
+
+def test_context_prints_the_rendered_context_and_nothing_else(filled: Any) -> None:
+    """Byte for byte what the library gives, within the budget asked for; or its explanation, or chat messages."""
+    with open_memory(filled.folder) as memory:
+        expected = memory.get_orchestrator_context("prompt")
+        small = memory.get_orchestrator_context("plan", 300)
+    assert filled("context") == expected.render()
+    assert filled("context", "--max-tokens", "300", "--for", "plan") == small.render()
+    assert filled("context", "--explain") == expected.explain()
+    assert json.loads(filled("context", "--messages")) == expected.as_messages()
+    record = filled.json("context", "--max-tokens", "300", "--for", "plan")
+    assert (record["text"], record["tokens"], record["budget_tokens"]) == (small.render(), small.tokens, 300)
+    assert record["tokens"] <= 300
+    assert filled("context", "--max-tokens", "0") == ""
+
+
+def test_context_survives_bytes_that_are_no_text(run: Any) -> None:
+    """A document that a person saved in another encoding is served all the same."""
+    run("init")
+    plan = run.folder / ".obra" / "memory" / "work_plan.md"
+    plan.write_bytes(plan.read_bytes() + b"\n## Caf\xe9\n\nbeans\n")
+    with open_memory(run.folder) as memory:
+        expected = memory.get_orchestrator_context("prompt").render()
+    assert "## Caf" in expected
+    assert run("context").encode() == expected.encode("utf-8", "surrogateescape")
+
+
+def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:
+    """The same figures in words and as JSON."""
+    record = filled.json("status")
+    assert record["thresholds"] == {"warning": 0.7, "refresh": 0.8, "critical": 0.95}
+    assert record["context_window"]["max_tokens"] == 2048
+    assert record["session_memory"]["operation_count"] == 60
+    assert Path(record["documents"]["session"]).exists()
+    shown = filled("status")
+    for words in ("of 2,048 tokens", "refresh at 80%", ".obra/memory/work_plan.md", "60 operations", "no problems"):
+        assert words in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (("--limit", "3"), [57, 58, 59]),
+        (("--agent", "ann", "--limit", "2"), [57, 59]),
+        (("--type", "decision"), []),
+        (("--since", "2025-01-03T10:00:00Z"), [58, 59]),
+        (("--since", "2025-01-01T01:00:00Z", "--until", "2025-01-01T03:00:00Z"), [1, 2]),
+        (("--since", "1h"), []),
+        (("--until", "1h", "--limit", "1"), [59]),
+    ],
+)
+def test_ops_filters_by_each_condition(filled: Any, filters: tuple[str, ...], expected: list[int]) -> None:
+    """Oldest first; of more than the limit the newest."""
+    assert [op["id"] - 1 for op in filled.json("ops", *filters)] == expected
+
+
+def test_ops_of_a_session_by_the_beginning_of_its_id(filled: Any) -> None:
+    """As `sessions` shows it."""
+    filled("flush")
+    filled("record", "note", '"later"')
+    first, second = filled.json("sessions")
+    assert len(filled.json("ops", "--session", first["id"][:8], "--limit", "0")) == 60
+    assert [op["data"] for op in filled.json("ops", "--session", second["id"])] == ["later"]
+
+
+def test_ops_shows_a_table_that_fits(filled: Any) -> None:
+    """One line an operation, long data clipped, and how to see more."""
+    lines = filled("ops", "--limit", "5").splitlines()
+    assert len(lines) == 2 + 5 + 1
+    assert max(map(len, lines)) <= 80
+    assert lines[2].split()[:5] == ["56", "2025-01-03", "07:00:00", "50", "ann"]
+    assert lines[2].endswith("…")
+    assert lines[-1] == "the newest 5; --limit 0 lists all"
+    assert filled("ops", "--type", "none") == "no operations\n"
+
+
+def test_text_of_operations_is_never_read_as_markup(run: Any) -> None:
+    """Nor can it write to the terminal what it likes."""
+    run("record", "note", json.dumps({"text": "[bold]x[/bold] [/no] \x1b[31mr\x07"}))
+    shown = run("ops")
+    assert r"[bold]x[/bold] [/no] \x1b[31mr\x07" in shown
+    assert "\x1b" not in shown + run("expand", "op1") + run("context")
+
+
+def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
+    """Each summary's line, and behind it the operations word for word."""
+    losses = filled.json("losses", "--limit", "0")
+    assert losses
+    assert [loss["id"] for loss in filled.json("losses", "--limit", "2")] == [loss["id"] for loss in losses[-2:]]
+    (session,) = filled.json("sessions")
+    assert filled.json("losses", "--session", session["id"][:6], "--limit", "0") == losses
+    first = losses[0]
+    expansion = filled.json("expand", f"S{first['id']}")
+    covered = range(first["operations"][0], first["operations"][1] + 1)
+    assert [op["id"] for op in expansion["operations"]] == list(covered)
+    recorded = {op["id"]: op for op in filled.json("ops", "--limit", "0")}
+    assert expansion["operations"] == [recorded[number] for number in covered]
+    shown = filled("expand", f"s{first['id']}")
+    assert f"S{first['id']}, level 1:" in shown
+    assert json.dumps(recorded[covered[0]]["data"], separators=(",", ":")) in shown
+    table = filled("losses")
+    assert f"S{losses[-1]['id']}" in table
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:
+    """By its number, as documents show it."""
+    run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
+    run("flush")
+    found = run.json("expand", "K1")
+    assert found["fact"]["operation"] == found["operations"][0]["id"] == 1
+    assert "K1: decision, standing: " in run("expand", "K1")
+
+
+# Documents
+
+
+def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
+    """A person's edit is kept as one, and comes back word for word."""
+    run("init")
+    assert run("history", "work_plan") == "no earlier texts\n"
+    plan = run.folder / ".obra" / "memory" / "work_plan.md"
+    original = plan.read_text()
+    edited = original.replace("## Backlog", "## Backlog\n\n- paint the oven")
+    plan.write_text(edited)
+    run("record", "note", '{"text": "TODO: buy flour."}')
+    run("flush")
+    (version,) = [each for each in run.json("history", "work_plan.md") if each["author"] == "person"]
+    assert "person" in run("history", "work_plan")
+    assert f"(version {version['sequence']})" in run("diff", "work_plan", version["sequence"])
+    assert run.json("diff", "work_plan", version["sequence"])["diff"] == run("diff", "work_plan", version["sequence"])
+    assert "what stood there is version" in run("restore", "work_plan", version["sequence"])
+    assert plan.read_text() == edited
+    assert run("diff", "work_plan", version["sequence"]) == ""
+    assert "it replaced nothing" in run("restore", "work_plan", version["sequence"])
+    assert run.json("restore", "work_plan", version["sequence"])["restored"] == version["sequence"]
+
+
+# Looking after
+
+
+def test_config_show_tells_each_value_and_where_it_comes_from(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Defaults, the file with its line, the environment; works without a memory and makes none."""
+    assert run.json("config", "show")["storage.durability"] == {"value": "normal", "origin": "default"}
+    assert run("config", "check") == "in order: defaults and the environment\n"
+    assert list(run.folder.iterdir()) == []
+    run("init")
+    file = run.folder / ".obra" / "config.yaml"
+    file.write_text("storage:\n  durability: full\n")
+    monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", "estimate")
+    shown = run.json("config", "show")
+    assert shown["storage.durability"]["value"] == "full"
+    assert f"{file}:2" in shown["storage.durability"]["origin"]
+    assert "ORCHESTRA_MEM__TOKENS__COUNTER" in shown["tokens.counter"]["origin"]
+    assert "storage.durability" in run("config", "show")
+    assert run.json("config", "check") == {"faults": []}
+    assert run("config", "check") == f"in order: {file} and the environment\n"
+    defaults = (TEMPLATE.parent / "config" / "default_config.yaml").read_text()
+    assert run("config", "show", "--defaults") == defaults
+    assert run.json("config", "show", "--defaults")["storage.durability"]["origin"] == "default"
+
+
+def _findings(run: Any, exit_code: int = 1) -> dict[str, tuple[str, str, str]]:
+    found = run.json("doctor", exit_code=exit_code)["findings"]
+    return {each["part"]: (each["health"], each["words"], each["advice"]) for each in reversed(found)}
+
+
+def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
+    """Every part is named; an estimate or another model's tokenizer is a note, no fault."""
+    found = _findings(filled, exit_code=0)
+    parts = [
+        "configuration",
+        "folder",
+        "disk",
+        "lock",
+        "database",
+        "documents",
+        "versions",
+        "sessions",
+        "token counter",
+    ]
+    assert set(parts) == set(found)
+    assert found["token counter"][0] == "note"
+    assert {found[part][0] for part in parts[:-1]} == {"sound"}
+    shown = filled("doctor")
+    assert shown.splitlines()[-1] == "all is well"
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> None:
+    """What depends on it is said not to have been looked at."""
+    run("init")
+    (run.folder / ".obra" / "config.yaml").write_text("speed: 9\n")
+    found = _findings(run)
+    assert found["configuration"][0] == "fault"
+    assert "config.yaml:1: speed" in found["configuration"][1]
+    assert found["database"][0] == "sound"
+    assert found["documents"][:2] == ("note", "not looked at: the configuration must be in order first")
+
+
+def test_doctor_names_a_damaged_database(filled: Any) -> None:
+    """One that is none at all, and one with a page overwritten; what to do is said."""
+    database = filled.folder / ".obra" / "obra.db"
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    sound = database.read_bytes()
+    page = 4096
+    database.write_bytes(sound[: 3 * page] + b"\xee" * (len(sound) - 3 * page))
+    assert _findings(filled)["database"][0] == "fault"
+    database.write_bytes(b"nothing like it" * 1000)
+    health, words, advice = _findings(filled)["database"]
+    assert (health, advice) == ("fault", "do what it says, then look again")
+    assert f"{database}: file is not a database" in words
+    assert "fault" in filled("doctor", exit_code=1)
+    database.unlink()
+    assert _findings(filled, exit_code=0)["database"][0] == "note"
+
+
+def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
+    """With file and line; a folder in a document's place; an archive that is gone."""
+    filled("flush")
+    memory = filled.folder / ".obra" / "memory"
+    (memory / "work_plan.md").write_text("---\nformat: 1\nno field at all\n---\n\n# Work Plan\n")
+    (memory / "decision_log.md").unlink()
+    (memory / "decision_log.md").mkdir()
+    for archive in (filled.folder / ".obra" / "sessions" / "archive").iterdir():
+        archive.unlink()
+    findings = filled.json("doctor", exit_code=1)["findings"]
+    words = [found["words"] for found in findings if found["health"] == "fault"]
+    assert any(f"{memory / 'work_plan.md'}:3: 'no field at all' is no" in each for each in words)
+    assert any(f"{memory / 'decision_log.md'} is a folder" in each for each in words)
+    (gone,) = [found for found in findings if found["part"] == "sessions" and found["health"] == "note"]
+    assert gone["words"].endswith(" is gone")
+    session = gone["advice"].split("--session ")[1].rstrip("`")
+    assert len(filled.json("ops", "--session", session, "--limit", "0")) == 60
+
+
+def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits a moment, not for ever."""
+    run("init")
+    monkeypatch.setattr("orchestra_mem.diagnosis._LOCK_WAIT_S", 0.05)
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S", "0.05")
+    with FileLock(str(run.folder / ".obra" / "obra.lock")):
+        found = _findings(run)
+    assert found["lock"][0] == "fault"
+    assert "another process has held" in found["lock"][1]
+    assert found["memory"][0] == "fault"
+
+
+@pytest.mark.parametrize(("free_bytes", "health"), [(10**7, "fault"), (10**8, "note"), (10**10, "sound")])
+def test_doctor_tells_how_much_room_there_is(
+    run: Any, monkeypatch: pytest.MonkeyPatch, free_bytes: int, health: str
+) -> None:
+    """A full disk is a fault, one that is about to be full a note."""
+    run("init")
+    usage = shutil.disk_usage(run.folder)._replace(free=free_bytes)
+    monkeypatch.setattr("orchestra_mem.diagnosis.shutil.disk_usage", lambda _: usage)
+    assert _findings(run, exit_code=int(health == "fault"))["disk"][0] == health
+
+
+# Times
+
+
+def test_times_are_iso_8601_or_spans_back() -> None:
+    """A span needs a now; a time without a zone is this machine's."""
+    now = datetime(2025, 1, 15, 12, tzinfo=UTC)
+    spans = {"30s": timedelta(seconds=30), "5m": timedelta(minutes=5), "2h": timedelta(hours=2),
+             "7d": timedelta(days=7), "1w": timedelta(weeks=1)}  # fmt: skip
+    for given, span in spans.items():
+        assert parse_time(given, now) == now - span
+    assert parse_time("2025-01-15T14:00:00+02:00") == now
+    assert parse_time("2025-01-15T12:00:00") == datetime(2025, 1, 15, 12).astimezone(UTC)
+    assert parse_time(None) is None
+    for given, at in (("2h", None), ("noon", now), ("", now), ("999999w", now)):
+        with pytest.raises(ValueError, match="is no time; give ISO 8601 as in 2025-01-31T14:00"):
+            parse_time(given, at)

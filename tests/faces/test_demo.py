@@ -1,0 +1,231 @@
+"""The demonstration: a real history through the real manager, long or short, and what it says is so."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem.build import open_memory
+from orchestra_mem.core.histories import History, HistoryOperation
+from orchestra_mem.faces.demo import WINDOW_TOKENS
+from orchestra_mem.faces.plots import bar, plot
+from orchestra_mem.faces.replay import thinned
+
+PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "water")
+
+
+def _make_repository(path: Path, commits: int) -> Path:
+    """A repository with so many commits of a bakery, all at once by `git fast-import`."""
+    stream: list[str] = []
+    for number in range(1, commits + 1):
+        part, other = PARTS[number % len(PARTS)], PARTS[(number * 3 + 1) % len(PARTS)]
+        message = (
+            f"Change the {part} of recipe {number}\n\nThe {part} was too warm at {20 + number % 9} degrees, so that "
+            f"the {other} suffered. Batch B-{number:04} came out well then. Not done yet: weigh the {other} again."
+        )
+        content = f"{part} {number}\n" * (1 + number % 5)
+        stream += [
+            "commit refs/heads/main", f"committer Ada <ada@example.org> {1_600_000_000 + number * 7_200} +0000",
+            f"data {len(message)}", message, f"M 644 inline recipes/{part}.txt", f"data {len(content)}", content,
+        ]  # fmt: skip
+    path.mkdir()
+    subprocess.run(["git", "init", "--quiet", "--initial-branch", "main", str(path)], check=True)
+    feed = "\n".join(stream).encode()
+    subprocess.run(["git", "-C", str(path), "fast-import", "--quiet"], input=feed, check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with more than the window holds many times over."""
+    return _make_repository(tmp_path_factory.mktemp("long") / "bakery", 200)
+
+
+def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run: Any, tmp_path: Path) -> None:
+    """All sections are there, within 80 columns, and the figures are those of the memory that it leaves behind."""
+    kept = tmp_path / "kept"
+    shown = run("demo", "--repo", long_history, "--limit", "160", "--keep", kept)
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80 or all(str(kept) in line for line in lines if len(line) > 80)
+    for title in (
+        "1. What was recorded", "2. The window over time", "3. What was compacted", "4. What the model would be given",
+        "5. The documents", "6. A document's versions", "7. “What did we just do?”",
+    ):  # fmt: skip
+        assert any(line.startswith(title) for line in lines), title
+    words = " ".join(shown.split())
+    assert "Of its commits the newest 160 are taken" in words
+    assert "with its patch" not in words
+    assert "160 operations of" in words
+    assert "equal, value for value, to what git told" in words
+    assert "Last, on 30 September 2020, we did this: Change the oven of recipe 200" in words
+    for mark in ("95% ┤", "80% ┤", "70% ┤"):
+        assert mark in shown
+    with open_memory(kept) as memory:
+        assert len(memory.operations()) == 160
+        assert memory.losses()
+
+
+def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> None:
+    """Refreshes happened by themselves, summaries are shorter than what they cover, originals are equal."""
+    record = run.json("demo", "--repo", long_history, "--limit", "160")
+    assert record["recorded"] == 160
+    assert record["window_tokens"] == WINDOW_TOKENS == 8192
+    assert record["refreshes"] >= 2
+    assert not record["asked_refresh"]
+    assert record["recorded_tokens"] > WINDOW_TOKENS
+    assert record["summaries"]
+    assert record["originals_equal"] is True
+    assert max(used for _, used, _ in record["usage"]) <= WINDOW_TOKENS
+    assert record["context"]["tokens"] <= record["context"]["budget_tokens"]
+    assert {name for name, path in record["documents"].items() if Path(path).is_file()} == {
+        "project_state", "work_plan", "decision_log", "session",
+    }  # fmt: skip
+    assert record["versions"]
+    told = [op["data"]["subject"].rpartition(" ")[2] for op in record["just_done"]]
+    assert told == ["200", "199", "198", "197", "196"]
+
+
+def _commit_of_many_files(path: Path, files: int) -> Path:
+    """A repository whose only commit is of this moment and adds so many files."""
+    path.mkdir()
+    for number in range(files):
+        lines = (f"{PARTS[line % 8]} {number}.{line} is kept at {line * 3 % 90} degrees\n" for line in range(30))
+        (path / f"recipe{number:04}.txt").write_text("".join(lines))
+    for arguments in (
+        ("init", "--quiet"), ("add", "--all"),
+        ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", "All of it"),
+    ):  # fmt: skip
+        subprocess.run(["git", "-C", str(path), *arguments], check=True)
+    return path
+
+
+def test_a_single_commit_of_many_files_fills_the_window_too(run: Any, tmp_path: Path) -> None:
+    """Each file with its patch is an operation; both thresholds are reached, and a summary tells several operations."""
+    record = run.json("demo", "--repo", _commit_of_many_files(tmp_path / "one", 100))
+    assert record["recorded"] == 101
+    assert not record["asked_refresh"]
+    assert record["refreshes"] >= 3
+    first = [summary for summary in record["summaries"] if summary["level"] == 1]
+    assert len(first) >= 5
+    assert sum(summary["operation_count"] for summary in first) >= 3 * len(first)
+    assert record["originals_equal"] is True
+    assert [op["type"] for op in record["just_done"]] == ["commit"] + ["file_change"] * 4
+
+
+def test_a_commit_of_very_many_files_is_thinned_and_still_told(run: Any, tmp_path: Path) -> None:
+    """The demonstration stays quick: no more operations than it says, the commit itself among them."""
+    words = " ".join(run("demo", "--repo", _commit_of_many_files(tmp_path / "one", 700)).split())
+    assert "It has 1 commit. These are few, so each file that they changed is an operation as well" in words
+    assert "(at most 600 in all)" in words
+    assert "600 operations of" in words
+    assert "we did this: All of it (700 files, +21,000 -0)." in words
+
+
+def _history(*files: int) -> History:
+    """A history of commits that changed so many files."""
+
+    def operation(kind: str, commit: int, key: str) -> HistoryOperation:
+        return HistoryOperation(type=kind, data={}, timestamp=None, idempotency_key=key, place=key, position=commit)
+
+    operations = [
+        operation(kind, commit, f"{commit}:{kind}{number}")
+        for commit, count in enumerate(files, 1)
+        for kind, number in [*(("file_change", each) for each in range(count)), ("commit", 0)]
+    ]
+    return History(source="here", operations=iter(operations), total=len(files), unit="commits")
+
+
+@pytest.mark.parametrize(
+    ("files", "most", "left"),
+    [
+        ((5,), 100, (5,)),
+        ((50,), 10, (9,)),
+        ((50, 50), 12, (5, 5)),
+        ((1, 50, 50), 13, (1, 4, 5)),
+        ((3, 3), 2, (0, 0)),
+        ((3, 3), 1, (0, 0)),
+        ((0, 4), 5, (0, 3)),
+    ],
+)
+def test_thinning_takes_files_evenly_and_every_commit(files: tuple[int, ...], most: int, left: tuple[int, ...]) -> None:
+    """What one commit does not use is shared by those after it."""
+    kept = list(thinned(_history(*files), most).operations)
+    changed = Counter(operation.position for operation in kept if operation.type == "file_change")
+    assert tuple(changed[commit] for commit in range(1, len(files) + 1)) == left
+    assert [op.position for op in kept if op.type == "commit"] == list(range(1, len(files) + 1))
+
+
+def test_a_short_history_says_that_it_asked_for_a_refresh(run: Any, tmp_path: Path) -> None:
+    """It is shown what there is, and nothing is pretended."""
+    short = _make_repository(tmp_path / "short", 3)
+    words = " ".join(run("demo", "--repo", short).split())
+    assert "It has 3 commits. These are few, so each file that they changed is an operation as well" in words
+    assert "6 operations of" in words
+    assert "too short to fill the window, so that no refresh came by itself: one was asked for" in words
+    assert "Nothing: all of it fits into the session document word for word." in words
+    assert "we did this: Change the crust of recipe 3 (1 file, +4 -0)." in words
+    assert not (run.folder / ".obra").exists()
+
+
+def test_a_folder_with_a_memory_is_not_mixed_into(long_history: Path, run: Any) -> None:
+    """The demonstration refuses it before anything is recorded."""
+    run("init")
+    run("demo", "--repo", long_history, "--keep", run.folder, exit_code=4)
+    assert "has a memory already; name a folder without one" in run.errors
+    assert run.json("ops") == []
+
+
+def test_a_repository_without_commits_is_told_in_words(run: Any, tmp_path: Path) -> None:
+    """And where there is none at all."""
+    empty = _make_repository(tmp_path / "empty", 0)
+    run("demo", "--repo", empty, exit_code=1)
+    assert "is a git repository without commits" in run.errors
+    run("demo", exit_code=1)
+    assert "is not in a git repository" in run.errors
+
+
+def test_a_plot_shows_the_highest_of_what_a_column_stands_for() -> None:
+    """Ten rows of a tenth each, the marks labelled at the right."""
+    drawn = plot([0.0, 0.5, 1.0], {0.8: "refresh"}, height=10).plain.splitlines()
+    assert len(drawn) == 11
+    assert drawn[1] == " 80% ┤┄┄█ refresh"
+    assert [line[6:9] for line in drawn[:10]] == ["  █", "┄┄█", "  █", "  █", "  █", " ██", " ██", " ██", " ██", " ██"]
+    many = plot([0.1] * 999 + [1.0], {}, width=10).plain.splitlines()
+    assert many[0].endswith("         █")
+
+
+def test_a_bar_is_as_long_as_its_share_and_shows_the_thresholds() -> None:
+    """Full and over-full alike."""
+    assert bar(0.5, [0.8], width=10).plain == "│█████···┊·│"
+    assert bar(1.7, [0.8], width=10).plain == "│██████████│"
+    assert bar(0.0, [], width=4).plain == "│····│"
+
+
+def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:
+    """The newest first, then all: those that are there already are passed over, and the agent is who was named."""
+    assert run("import", "git", long_history, "--limit", "3", "--agent", "ada") == (
+        f"recorded 3 operations of {long_history}\n"
+    )
+    assert run.json("import", "git", long_history) == {
+        "source": str(long_history), "recorded": 197, "known": 3, "note": "", "faults": [],
+    }  # fmt: skip
+    operations = run.json("ops", "--limit", "0", "--type", "commit")
+    assert [op["data"]["subject"].rpartition(" ")[2] for op in operations[:4]] == ["198", "199", "200", "1"]
+    assert [op["agent"] for op in operations[:4]] == ["ada", "ada", "ada", None]
+    assert operations[0]["timestamp"] == "2020-09-30T00:26:40+00:00"
+
+
+def test_import_git_with_patches_records_changed_files_too(run: Any, tmp_path: Path) -> None:
+    """Before the commit that they are of; a second time, with or without, nothing twice."""
+    short = _make_repository(tmp_path / "short", 2)
+    assert run.json("import", "git", short)["recorded"] == 2
+    record = run.json("import", "git", short, "--patches")
+    assert (record["recorded"], record["known"]) == (2, 2)
+    assert run.json("import", "git", short, "--patches")["recorded"] == 0
+    (change, _) = run.json("ops", "--type", "file_change")
+    assert change["data"]["path"] == "recipes/dough.txt"
+    assert change["data"]["patch"] == "@@ -0,0 +1,2 @@\n+dough 1\n+dough 1"

@@ -1,0 +1,143 @@
+"""The public names and how they are called: a change here is a change for every user, and stands in the changelog."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import orchestra_mem
+from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.window import ContextWindowTracker
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.working import WorkingMemory
+
+PACKAGE = Path(orchestra_mem.__file__).parent
+
+
+def test_the_public_names_are_those() -> None:
+    """What users import; whatever else lies in the package may move."""
+    assert sorted(orchestra_mem.__all__) == ["OrchestratorContextManager", "open_memory"]
+    for name in orchestra_mem.__all__:
+        assert getattr(orchestra_mem, name).__doc__
+
+
+SIGNATURES = {
+    "record_operation": (
+        "(self, operation_type: 'str', operation_data: 'object', tokens_used: 'int | None' = None, *, "
+        "agent: 'str | None' = None, critical: 'bool | None' = None, timestamp: 'datetime | None' = None, "
+        "idempotency_key: 'str | None' = None) -> 'Operation'"
+    ),
+    "get_orchestrator_context": (
+        "(self, for_operation: 'str', max_tokens: 'int | None' = None) -> 'OrchestratorContext'"
+    ),
+    "explain": "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None) -> 'str'",
+    "refresh": "(self) -> 'Refreshed | None'",
+    "flush_session": "(self) -> 'Path | None'",
+    "query_recent_operations": "(self, operation_type: 'str | None' = None, limit: 'int' = 10) -> 'list[Operation]'",
+    "operations": "(self, where: 'OperationFilter | None' = None) -> 'list[Operation]'",
+    "sessions": "(self) -> 'list[Session]'",
+    "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
+    "expand": "(self, reference: 'str | int') -> 'Expansion'",
+    "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
+    "get_stats": "(self) -> 'dict[str, Json]'",
+    "close": "(self) -> 'None'",
+}
+
+
+def test_the_managers_methods_are_called_like_this() -> None:
+    """Its public methods are these and no others, each with a docstring."""
+    manager = orchestra_mem.OrchestratorContextManager
+    methods = {
+        name: method
+        for name, method in vars(manager).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+    assert {name: str(inspect.signature(method)) for name, method in methods.items()} == SIGNATURES
+    assert all(method.__doc__ for method in methods.values())
+
+
+def test_a_memory_is_opened_like_this() -> None:
+    """A folder, and by keyword what tests and callers put in the place of the defaults."""
+    parameters = inspect.signature(orchestra_mem.open_memory).parameters
+    assert list(parameters) == ["project", "config", "clock", "counter", "write_point"]
+    assert parameters["project"].default == "."
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
+
+
+@pytest.mark.parametrize(
+    ("owner", "names"),
+    [
+        (WorkingMemory, "get_recent_operations get_operations search clear get_stats"),
+        (SessionMemoryManager, "get_summary generate_summary search get_current_state get_stats"),
+        (
+            EpisodicMemoryManager,
+            "get_project_state get_work_plan get_recent_decisions search history diff restore get_stats",
+        ),
+        (
+            ContextWindowTracker,
+            "add_usage set_usage reset should_refresh used_tokens available_tokens history on get_stats",
+        ),
+        (OrchestratorContext, "render as_messages as_dict explain"),
+    ],
+)
+def test_what_the_manager_hands_out_can_do_this(owner: type, names: str) -> None:
+    """The tiers and the tracker hang on the manager and are part of what users call."""
+    for name in names.split():
+        assert inspect.isfunction(getattr(owner, name, None)), f"{owner.__name__}.{name}"
+
+
+def test_types_ship_along() -> None:
+    """Type checkers of users read them."""
+    assert (PACKAGE / "py.typed").is_file()
+
+
+# The command line's libraries, tokenizers, the packages that tests use, and what only opening, locking, compacting and
+# reading histories need.
+HEAVY = (
+    "typer", "rich", "tiktoken", "tiktoken_ext", "regex", "requests", "pydantic", "numpy", "asyncio", "hypothesis",
+    "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
+    "orchestra_mem.core.extraction", "orchestra_mem.core.judgement", "orchestra_mem.core.roles",
+    "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.diagnosis",
+    "orchestra_mem.faces", "orchestra_mem.wiring", "orchestra_mem.settings", "sqlite3",
+)  # fmt: skip
+
+
+def _loaded_after(program: str, names: tuple[str, ...]) -> str:
+    """Which of these modules a fresh interpreter has loaded after a program."""
+    asked = f"{program}; import sys; print([name for name in {names!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=PACKAGE.parent, capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def test_importing_the_public_names_loads_nothing_heavy() -> None:
+    """What only some need, or only later, is loaded on first use."""
+    program = "from orchestra_mem import OrchestratorContextManager, open_memory"
+    assert _loaded_after(program, HEAVY) == "[]\n"
+
+
+def test_the_command_line_begins_without_the_memory() -> None:
+    """Help and version are asked for more often than anything else."""
+    names = ("orchestra_mem.build", "orchestra_mem.manager", "orchestra_mem.settings", "sqlite3")
+    assert _loaded_after("import orchestra_mem.faces.cli", names) == "[]\n"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    """Names are loaded on first use, and no others are made up."""
+    with pytest.raises(AttributeError, match="module 'orchestra_mem' has no attribute 'open_memories'"):
+        orchestra_mem.open_memories  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'orchestra_mem\.build' has no attribute 'open_memories'"):
+        orchestra_mem.build.open_memories  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_importing_opens_no_file_of_the_users(tmp_path: Path) -> None:
+    """Nothing is read or made before a memory is opened."""
+    program = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); import orchestra_mem"
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
+    assert list(tmp_path.iterdir()) == []
