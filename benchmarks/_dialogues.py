@@ -1,0 +1,86 @@
+"""Written dialogues, compacted five times: which rules, reversals, roles and open items the model would still be given.
+
+The format is told in `data/README.md`. A fact counts as kept where one line of the context has all its words; a
+reversal also needs the old decision to be marked wherever it stands as a fact, or to be gone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+
+COMPACTIONS = 5
+TALK_BETWEEN = 20
+KINDS = ("rule", "reversal", "role", "open")
+# The default sizes, but everything is compacted at once: no hour and no tokens are left word for word.
+_CONFIG = {
+    "orchestrator": {"working_memory": {"max_operations": 2}},
+    "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 1_000},
+}
+_START = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
+_FACT_LINE = re.compile(r"\bK\d+\b")
+
+
+def load_dialogues(folder: Path) -> list[dict[str, Any]]:
+    """Read `dialogues*.jsonl` in a folder."""
+    files = sorted(folder.glob("dialogues*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def after_compactions(dialogue: dict[str, Any], others: Sequence[dict[str, Any]]) -> tuple[str, int]:
+    """The context after a dialogue was compacted five times with other talk in between, and how many of its turns
+    stand there word for word as operations (0: all were compacted)."""
+    with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=_CONFIG) as memory:
+        time = iter(_START + timedelta(seconds=40 * step) for step in range(10_000))
+        last = [_say(memory, turn, next(time)) for turn in dialogue["turns"]][-1]
+        talk = _other_talk(others)
+        for _ in range(COMPACTIONS):
+            for turn in (next(talk) for _ in range(TALK_BETWEEN)):
+                _say(memory, turn, next(time))
+            memory.refresh()
+        context = memory.get_orchestrator_context("benchmark")
+        shown = re.findall(r"\(op (\d+)\)", context.render())
+        return context.render(), sum(int(number) <= last for number in shown)
+
+
+def _say(memory: OrchestratorContextManager, turn: dict[str, Any], time: datetime) -> int:
+    data = {"speaker": turn["speaker"], "text": turn["text"]}
+    return memory.record_operation("message", data, timestamp=time).id
+
+
+def _other_talk(others: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Turns of other dialogues that state none of their facts, so that they take nothing back by accident."""
+    while True:
+        for other in others:
+            told = {fact[key] for fact in other["facts"] for key in ("turn", "old_turn", "closed_turn") if key in fact}
+            yield from (turn for number, turn in enumerate(other["turns"]) if number not in told)
+
+
+def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[tuple[dict[str, Any], bool]]:
+    """For each fact of a dialogue whether the context has it."""
+    lines = [line.lower().replace("’", "'") for line in context.splitlines()]
+    return [(fact, _kept(fact, lines)) for fact in dialogue["facts"] if fact["kind"] in KINDS]
+
+
+def _kept(fact: dict[str, Any], lines: Sequence[str]) -> bool:
+    words = [*fact["keep"], *([fact["polarity"]] if fact.get("polarity") else [])]
+    if not any(_has(line, words) for line in lines):
+        return False
+    if fact["kind"] != "reversal":
+        return True
+    old = [
+        position for position, line in enumerate(lines)
+        if _has(line, fact["old"]) and not _has(line, fact["keep"]) and _FACT_LINE.search(line.upper())
+    ]  # fmt: skip
+    return all("supersede" in " ".join(lines[at : at + 3]) for at in old)
+
+
+def _has(line: str, words: Sequence[str]) -> bool:
+    return all(re.search(rf"(?<!\w){re.escape(word.lower())}(?!\w)", line) for word in words)

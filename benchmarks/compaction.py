@@ -1,0 +1,241 @@
+"""What compaction keeps, what it loses, what it invents: on real histories, on long talks, on written dialogues.
+
+Histories go through the real manager: operations are recorded, refreshes compact them, and every summary is held
+against the operations that it covers. Dialogues (`data/dialogues.jsonl`) are compacted five times in a row with other
+talk in between; then each rule, reversal, role and open item is looked for in the context that the model would get.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._dialogues import KINDS, after_compactions, judge_dialogue, load_dialogues
+from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
+from benchmarks._locomo import answer_share, passages_of
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import open_git_history
+from orchestra_mem.core.compaction import body_of, squeeze
+from orchestra_mem.core.entries import plain_text
+from orchestra_mem.core.extraction import find_must_keeps
+from orchestra_mem.core.extractive import Passage, extract, render
+from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.serialize import dump_json
+from orchestra_mem.types import Operation, Summary
+
+TARGETS: dict[str, Target] = {
+    "ratio": ("<=", 0.25),
+    "must_keep_retained": (">=", 1.0),
+    "invented_identifiers": ("<=", 0),
+    "expand_exact": (">=", 1.0),
+    "locomo_answer_tokens_at_20": (">=", 0.80),
+    "rules_kept_after_5": (">=", 1.0),
+}
+_HERE = Path(__file__).resolve().parent
+_QUICK_OPERATIONS = 400
+_QUICK_DIALOGUES = 30
+_START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An operation of a history, before it is recorded."""
+
+    kind: str
+    data: dict[str, Any]
+    time: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What was found over the summaries of one history."""
+
+    summaries: int = 0
+    tokens: int = 0
+    source_tokens: int = 0
+    facts: int = 0
+    facts_kept: int = 0
+    invented: list[str] = field(default_factory=list)
+    expanded: int = 0
+    exact: int = 0
+    covered: int = 0
+
+
+def measure(options: Options, report: Report) -> None:
+    """Measure all of it."""
+    tallies: dict[str, Tally] = {}
+    for name, history in _histories(options):
+        say(f"history {name}: {len(history):,} operations")
+        tallies[name] = _compacted(history)
+        _report_history(report, name, tallies[name])
+    _report_total(report, list(tallies.values()))
+    _measure_locomo(options, report)
+    _measure_dialogues(options, report)
+
+
+def _histories(options: Options) -> Iterator[tuple[str, list[Recorded]]]:
+    yield "own_git", _cut(_own_history(), options)
+    for path in sorted((options.data / "git").glob("*.jsonl")):
+        yield f"git_{path.stem.replace('-', '_')}", _cut(_git_recording(path), options)
+    for name, read in (("agent-sessions.jsonl", _agent_sessions), ("locomo-dev.json", _talks)):
+        path = options.data / name
+        if path.exists():
+            yield path.stem.replace("-", "_"), _cut(read(path), options)
+        else:
+            report_missing = f"{path} is not there: recordings are given by --data"
+            say(report_missing)
+
+
+def _cut(history: list[Recorded], options: Options) -> list[Recorded]:
+    return history[:_QUICK_OPERATIONS] if options.quick else history
+
+
+def _own_history() -> list[Recorded]:
+    found = open_git_history(CHECKOUT).operations
+    return [Recorded(kind=op.type, data=dict(op.data), time=op.timestamp or _START) for op in found]
+
+
+def _git_recording(path: Path) -> list[Recorded]:
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [Recorded(kind="commit", data=row, time=datetime.fromisoformat(row["date"])) for row in rows]
+
+
+def _agent_sessions(path: Path) -> list[Recorded]:
+    history = []
+    for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        tool = {"tool": row["tool"]} if row.get("tool") else {}
+        data = {"role": row["role"], **tool, ("output" if tool else "text"): row["text"]}
+        history.append(Recorded(kind=row["type"], data=data, time=datetime.fromisoformat(row["timestamp"])))
+    return history
+
+
+def _talks(path: Path) -> list[Recorded]:
+    turns = [
+        turn
+        for sample in json.loads(path.read_text(encoding="utf-8"))
+        for session in sample["sessions"]
+        for turn in session["turns"]
+    ]
+    return [
+        Recorded(kind="message", data={"speaker": turn["speaker"], "text": turn["text"]},
+                 time=_START + timedelta(seconds=30 * number))
+        for number, turn in enumerate(turns)
+    ]  # fmt: skip
+
+
+def _compacted(history: list[Recorded]) -> Tally:
+    """Record a history with the default settings, compact what is due, and hold every summary against its source."""
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as folder, open_memory(folder) as memory:
+        given: dict[int, str] = {}
+        for item in history:
+            operation = memory.record_operation(item.kind, item.data, timestamp=item.time)
+            given[operation.id] = dump_json(operation.data)
+        memory.refresh()
+        for summary in memory.losses():
+            _judge_summary(memory, summary, given, tally)
+    return tally
+
+
+def _judge_summary(
+    memory: OrchestratorContextManager, summary: Summary, given: dict[int, str], tally: Tally
+) -> None:
+    operations = memory.expand(f"S{summary.id}").operations
+    wanted = [number for number in given if summary.first_operation <= number <= summary.last_operation]
+    tally.expanded += 1
+    tally.exact += [(op.id, dump_json(op.data)) for op in operations] == [(n, given[n]) for n in wanted]
+    tally.summaries += 1
+    tally.invented += missing_identifiers(body_of(summary.text), _all_text(operations))
+    facts = [fact for operation in operations for fact in find_must_keeps(operation)]
+    if summary.level == 1:
+        tally.tokens += summary.tokens
+        tally.source_tokens += summary.source_tokens
+        tally.covered += summary.operation_count
+        text = squeeze(summary.text)
+        tally.facts += len(facts)
+        tally.facts_kept += sum(squeeze(fact.text) in text for fact in facts)
+        return
+    # Higher levels name facts by number; the number must lead to the very words.
+    named = Counter(squeeze(fact.text) for number in summary.must_keeps if (fact := memory.expand(f"K{number}").fact))
+    wanted_texts = Counter(squeeze(fact.text) for fact in facts)
+    tally.facts += wanted_texts.total()
+    tally.facts_kept += (named & wanted_texts).total()
+
+
+def _all_text(operations: tuple[Operation, ...]) -> str:
+    """Everything that was recorded, with the days as summaries write them."""
+    return "\n".join(f"{op.timestamp:%Y-%m-%d}\n{op.type}\n{plain_text(op, max_chars=10**9)}" for op in operations)
+
+
+def _report_history(report: Report, name: str, tally: Tally) -> None:
+    if not tally.source_tokens:
+        report.note(f"{name}: too short to be compacted with the default settings")
+        return
+    report.add(f"ratio_{name}", tally.tokens / tally.source_tokens, n=tally.summaries,
+               note=f"{tally.source_tokens:,} tokens of {tally.covered:,} operations")  # fmt: skip
+    report.add(f"must_keep_retained_{name}", tally.facts_kept / max(1, tally.facts), n=tally.facts)
+    report.add(f"invented_identifiers_{name}", len(tally.invented), n=tally.summaries)
+    if tally.invented:
+        report.note(f"{name} invented: {', '.join(tally.invented[:10])}")
+
+
+def _report_total(report: Report, tallies: list[Tally]) -> None:
+    source = sum(tally.source_tokens for tally in tallies)
+    ratios = [tally.tokens / tally.source_tokens for tally in tallies if tally.source_tokens]
+    facts = sum(tally.facts for tally in tallies)
+    count = sum(tally.summaries for tally in tallies)
+    report.add("ratio", max(ratios), n=source, note="the largest of all histories, summary over source in tokens")
+    report.add("must_keep_retained", sum(t.facts_kept for t in tallies) / max(1, facts), n=facts)
+    report.add("invented_identifiers", sum(len(t.invented) for t in tallies), n=count)
+    report.add("expand_exact", sum(t.exact for t in tallies) / max(1, sum(t.expanded for t in tallies)), n=count)
+
+
+def _measure_locomo(options: Options, report: Report) -> None:
+    path = options.data / "locomo-dev.json"
+    if not path.exists():
+        report.unmeasured("locomo_answer_tokens_at_20", f"{path} is not there")
+        return
+    whole = answer_share(path, _compress)
+    report.add("locomo_answer_tokens_at_20", whole["mean"], n=len(whole) - 1, note="a conversation as one text")
+    by_session = answer_share(path, _compress, by_session=True)
+    report.add("locomo_answer_tokens_by_session", by_session["mean"], n=len(by_session) - 1,
+               note="each session by itself")  # fmt: skip
+    turns = sum(len(s) for sample in json.loads(path.read_text(encoding="utf-8")) for s in passages_of(sample))
+    report.note(f"locomo: {turns:,} turns")
+
+
+def _compress(passages: list[Passage], budget_chars: int) -> str:
+    return render(extract(passages, budget=budget_chars))
+
+
+def _measure_dialogues(options: Options, report: Report) -> None:
+    dialogues = load_dialogues(_HERE / "data")
+    chosen = dialogues[:: max(1, len(dialogues) // _QUICK_DIALOGUES)] if options.quick else dialogues
+    found: dict[str, list[bool]] = {kind: [] for kind in KINDS}
+    verbatim = 0
+    for dialogue in chosen:
+        others = [other for other in dialogues if other is not dialogue]
+        at = dialogues.index(dialogue) % len(others)
+        context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])
+        verbatim += word_for_word
+        for fact, kept in judge_dialogue(dialogue, context):
+            found[fact["kind"]].append(kept)
+    for kind, kept in found.items():
+        report.add(f"{kind}_kept_after_5", sum(kept) / len(kept), n=len(kept))
+    kept_all = [kept for each in found.values() for kept in each]
+    report.add("rules_kept_after_5", sum(kept_all) / len(kept_all), n=len(kept_all),
+               note=f"facts of {len(chosen)} dialogues")  # fmt: skip
+    report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that stood word for word")
+
+
+if __name__ == "__main__":
+    sys.exit(run("compaction", measure, TARGETS))

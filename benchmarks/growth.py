@@ -1,0 +1,221 @@
+"""What a long session costs: time a record, tokens of contexts and of the session document, memory of the process."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, fresh, percentile, run, say
+from benchmarks._operations import Generator, Work, WorkClock
+from orchestra_mem import OrchestratorContextManager, open_memory
+
+TARGETS: dict[str, Target] = {
+    "record_slowdown": ("<=", 1.5),
+    "context_tokens_max_share": ("<=", 0.8),
+    "session_doc_growth_exponent": ("<=", 0.3),
+    "rss_beyond_imports_mb": ("<=", 50.0),
+}
+# Where growth is measured from: before it, caches and the first documents fill.
+FIRST = 1_000
+CONTEXT_EVERY = 20
+DOCUMENT_EVERY = 10
+BUCKETS_A_DECADE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """How many operations a window gets, and over how many records each p50 is taken."""
+
+    window: int
+    operations: int
+    sample: int
+
+
+FULL_RUN = (
+    Length(window=8_192, operations=100_000, sample=5_000),
+    Length(window=128_000, operations=1_000_000, sample=10_000),
+)
+QUICK_RUN = (
+    Length(window=8_192, operations=1_500, sample=250),
+    Length(window=128_000, operations=20_000, sample=2_000),
+)
+MAIN_WINDOW = 128_000
+
+
+@dataclass(slots=True)
+class Growth:
+    """What one long session showed. `documents` has (operations, tokens) of the session document."""
+
+    early_ms: list[float] = field(default_factory=list)
+    late_ms: list[float] = field(default_factory=list)
+    largest_context: int = 0
+    contexts: int = 0
+    documents: list[tuple[int, int]] = field(default_factory=list)
+    epochs: int = 0
+    database_mb: float = 0.0
+    fresh_ms: list[float] = field(default_factory=list)
+    beside_ms: list[float] = field(default_factory=list)
+
+
+def timed(memory: OrchestratorContextManager, clock: WorkClock, work: Work) -> float:
+    """Record one operation at its time; milliseconds."""
+    clock.advance(work.seconds)
+    start = time.perf_counter_ns()
+    memory.record_operation(work.type, work.data, agent=work.agent)
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+def grow(length: Length) -> Growth:
+    """Record one long session, and look at it all along."""
+    growth, clock, works = Growth(), WorkClock(), Generator(length.window).works()
+    config = {"orchestrator": {"context_window": {"max_tokens": length.window}}}
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
+        for number, work in enumerate(islice(works, length.operations), start=1):
+            took = timed(memory, clock, work)
+            if FIRST < number <= FIRST + length.sample:
+                growth.early_ms.append(took)
+            if number > length.operations - length.sample:
+                growth.late_ms.append(took)
+            if number % CONTEXT_EVERY == 0:
+                context = memory.get_orchestrator_context("task_execution")
+                growth.largest_context = max(growth.largest_context, context.tokens)
+                growth.contexts += 1
+                growth.epochs = max(growth.epochs, context.epoch)
+            if number % DOCUMENT_EVERY == 0 and number >= FIRST:
+                growth.documents.append((number, memory.session_memory.token_count()))
+            if number % max(2_500, length.operations // 100) == 0:
+                tell(length, number, time.monotonic() - started)
+        beside(memory, clock, length, growth)
+        growth.database_mb = sum(file.stat().st_size for file in Path(folder, ".obra").glob("obra.db*")) / 2**20
+    return growth
+
+
+def tell(length: Length, number: int, seconds: float) -> None:
+    """Say how far the session is, and about how long the rest takes."""
+    left = seconds / number * (length.operations - number)
+    say(
+        f"growth, window of {length.window:,}: {number:,} of {length.operations:,} operations, {left / 60:.0f} min left"
+    )
+
+
+def beside(memory: OrchestratorContextManager, clock: WorkClock, length: Length, growth: Growth) -> None:
+    """Record in turn into the long session and a new one, so that both meet the same load of the machine."""
+    config = {"orchestrator": {"context_window": {"max_tokens": length.window}}}
+    works, new_clock = Generator(length.window + 1).works(), WorkClock()
+    with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=new_clock) as new:
+        for work in islice(works, FIRST):
+            timed(new, new_clock, work)
+        for work in islice(works, length.sample):
+            growth.fresh_ms.append(timed(new, new_clock, work))
+            growth.beside_ms.append(timed(memory, clock, work))
+
+
+def exponent(points: list[tuple[int, int]]) -> float:
+    """Fit tokens = a * operations^b and give b: least squares over logarithms, each tenth of a decade alike."""
+    buckets: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for operations, tokens in points:
+        at = math.log10(operations)
+        buckets[int(at * BUCKETS_A_DECADE)].append((at, math.log10(max(1, tokens))))
+    centres = [tuple(map(statistics.fmean, zip(*bucket, strict=True))) for bucket in buckets.values()]
+    return statistics.linear_regression([x for x, _ in centres], [y for _, y in centres]).slope
+
+
+RSS = """
+import psutil, sys, tempfile
+from itertools import islice
+from benchmarks._operations import Generator, WorkClock
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.tokenizers import open_counter
+rss = psutil.Process().memory_info
+imported = rss().rss
+open_counter().count("the ranks are loaded with the first count")
+loaded, clock = rss().rss, WorkClock()
+with tempfile.TemporaryDirectory() as folder, open_memory(folder, clock=clock) as memory:
+    most = 0
+    for number, work in enumerate(islice(Generator(2).works(), int(sys.argv[1]))):
+        clock.advance(work.seconds)
+        memory.record_operation(work.type, work.data, agent=work.agent)
+        if number % 10 == 0:
+            memory.get_orchestrator_context("task_execution")
+        most = max(most, rss().rss)
+print(imported, loaded, most)
+"""
+RSS_OPERATIONS = 10_000
+
+
+def measure_memory(quick: bool, report: Report) -> None:
+    """Take the highest resident memory of fresh processes that record 10,000 operations in a default memory."""
+    beyond, with_ranks, imports = list[float](), list[float](), list[float]()
+    for _ in range(1 if quick else 5):
+        say("growth: memory of a fresh process")
+        imported, loaded, most = (int(part) / 2**20 for part in fresh(RSS, str(RSS_OPERATIONS)).split())
+        beyond.append(most - loaded)
+        with_ranks.append(most - imported)
+        imports.append(imported)
+    note = f"highest within {RSS_OPERATIONS:,} records, less imports and tokenizer ranks; median of processes"
+    report.add("rss_beyond_imports_mb", statistics.median(beyond), n=len(beyond), note=note)
+    report.add(
+        "rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="the ranks included"
+    )
+    report.add("rss_of_imports_mb", statistics.median(imports), n=len(beyond), note="interpreter, package, psutil")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Measure memory in fresh processes, then grow a session for each window."""
+    measure_memory(options.quick, report)
+    results = {length.window: (length, grow(length)) for length in (QUICK_RUN if options.quick else FULL_RUN)}
+    for window, (length, growth) in results.items():
+        add_growth(report, f"_{window}", length, growth)
+    length, main = results[MAIN_WINDOW]
+    figures = report.figures
+    report.add(
+        "record_slowdown", figures[f"record_slowdown_{MAIN_WINDOW}"].value, n=length.sample, note="p50 end / start"
+    )
+    shares = {window: figures[f"context_tokens_max_share_{window}"].value for window in results}
+    worst = max(shares, key=lambda window: shares[window])
+    report.add("context_tokens_max_share", shares[worst], n=sum(g.contexts for _, g in results.values()),
+               note=f"of all contexts the largest, window of {worst:,}")  # fmt: skip
+    # Over less than a decade the saw-tooth of spills and compactions outweighs any growth.
+    long = [window for window, (each, _) in results.items() if each.operations >= 10 * FIRST]
+    slope = max(figures[f"session_doc_growth_exponent_{window}"].value for window in long)
+    report.add("session_doc_growth_exponent", slope, n=len(main.documents), note=f"the highest of windows {long}")
+    report.add("rss_at_end_mb", psutil.Process().memory_info().rss / 2**20, note="of this process, all of it")
+
+
+def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> None:
+    """Report one session."""
+    early, late = percentile(growth.early_ms, 50), percentile(growth.late_ms, 50)
+    at = f"operation {length.operations:,}"
+    report.add(f"record_p50_early_ms{suffix}", early, n=len(growth.early_ms), note=f"from operation {FIRST:,}")
+    report.add(f"record_p50_late_ms{suffix}", late, n=len(growth.late_ms), note=f"up to {at}")
+    report.add(f"record_p99_early_ms{suffix}", percentile(growth.early_ms, 99), n=len(growth.early_ms))
+    report.add(f"record_p99_late_ms{suffix}", percentile(growth.late_ms, 99), n=len(growth.late_ms))
+    report.add(f"record_slowdown{suffix}", late / early, n=len(growth.late_ms))
+    report.add(
+        f"record_slowdown_side_by_side{suffix}", percentile(growth.beside_ms, 50) / percentile(growth.fresh_ms, 50),
+        n=len(growth.beside_ms), note="against a new session, in turn",
+    )  # fmt: skip
+    report.add(
+        f"context_tokens_max_share{suffix}", growth.largest_context / length.window, n=growth.contexts,
+        note=f"{growth.largest_context:,} tokens, {growth.epochs:,} epochs",
+    )  # fmt: skip
+    tokens = [size for _, size in growth.documents]
+    report.add(f"session_doc_growth_exponent{suffix}", exponent(growth.documents), n=len(tokens))
+    report.add(f"session_doc_tokens{suffix}", tokens[-1], n=len(tokens), note=f"at {at}; at most {max(tokens):,}")
+    report.add(f"database_mb{suffix}", growth.database_mb, note=f"at {at}")
+
+
+if __name__ == "__main__":
+    sys.exit(run("growth", measure, TARGETS))
