@@ -57,16 +57,8 @@ def make_draft(
         InvalidOperationError: something is no JSON or out of range; `path` leads to it.
     """
     name = _name("operation_type", kind)
-    if tokens is not None and (
-        isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 <= tokens < _MAX_TOKENS
-    ):
-        raise InvalidOperationError("tokens_used", f"{tokens!r} is no number of tokens; give 0 or more")
-    if timestamp is not None and (not isinstance(timestamp, datetime) or timestamp.utcoffset() is None):
-        raise InvalidOperationError("timestamp", f"{timestamp!r} is no time with a zone; give an aware datetime")
-    try:
-        time = (timestamp or clock()).astimezone(UTC)
-    except OverflowError:
-        raise InvalidOperationError("timestamp", f"{timestamp!r} lies outside of the calendar in UTC") from None
+    reported = _tokens(tokens)
+    time = _time(timestamp, clock)
     checked = checked_json(data)
     agent = None if agent is None else _name("agent", agent)
     key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
@@ -77,8 +69,8 @@ def make_draft(
         type=name,
         data=checked,
         timestamp=time,
-        tokens=tokens or 0,
-        entry_tokens=0 if tokens is None else -1,
+        tokens=reported or 0,
+        entry_tokens=0 if reported is None else -1,
     )
     entry = make_entry(thought, started=day, max_chars=entry_chars)
     # Counted in the form that contexts show, so that no later count of it costs anything.
@@ -87,13 +79,32 @@ def make_draft(
         type=name,
         data=checked,
         timestamp=time,
-        tokens=entry_tokens if tokens is None else tokens,
+        tokens=entry_tokens if reported is None else reported,
         entry_tokens=entry_tokens,
         agent=agent,
         critical=is_critical(name, checked) if critical is None else bool(critical),
         idempotency_key=key,
     )
     return Draft(operation=operation, entry=entry, started=day)
+
+
+def _tokens(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_TOKENS:
+        raise InvalidOperationError("tokens_used", f"{value!r} is no number of tokens; give 0 or more")
+    return value
+
+
+def _time(value: object, clock: Clock) -> datetime:
+    if value is None:
+        return clock().astimezone(UTC)
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise InvalidOperationError("timestamp", f"{value!r} is no time with a zone; give an aware datetime")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidOperationError("timestamp", f"{value!r} lies outside of the calendar in UTC") from None
 
 
 def _name(field: str, value: object) -> str:

@@ -15,7 +15,7 @@ from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Se
 logger = logging.getLogger(__name__)
 
 # More facts of a kind than this are never shown in a document; the rest is counted.
-_MOST_SHOWN = 500
+_MOST_SHOWN = 250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class Reporter:
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
         """What is known now, for the episodic documents."""
+        counts = self._ledger.count_must_keeps()
         decisions = self._sizes.decisions_in_full + self._sizes.decisions_in_brief
         facts: dict[MustKeepKind, list[MustKeep]] = {
             kind: self._ledger.must_keeps(kinds=[kind], status=MustKeepStatus.STANDING, limit=_MOST_SHOWN)
@@ -59,10 +60,8 @@ class Reporter:
             operations=self._log.last_operation(),
             sessions=len(self._log.sessions()),
             facts=facts,
-            counts={kind: self._ledger.count_must_keeps(kind) for kind in MustKeepKind},
-            standing_counts={
-                kind: self._ledger.count_must_keeps(kind, MustKeepStatus.STANDING) for kind in MustKeepKind
-            },
+            counts={kind: sum(by_status.values()) for kind, by_status in counts.items()},
+            standing_counts={kind: by_status.get(MustKeepStatus.STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
             decisions_in_full=self._sizes.decisions_in_full,
             decisions_in_brief=self._sizes.decisions_in_brief,

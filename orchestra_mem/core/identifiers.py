@@ -120,7 +120,19 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
     because `#134` is. A text made of passages of `in_`, cut at white space and set on lines of their own, lacks none.
     """
     there = _Haystack(in_)
-    return tuple(identifier for identifier in find_identifiers(of) if identifier not in there)
+    # A line that stands there word for word, cut at white space, lacks nothing.
+    lines = (line for line in of.split("\n") if not _is_within(line, in_))
+    return tuple(identifier for identifier in find_identifiers("\n".join(lines)) if identifier not in there)
+
+
+def _is_within(line: str, text: str) -> bool:
+    bare = line.removeprefix("- ").strip()
+    at = text.find(bare)
+    return at >= 0 and (not bare or (text[at - 1 : at].isspace() or at == 0) and _ends_word(text, at + len(bare)))
+
+
+def _ends_word(text: str, end: int) -> bool:
+    return end == len(text) or text[end].isspace()
 
 
 def _lines_with_digit(text: str) -> Iterator[tuple[int, int]]:

@@ -57,7 +57,7 @@ class SessionDocument:
         return {part.summary: part.block for part in self.parts if part.summary}
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _parsed(text: str) -> SessionDocument:
     return SessionDocument(tuple(_part(block) for block in split_blocks(text)))
 

@@ -266,7 +266,7 @@ def plain_word(piece: str) -> str:
     return word if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()) else ""
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=4_096)
 def piece_stems(piece: str) -> tuple[str, ...]:
     """List the stems of what stands between white space: no word goes beyond it, and most pieces come again."""
     word = plain_word(piece)

@@ -143,7 +143,7 @@ def of_language(weights: Mapping[str, float]) -> set[str]:
     return {found for found, weight in weights.items() if weight > _UNPRONOUNCEABLE}
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=4_096)
 def _inside(piece: str) -> tuple[tuple[str, float], ...]:
     return _weighed(piece, False, False)
 

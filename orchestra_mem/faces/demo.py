@@ -28,7 +28,7 @@ MOST_OPERATIONS = 600
 # often for its own size as for the window's; a history that was made just now is compacted like an old one.
 _SMALL: dict[str, object] = {
     "orchestrator": {"context_window": {"max_tokens": WINDOW_TOKENS}, "session_compression_ratio": 0.5},
-    "compaction": {"window_share": 0.6, "verbatim_window_s": 0}, "entries": {"max_chars": 300},
+    "compaction": {"window_share": 0.55, "verbatim_window_s": 0}, "entries": {"max_chars": 240},
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operatio
 
 # Facts that a new one may take back or complete. Older ones stay as they are: the search is for what is contradicted,
 # and a contradiction over a distance of thousands of facts names its object too vaguely to be believed.
-_REACH = 1_000
+_REACH = 400
 # What was done stays done: of completions nothing can be taken back.
 _CHANGEABLE = tuple(kind for kind in MustKeepKind if kind is not MustKeepKind.COMPLETION)
 

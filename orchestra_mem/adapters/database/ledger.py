@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -97,7 +98,7 @@ class SqliteLedger:
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
     ) -> None:
-        """Store new must-keeps under the ids they bear and the changed state of old ones, all or none."""
+        """Store new must-keeps under the ids they bear, and the changed state of some that stood, all or none."""
         with self._database.transaction("judge") as connection:
             connection.executemany(
                 "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, superseded_by) "
@@ -119,6 +120,13 @@ class SqliteLedger:
             connection.executemany(
                 "UPDATE must_keeps SET status = ?, superseded_by = ? WHERE id = ?",
                 [(fact.status.value, fact.superseded_by, fact.id) for fact in changed],
+            )
+            steps = Counter((fact.kind, fact.status) for fact in [*new, *changed])
+            steps.subtract((fact.kind, MustKeepStatus.STANDING) for fact in changed)
+            connection.executemany(
+                "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
+                "ON CONFLICT (kind, status) DO UPDATE SET count = count + excluded.count",
+                [(kind.value, status.value, step) for (kind, status), step in steps.items() if step],
             )
             connection.execute("UPDATE sessions SET judged_through = ? WHERE id = ?", (judged_through, session))
 
@@ -164,14 +172,14 @@ class SqliteLedger:
             ).fetchall()
         return [_must_keep(row) for row in rows]
 
-    def count_must_keeps(self, kind: MustKeepKind, status: MustKeepStatus | None = None) -> int:
-        """How many must-keeps of a kind there are."""
+    def count_must_keeps(self) -> dict[MustKeepKind, dict[MustKeepStatus, int]]:
+        """How many must-keeps there are of each kind, by state; kept along, so that it costs the same at any number."""
         with self._database.reading("counting must-keeps") as connection:
-            row = connection.execute(
-                "SELECT count(*) FROM must_keeps WHERE kind = ? AND (? IS NULL OR status = ?)",
-                (kind.value, status, status),
-            ).fetchone()
-        return int(row[0])
+            rows = connection.execute("SELECT kind, status, count FROM must_keep_counts").fetchall()
+        counts: dict[MustKeepKind, dict[MustKeepStatus, int]] = {kind: {} for kind in MustKeepKind}
+        for kind, status, count in rows:
+            counts[MustKeepKind(kind)][MustKeepStatus(status)] = count
+        return counts
 
     def must_keep(self, must_keep_id: int) -> MustKeep:
         """A must-keep by its id.

@@ -66,6 +66,12 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX must_keeps_kind ON must_keeps (kind, status);
     CREATE INDEX must_keeps_operation ON must_keeps (operation);
+    CREATE TABLE must_keep_counts (
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (kind, status)
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE documents (
         name TEXT PRIMARY KEY,
         written TEXT,

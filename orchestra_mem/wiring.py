@@ -1,0 +1,208 @@
+"""How the parts of a memory are joined: each adapter behind its port, each setting where it is heeded."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+from orchestra_mem.adapters.config_files import template_files
+from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.core.compaction import Limits
+from orchestra_mem.core.items import Part
+from orchestra_mem.core.window import ContextWindowTracker
+from orchestra_mem.epochs import EpochKeeper
+from orchestra_mem.errors import storage_error
+from orchestra_mem.flow import MemoryParts
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.ports import Clock, TokenCounter, WritePoint
+from orchestra_mem.reporting import DocumentSizes, Reporter
+from orchestra_mem.settings import Durability, Settings
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
+from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.working import WorkingMemory
+
+
+class Wiring:
+    """Joins the parts of one memory.
+
+    Args:
+        folder: the project's.
+        home: where the database and the locks lie.
+        settings: those in force.
+        clock, counter, write_point: as `open_memory` takes them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        settings: Settings,
+        *,
+        clock: Clock,
+        counter: TokenCounter | None,
+        write_point: WritePoint | None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._home = home
+        self._sessions = folder / settings.orchestrator.session_dir
+        self._memory = folder / settings.orchestrator.memory_dir
+        self._project = settings.project.name or folder.name
+        self._write_point = write_point
+        self._counter = counter or CachedCounter(
+            open_counter(settings.tokens.counter.value), max_entries=settings.tokens.cache_entries
+        )
+        window = settings.orchestrator.context_window
+        self._budget = int(window.max_tokens * window.refresh_threshold)
+
+    def manager(self) -> OrchestratorContextManager:
+        """Make what is missing on disk, and the manager above it."""
+        full = self._settings.storage.durability is Durability.FULL
+        self._make_folders()
+        store = FileDocumentStore(
+            versions=self._memory / "versions",
+            lock_file=self._home / "obra.lock",
+            lock_timeout_s=self._settings.storage.lock_timeout_s,
+            full_sync=full,
+            write_point=self._write_point,
+        )
+        with store.lock():
+            store.sweep((self._home, self._sessions, self._memory))
+            ignore = self._home / ".gitignore"
+            if not ignore.exists():
+                store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
+            database = Database(
+                self._home / "obra.db",
+                full_sync=full,
+                busy_timeout_s=self._settings.storage.busy_timeout_s,
+                write_point=self._write_point,
+            )
+            try:
+                return self._wired(store, database)
+            except BaseException:
+                database.close()
+                raise
+
+    def _make_folders(self) -> None:
+        for folder in (self._home, self._sessions, self._memory):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise storage_error(error, "making the folder", folder) from error
+
+    def _wired(self, store: FileDocumentStore, database: Database) -> OrchestratorContextManager:
+        log, ledger = SqliteEventLog(database), SqliteLedger(database)
+        orchestrator, compaction = self._settings.orchestrator, self._settings.compaction
+        place = SessionPlace(folder=self._sessions, project=self._project, entry_chars=self._settings.entries.max_chars)
+        session = SessionMemoryManager(
+            log=log, ledger=ledger, store=store, counter=self._counter, clock=self._clock, place=place
+        )
+        compactor = SessionCompactor(
+            session,
+            log=log,
+            ledger=ledger,
+            store=store,
+            counter=self._counter,
+            clock=self._clock,
+            limits=self._limits(),
+            window=timedelta(seconds=compaction.verbatim_window_s),
+        )
+        episodic = EpisodicMemoryManager(
+            ledger=ledger,
+            store=store,
+            counter=self._counter,
+            clock=self._clock,
+            folder=self._memory,
+            keep_versions=orchestrator.keep_versions,
+        )
+        reporter = self._reporter(log, ledger)
+        live = log.live_session()
+        known = log.last_operation() > 0
+        episodic.create_missing(reporter.view(live.id if live else "", ()) if known else reporter.blank())
+        return OrchestratorContextManager(
+            MemoryParts(
+                log=log,
+                ledger=ledger,
+                store=store,
+                counter=self._counter,
+                clock=self._clock,
+                new_id=lambda: str(uuid.uuid4()),
+                working=self._working(),
+                session=session,
+                compactor=compactor,
+                episodic=episodic,
+                tracker=self._tracker(),
+                epochs=self._epochs(session, episodic),
+                reporter=reporter,
+                change_count=database.change_count,
+                check_database=database.check,
+                close=database.close,
+                auto_refresh=orchestrator.auto_refresh_enabled,
+                latency_target_ms=orchestrator.refresh_latency_target_ms,
+            )
+        )
+
+    def _limits(self) -> Limits:
+        compaction = self._settings.compaction
+        return Limits.for_threshold(
+            self._settings.session_compaction_tokens,
+            ratio=self._settings.orchestrator.session_compression_ratio,
+            floor=compaction.verbatim_floor_tokens,
+            segment=compaction.segment_tokens,
+            summary_ratio=compaction.summary_ratio,
+            fan_in=compaction.fan_in,
+        )
+
+    def _reporter(self, log: SqliteEventLog, ledger: SqliteLedger) -> Reporter:
+        documents = self._settings.documents
+        return Reporter(
+            log=log,
+            ledger=ledger,
+            clock=self._clock,
+            project=self._project,
+            window_tokens=self._settings.orchestrator.context_window.max_tokens,
+            sizes=DocumentSizes(
+                tokens=self._settings.episodic_compaction_tokens,
+                decisions_in_full=documents.decisions_in_full,
+                decisions_in_brief=documents.decisions_in_brief,
+                progress_items=documents.progress_items,
+            ),
+        )
+
+    def _working(self) -> WorkingMemory:
+        """Working memory, no larger than the operations' share of a context."""
+        share = int(self._budget * self._settings.context.shares.working_memory)
+        configured = self._settings.orchestrator.working_memory
+        return WorkingMemory(
+            max_operations=configured.max_operations, max_tokens=min(configured.max_tokens, max(1, share))
+        )
+
+    def _tracker(self) -> ContextWindowTracker:
+        window = self._settings.orchestrator.context_window
+        return ContextWindowTracker(
+            window.max_tokens,
+            window.warning_threshold,
+            window.refresh_threshold,
+            window.critical_threshold,
+            clock=self._clock,
+        )
+
+    def _epochs(self, session: SessionMemoryManager, episodic: EpisodicMemoryManager) -> EpochKeeper:
+        shares = self._settings.context.shares
+        return EpochKeeper(
+            session=session,
+            episodic=episodic,
+            counter=self._counter,
+            fill_at_start=self._settings.context.fill_at_start,
+            shares={
+                Part.PROJECT_STATE: shares.project_state,
+                Part.WORK_PLAN: shares.work_plan,
+                Part.DECISIONS: shares.decision_history,
+                Part.SESSION: shares.session_summary,
+                Part.OPERATIONS: shares.working_memory,
+            },
+        )
