@@ -30,13 +30,19 @@ _FACT_LINE = re.compile(r"\bK\d+\b")
 
 def load_dialogues(folder: Path) -> list[dict[str, Any]]:
     """Read `dialogues*.jsonl` in a folder."""
-    files = sorted(folder.glob("dialogues*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [
+        line
+        for file in sorted(folder.glob("dialogues*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    return [json.loads(line) for line in lines if line.strip()]
 
 
 def after_compactions(dialogue: dict[str, Any], others: Sequence[dict[str, Any]]) -> tuple[str, int]:
-    """The context after a dialogue was compacted five times with other talk in between, and how many of its turns
-    stand there word for word as operations (0: all were compacted)."""
+    """The context after a dialogue was compacted five times with other talk in between.
+
+    With it comes how many of the dialogue's turns stand there word for word as operations; 0: all were compacted.
+    """
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=_CONFIG) as memory:
         time = iter(_START + timedelta(seconds=40 * step) for step in range(10_000))
         last = [_say(memory, turn, next(time)) for turn in dialogue["turns"]][-1]

@@ -146,9 +146,7 @@ def _compacted(history: list[Recorded]) -> Tally:
     return tally
 
 
-def _judge_summary(
-    memory: OrchestratorContextManager, summary: Summary, given: dict[int, str], tally: Tally
-) -> None:
+def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: dict[int, str], tally: Tally) -> None:
     operations = memory.expand(f"S{summary.id}").operations
     wanted = [number for number in given if summary.first_operation <= number <= summary.last_operation]
     tally.expanded += 1

@@ -104,8 +104,9 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
 
 
 def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
-    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`, no numbers of things.
+    """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`.
 
+    Numbers of things, as `task_id`, are left out.
     Longer values are clipped in the middle.
     """
     data = operation.data

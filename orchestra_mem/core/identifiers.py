@@ -128,7 +128,9 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
 def _is_within(line: str, text: str) -> bool:
     bare = line.removeprefix("- ").strip()
     at = text.find(bare)
-    return at >= 0 and (not bare or (text[at - 1 : at].isspace() or at == 0) and _ends_word(text, at + len(bare)))
+    if at < 0 or not bare:
+        return not bare
+    return (at == 0 or text[at - 1].isspace()) and _ends_word(text, at + len(bare))
 
 
 def _ends_word(text: str, end: int) -> bool:

@@ -76,7 +76,13 @@ class Shell:
         """The terminal, or what stdout was led to."""
         from rich.console import Console
 
-        return Console(highlight=False, soft_wrap=False)
+        class Piped(Console):
+            """A console for which a reader that has gone is no failure: `shell` sees to it."""
+
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
+        return Piped(highlight=False, soft_wrap=False)
 
     @cached_property
     def err(self) -> Console:
@@ -123,6 +129,9 @@ class Shell:
 def shell(project: Path | None, as_json: bool, debug: bool) -> Iterator[Shell]:
     """Run a command's body: errors of ours become words and an exit code, Ctrl-C ends it and says so."""
     run = Shell(project, as_json, debug)
+    if sys.stdout is None:
+        # Closed by whoever started us, as by `>&-`: then nobody wants the answer.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         with _logging_to_stderr(debug):
             yield run
@@ -135,6 +144,10 @@ def shell(project: Path | None, as_json: bool, debug: bool) -> Iterator[Shell]:
             run.answer({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
         run.tell(f"orchestra-mem: {error}")
         raise typer.Exit(code) from error
+    except typer.BadParameter as error:
+        if as_json:
+            run.answer({"error": {"kind": "UsageError", "message": error.message, "exit_code": USAGE}})
+        raise
     except KeyboardInterrupt:
         run.tell("\norchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done")
         raise typer.Exit(INTERRUPTED) from None
@@ -142,6 +155,13 @@ def shell(project: Path | None, as_json: bool, debug: bool) -> Iterator[Shell]:
         # Whoever read has gone, as in `… | head`. What Python would still flush at its end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
+    except OSError as error:
+        if debug:
+            raise
+        # Errors of the memory are ours; what is left is the answer on its way out, as on a full disk.
+        run.tell(f"orchestra-mem: what was asked for is done, but its answer could not be written: {error}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(STORAGE) from error
 
 
 def _exit_code(error: OrchestraMemError) -> int:
