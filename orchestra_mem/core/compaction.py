@@ -21,6 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 METHOD = "extractive"
 KEPT = "Kept:"
 _MIN_SUMMARY_TOKENS = 48
+_SAMPLE_CHARS = 400
 # Ids of facts that a higher level names one by one; of more it gives the range and the number.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
@@ -65,7 +66,7 @@ class Limits:
 class Source:
     """An operation as compaction sees it.
 
-    `tokens` and `chars` are those of its entry, `text` is what it says, `weight` how much that matters; 1 is usual.
+    `tokens` is the size of its entry, `text` what it says, `weight` how much that matters; 1 is usual.
     """
 
     operation: int
@@ -73,7 +74,6 @@ class Source:
     type: str
     text: str
     tokens: int
-    chars: int = 0
     task: str = ""
     speaker: str = ""
     weight: float = 1.0
@@ -213,21 +213,21 @@ def summarise(
     ]
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = _chars(
-        target_tokens - counter.count(kept), sum(source.chars or len(source.text) for source in sources), source_tokens
-    )
+    spare = _chars(target_tokens - counter.count(kept), said_here, counter)
     body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
     return _checked(body, facts, kept, f"{headings}\n{said_here}", source_tokens, counter)
 
 
-def _chars(tokens: int, chars: int, of_tokens: int) -> int:
-    """About as many characters as so many tokens have, where `chars` characters are known to have `of_tokens`.
+def _chars(tokens: int, text: str, counter: TokenCounter) -> int:
+    """About as many characters as so many tokens have in a text, reckoned from samples of it.
 
     Choosing by characters spares a count for every sentence that is tried.
     """
-    return max(0, tokens * chars // of_tokens) if of_tokens else 0
+    middle = len(text) // 2
+    sample = f"{text[:_SAMPLE_CHARS]}\n{text[middle : middle + _SAMPLE_CHARS]}"
+    return max(0, tokens * len(sample) // max(1, counter.count(sample)))
 
 
 def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> Draft:
@@ -238,7 +238,7 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
     body = render(
-        extract(passages, budget=_chars(target_tokens - counter.count(names), len(source_text), source_tokens))
+        extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter))
     )
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestra_mem.core.assembly import Epoch
 from orchestra_mem.core.items import Part, PartRoom, Placement, operation_key
+from orchestra_mem.serialize import operation_record
 from orchestra_mem.types import Json, Operation
 
 
@@ -94,7 +95,7 @@ class OrchestratorContext:
         """
         decisions: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.DECISIONS and p.text]
         return {
-            "working_memory": [_as_json(operation) for operation in reversed(self.operations)],
+            "working_memory": [operation_record(operation) for operation in reversed(self.operations)],
             "session_summary": self.text(Part.SESSION),
             "project_state": self.text(Part.PROJECT_STATE),
             "work_plan": self.text(Part.WORK_PLAN),
@@ -156,16 +157,3 @@ def _line(placement: Placement) -> str:
 
 def _share(tokens: int, whole: int) -> str:
     return f" ({tokens / whole:.0%})" if whole else ""
-
-
-def _as_json(operation: Operation) -> Json:
-    return {
-        "id": operation.id,
-        "session": operation.session,
-        "type": operation.type,
-        "data": operation.data,
-        "timestamp": operation.timestamp.isoformat(),
-        "tokens": operation.tokens,
-        "agent": operation.agent,
-        "critical": operation.critical,
-    }

@@ -33,6 +33,7 @@ _OPENER = re.compile(rf"(?:{_INTERJECTIONS}){_OPENER_END}")
 _ADDRESSED_OPENER = re.compile(rf"(?:{_INTERJECTIONS}),? (?P<name>[^,!\u2026]{{1,{_MAX_NAME_CHARS}}}?){_OPENER_END}")
 _VOCATIVE = re.compile(rf"(?P<name>[^,!]{{1,{_MAX_NAME_CHARS}}})(?:!+(?: |$)|, (?!and\b|or\b|(?:[A-Z]\w+,? )))")
 _CLOSING = re.compile(rf", (?P<name>.{{1,{_MAX_NAME_CHARS}}}?)(?P<marks>[.!?\u2026]+)$")
+_SPEAKS_TO = re.compile(r"\byou(?:rs?|'[a-z]+)?\b")
 _COMMON_ADDRESSES = frozenset("guys buddy bro man friend everyone all folks".split())
 _CLOSING_ADDRESSES = frozenset("guys buddy bro man dude".split())
 # The first words of those above and of the lead-ins below; what is spelled in many ways by its first letters.
@@ -179,7 +180,8 @@ class Shortener:
             if found and found["name"] in self._addresses:
                 return found.end()
             found = _VOCATIVE.match(text, begin)
-            if found and found["name"] in self._names:
+            # "Lena, the bookings are yours": without the name nobody knows whose.
+            if found and found["name"] in self._names and not _SPEAKS_TO.search(lowered, found.end()):
                 return found.end()
         return begin
 

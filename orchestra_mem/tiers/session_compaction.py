@@ -221,10 +221,10 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(_source(operation, plain_text(operation, max_chars=_MOST_READ), len(own)))
+                sources.append(_source(operation, plain_text(operation, max_chars=_MOST_READ)))
             else:
                 edited = True
-                sources.append(replace(_source(operation, visible(_body(shown)), len(own)), weight=_EDITED_WEIGHT))
+                sources.append(replace(_source(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source]) -> Draft:
@@ -281,14 +281,13 @@ class SessionCompactor:
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
-def _source(operation: Operation, text: str, chars: int) -> Source:
+def _source(operation: Operation, text: str) -> Source:
     return Source(
         operation=operation.id,
         time=operation.timestamp,
         type=operation.type,
         text=text,
         tokens=operation.entry_tokens,
-        chars=chars,
         task=_first_field(operation.data, _TASK_FIELDS),
         speaker=_first_field(operation.data, _SPEAKER_FIELDS),
         weight=_weight(operation),

@@ -120,6 +120,7 @@ def test_the_dictionary_has_the_keys_of_the_source_design() -> None:
                 "tokens": 7,
                 "agent": "planner" if n == 2 else None,
                 "critical": n == 2,
+                "idempotency_key": None,
             }
             for n in (3, 2, 1)
         ],
