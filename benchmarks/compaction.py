@@ -24,13 +24,13 @@ from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
 from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import open_git_history
-from orchestra_mem.core.compaction import body_of, squeeze
 from orchestra_mem.core.entries import plain_text
 from orchestra_mem.core.extraction import find_must_keeps
 from orchestra_mem.core.extractive import Passage, extract, render
 from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.kept import body_of, squeeze
 from orchestra_mem.serialize import dump_json
-from orchestra_mem.types import Operation, Summary
+from orchestra_mem.types import Json, Operation, Summary
 
 TARGETS: dict[str, Target] = {
     "ratio": ("<=", 0.25),
@@ -51,7 +51,7 @@ class Recorded:
     """An operation of a history, before it is recorded."""
 
     kind: str
-    data: dict[str, Any]
+    data: Json
     time: datetime
 
 
@@ -101,7 +101,7 @@ def _cut(history: list[Recorded], options: Options) -> list[Recorded]:
 
 def _own_history() -> list[Recorded]:
     found = open_git_history(CHECKOUT).operations
-    return [Recorded(kind=op.type, data=dict(op.data), time=op.timestamp or _START) for op in found]
+    return [Recorded(kind=op.type, data=op.data, time=op.timestamp or _START) for op in found]
 
 
 def _git_recording(path: Path) -> list[Recorded]:
@@ -227,8 +227,8 @@ def _measure_dialogues(options: Options, report: Report) -> None:
         verbatim += word_for_word
         for fact, kept in judge_dialogue(dialogue, context):
             found[fact["kind"]].append(kept)
-    for kind, kept in found.items():
-        report.add(f"{kind}_kept_after_5", sum(kept) / len(kept), n=len(kept))
+    for kind, of_kind in found.items():
+        report.add(f"{kind}_kept_after_5", sum(of_kind) / len(of_kind), n=len(of_kind))
     kept_all = [kept for each in found.values() for kept in each]
     report.add("rules_kept_after_5", sum(kept_all) / len(kept_all), n=len(kept_all),
                note=f"facts of {len(chosen)} dialogues")  # fmt: skip

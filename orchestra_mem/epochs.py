@@ -14,10 +14,10 @@ from difflib import unified_diff
 from functools import lru_cache
 
 from orchestra_mem.core.assembly import Epoch, begin_epoch
-from orchestra_mem.core.compaction import body_of, kept_part
 from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.entries import Entry
 from orchestra_mem.core.items import Item, Part, as_form, operation_key
+from orchestra_mem.core.kept import body_of, kept_part
 from orchestra_mem.core.markdown import Block
 from orchestra_mem.core.session_document import SessionDocument
 from orchestra_mem.ports import TokenCounter

@@ -16,7 +16,16 @@ from orchestra_mem.errors import ClosedError
 from orchestra_mem.flow import Flow, MemoryParts, Refreshed
 from orchestra_mem.recall import Expansion, Recall
 from orchestra_mem.recording import make_draft
-from orchestra_mem.types import Json, Operation, OperationFilter, Session, Summary
+from orchestra_mem.types import (
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+    Summary,
+)
 
 
 class OrchestratorContextManager:
@@ -179,6 +188,15 @@ class OrchestratorContextManager:
         """
         self._check_open()
         return self._recall.expand(reference)
+
+    def facts(
+        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
+    ) -> list[MustKeep]:
+        """What may not be lost and was found so far, oldest first: by kind, and those alone that hold now."""
+        self._check_open()
+        kinds = () if kind is None else (kind,)
+        status = MustKeepStatus.STANDING if standing else None
+        return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""

@@ -120,6 +120,7 @@ class Ledger(Protocol):
         first_operation: int | None = None,
         last_operation: int | None = None,
         limit: int | None = None,
+        weightiest: bool = False,
     ) -> list[MustKeep]: ...
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]: ...

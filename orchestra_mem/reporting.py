@@ -47,11 +47,15 @@ class Reporter:
         counts = self._ledger.count_must_keeps()
         decisions = self._sizes.decisions_in_full + self._sizes.decisions_in_brief
         facts: dict[MustKeepKind, list[MustKeep]] = {
-            kind: self._ledger.must_keeps(kinds=[kind], status=MustKeepStatus.STANDING, limit=_MOST_SHOWN)
+            kind: self._ledger.must_keeps(
+                kinds=[kind], status=MustKeepStatus.STANDING, limit=_MOST_SHOWN, weightiest=True
+            )
             for kind in MustKeepKind
             if kind is not MustKeepKind.DECISION
         }
-        facts[MustKeepKind.DECISION] = self._ledger.must_keeps(kinds=[MustKeepKind.DECISION], limit=decisions)
+        facts[MustKeepKind.DECISION] = self._ledger.must_keeps(
+            kinds=[MustKeepKind.DECISION], limit=decisions, weightiest=True
+        )
         return ProjectView(
             project=self._project,
             updated=self._clock(),

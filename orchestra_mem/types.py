@@ -139,7 +139,8 @@ class MustKeep:
     """A fact that a summary may not lose.
 
     `text` is a passage of the operation, word for word (white space apart). `id` is 0 until it is stored;
-    `superseded_by` is the id of the must-keep that took its place, 0 where none did.
+    `superseded_by` is the id of the must-keep that took its place, 0 where none did. `weight` is how much is to be made
+    of who said it, 0 and up: documents that cannot hold all show the weightiest.
     """
 
     kind: MustKeepKind
@@ -150,6 +151,7 @@ class MustKeep:
     status: MustKeepStatus = MustKeepStatus.STANDING
     id: int = 0
     superseded_by: int = 0
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.compaction import squeeze
+from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.session_document import SessionDocument
 from orchestra_mem.core.window import Threshold
 from orchestra_mem.types import DocumentName, OperationFilter

@@ -43,6 +43,10 @@ SIGNATURES = {
     "sessions": "(self) -> 'list[Session]'",
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
     "expand": "(self, reference: 'str | int') -> 'Expansion'",
+    "facts": (
+        "(self, kind: 'MustKeepKind | None' = None, *, standing: 'bool' = True, limit: 'int | None' = None) "
+        "-> 'list[MustKeep]'"
+    ),
     "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
     "get_stats": "(self) -> 'dict[str, Json]'",
     "close": "(self) -> 'None'",

@@ -7,28 +7,22 @@ the next. So a document grows with the logarithm of the work. Pure: what is read
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 
 from orchestra_mem.core.extractive import Passage, extract, render
 from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.kept import body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+from orchestra_mem.types import MustKeep, Summary
 
 METHOD = "extractive"
-KEPT = "Kept:"
 _MIN_SUMMARY_TOKENS = 48
 _SAMPLE_CHARS = 400
-# Ids of facts that a higher level names one by one; of more it gives the range and the number.
-_MAX_NAMED_RANGES = 12
-_KEPT_LINE = re.compile(
-    r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
-    r"(?: \((?:done|superseded(?: by K\d+)?)\))?: ",
-    re.MULTILINE,
-)
+# However much may not be lost, this share of a summary's size tells what happened.
+_LEAST_BODY = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +207,7 @@ def summarise(
     ]
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = _chars(target_tokens - counter.count(kept), said_here, counter)
+    spare = _chars(max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY)), said_here, counter)
     body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
@@ -234,12 +228,10 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     """Make one summary of several; must-keeps are named by their numbers, they stand in the episodic documents."""
     numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
     names = name_facts(numbers)
-    passages = [Passage(key=child.first_operation, text=body_of(child.text)) for child in children]
+    passages = [Passage(key=child.first_operation, text=told(child.text)) for child in children]
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
-    body = render(
-        extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter))
-    )
+    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter)))
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
     return Draft(
@@ -289,47 +281,6 @@ def check(
     )
 
 
-def kept_lines(facts: Sequence[MustKeep]) -> str:
-    """The must-keeps as they stand below a summary."""
-    return f"\n{KEPT}\n\n" + "".join(kept_line(fact) for fact in facts) if facts else ""
-
-
-def kept_line(fact: MustKeep) -> str:
-    """One must-keep, with its number and state, in one line."""
-    return f"- {fact.kind.value.capitalize()} K{fact.id}{_state(fact)}: {squeeze(fact.text)}\n"
-
-
-def _state(fact: MustKeep) -> str:
-    if fact.status is MustKeepStatus.SUPERSEDED:
-        return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
-    return " (done)" if fact.status is MustKeepStatus.DONE else ""
-
-
-def name_facts(numbers: Sequence[int]) -> str:
-    """Name must-keeps by number, as in `Kept facts: K3–K7, K9.`; of very many the first, the last and the count."""
-    if not numbers:
-        return ""
-    runs = [[n for _, n in run] for _, run in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])]
-    if len(runs) > _MAX_NAMED_RANGES:
-        return f"{KEPT} {len(numbers):,} facts between K{min(numbers)} and K{max(numbers)}.\n"
-    names = ", ".join(f"K{run[0]}" if len(run) == 1 else f"K{run[0]}–K{run[-1]}" for run in runs)
-    return f"{KEPT} {names}.\n"
-
-
-def body_of(text: str) -> str:
-    """A summary's text without the must-keeps below it."""
-    if text.startswith(KEPT):
-        return ""
-    body, _, _ = text.partition(f"\n{KEPT}")
-    return body
-
-
-def kept_part(text: str) -> str:
-    """The must-keeps below a summary, with the line that announces them; empty where there are none."""
-    start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
-    return text[start:] if start or text.startswith(KEPT) else ""
-
-
 def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
     """The summaries that are to become one of the next level, oldest first; None where every level is in its share."""
     levels: dict[int, list[Summary]] = {}
@@ -374,23 +325,3 @@ def _without(text: str, facts: Sequence[MustKeep], operation: int) -> str:
         if fact.operation == operation:
             text = text.replace(fact.text, " ")
     return text
-
-
-def squeeze(text: str) -> str:
-    """A text with every run of white space as one blank."""
-    return " ".join(text.split())
-
-
-def kept_numbers(text: str) -> list[int]:
-    """The numbers of the must-keeps that stand in a text, a line each."""
-    return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
-
-
-def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
-    """A text whose lines of must-keeps tell their present state; what people changed behind it stays."""
-
-    def line(match: re.Match[str]) -> str:
-        fact = facts.get(int(match["number"]))
-        return match.group() if fact is None else f"{match['head']}{_state(fact)}: "
-
-    return _KEPT_LINE.sub(line, text)

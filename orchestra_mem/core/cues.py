@@ -116,6 +116,12 @@ BASE = words(
     "name capitalise capitalize indent comment document report bring keep put place hang mount set"
 )
 
+# Who tells how nice something was or will be has not decided it.
+NICE = (
+    r"(?!.*\b(?:fun|great time|love|amazing|awesome|blast|so much|happy|excited|wonderful|good time|beautiful|enjoy|"
+    r"great|a lot)\b)"
+)
+
 # Between one of these and a cue in the same clause, the cue tells of something supposed.
 SUPPOSED = LazyPattern(
     r"\b(?:if|whether|suppose|supposing|imagine|what if|in case|assuming|would|could have|wonder(?:ing|ed|s)?|wish|"

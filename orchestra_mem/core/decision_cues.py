@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestra_mem.core.cues import NUMBER, PAST, START, Cue, cue, table, words
+from orchestra_mem.core.cues import NICE, NUMBER, PAST, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
 _WE = r"(?:we|i|they|he|she|you|everyone|everybody|[\w']+(?: [\w']+)?)"
@@ -50,10 +50,6 @@ _PLAN_ING = words(
     "freezing charging "
     "offering organising organizing hosting staying travelling traveling submitting presenting publishing recording"
 )
-_NICE = (
-    r"(?!.*\b(?:fun|great time|love|amazing|awesome|blast|so much|happy|excited|wonderful|good time|beautiful|enjoy|"
-    r"great|a lot)\b)"
-)
 _GOES = (
     "stays?|goes|go|ends?|starts?|begins?|gets?|counts?|moves?|comes?|runs?|closes?|opens?|holds?|applies|apply|"
     "remains?|leaves?|departs?|costs?|stops?|waits?|shuts?|resumes?"
@@ -62,18 +58,6 @@ _WE_STOP = words(
     "thinking hoping looking trying talking getting going having loving enjoying feeling chatting lucky catching "
     "hanging learning growing working making building coming heading doing being struggling sure alone together "
     "happy ready so able still seeing watching playing eating sitting living kidding"
-)
-_SO_STOP = words(
-    "i you he she it they we there this that who what if far much many long sorry glad happy yeah yes no it's that's "
-    "there's i'm you're we're they're he's she's basically maybe when how why let let's please not my-self some "
-    "everything everyone nobody nothing something somebody anyway thanks proud good great cool nice fun true life "
-    "issue problem error bug question answer reason test tests file files code function method class output"
-)
-_SO_PREDICATE = (
-    r"(?:\w+ing|\w+ly|not|so|very|too|really|just|fine|ok|okay|good|great|bad|hard|easy|happy|nice|right|wrong|true|false|"
-    r"clear|possible|important|likely|able|also|still|already|like|more|less|better|worse|correct|missing|what|why|where|how|"
-    r"because|that|to|no|in sync|there|here|about|all|pretty|quite|me|you|my|your|used|called|defined|needed|"
-    r"happening|done|ready|safe|due|over|always|never|it|this|only|up|broken|gone|dead|\w+able|\w+ful|\w+ous|\w+ive)\b"
 )
 
 
@@ -159,7 +143,9 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"\b(?:it's|that's|is|all|are|that is|it is) settled\b|\bmade up (?:my|our|his|her|their) minds?\b|"
         r"\b(?:gave|given|got|gives?|have|has) (?:\w+ ){0,3}?(?:the |a )?(?:green light|go-ahead|nod|thumbs[- "
         r"]up)\b|\bchange of plans?\b|\bthat settles it\b"),
-    cue(2, "it", r"^(?!.*\b(?:what|how|that|where|as|think|like|who|know|sure|than) it is).* it is(?:,? then)?[.!]*$"),
+    cue(2, "it",
+        r"(?<!what)(?<!how)(?<!that)(?<!where)(?<!\bas)(?<!think)(?<!like)(?<!who)(?<!know)(?<!sure)(?<!than) it is"
+        r"(?:,? then)?[.!]*$"),
     cue(2, "go proceed proceeding",
         f"{START}(?:go ahead (?:with|and)|proceed(?:ing)? with|go for (?:the|option|it with)|go with|"
         "proceed[.!]?$)", imperative=True),
@@ -231,7 +217,7 @@ DECISION_CUES: tuple[Cue, ...] = table(
     cue(2, _PLAN_ING,
         rf"\b(?:we're|we are)(?: not| all| now| definitely| just)* (?:{_PLAN_ING})\b (?!(?:to (?:see|be|have|get|"
         "make)|well|on with|through|out of|there|strong|into|good|better|used|ready|closer|by|for a (?:walk|hike|"
-        rf"run)|hiking|camping|swimming)\b){_NICE}\w+"),
+        rf"run)|hiking|camping|swimming)\b){NICE}\w+"),
     cue(2, "ditching dropping renewing selling resigning cancelling withdrawing declining quitting",
         r"\b(?:i'm|i am)(?: not)? (?:ditching|dropping|renewing|selling|withdrawing|declining|not renewing|"
         r"cancelling) (?!out\b)\w+"),
@@ -261,10 +247,10 @@ DECISION_CUES: tuple[Cue, ...] = table(
         "write|build|use|pay|hold|move|open|close|start|stop|serve|have (?:the|a|two)|do|run|send|take over|"
         "replace|host|print|buy|hire|rent|make (?:the|all)|drop|cut|raise|charge|ship|plant|paint|switch|merge|"
         r"teach|cover)\b"
-        + _NICE),
+        + NICE),
     cue(2, "won't will",
         r"\b(?:we|i|they|there|the [\w ]{2,20}) (?:won't|will not) be (?:\w+ing|any|a)\b"
-        + _NICE),
+        + NICE),
     cue(2, "do without", r"\b(?:do|going|make do|manage) without (?:the|a|an|it|them|\w+)\b"),
     cue(3, "scratch strike drop kill axe bin ditch",
         r"(?:^|[.,;:!] |\b(?:ok|so|then|and|please|no) )(?:scratch|strike|kill|axe|bin|ditch|drop) (?:the|that|"
@@ -288,7 +274,8 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"policy)\b"),
     cue(2, "we",
         r"^(?:ok|okay|right|fine|good|alright|all right|then|deal|so)(?:,| then,?) we "
-        r"(?!(?:are|were|have|had|could|can|may|might|should|need|know|think|all|just|both|did|do|also|really|still|got|"
+        r"(?!(?:are|were|have|had|could|can|may|might|should|need|know|think|all|just|both|did|do|also|really|"
+        r"still|got|"
         r"never|always|want|hope|must|see|saw|went|want)\b)\w+ \w+"),
     cue(2, "instead", r"\binstead of (?:the |at |on )?(?:\d|noon|midnight|\w+day\b)"),
     cue(3, "heart", r"\bchange of heart\b"),
@@ -314,12 +301,12 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"were|had)\b)[\w'-]+){1,4} (?:will|won't|will not) (?!(?:be (?:fine|ok|okay|great|so|a|awesome|amazing|"
         "fun|happy|good|there|worth)|love|like|help|make|always|probably|never know|never forget|feel|see|enjoy|"
         r"bring|give)\b)\w+"
-        + _NICE),
+        + NICE),
     cue(2, "we we're we'll won't aren't not",
         rf"\b(?:we're|we are|we will|we'll) not (?:going to )?(?!(?:{_WE_STOP}|forget|regret|know|only|be (?:able|"
         rf"sad|disappointed))\b)\w+|\bwe (?:won't|aren't|will not) (?!(?:{_WE_STOP}|forget|regret|know|be (?:able|"
         r"disappointed)|let (?:you|it|this)|give up|see|find out)\b)\w+"
-        + _NICE),
+        + NICE),
     cue(2, "back",
         r"\b(?:we're|we are|we go|it's|back to|going|go) back to (?:the |our |using |plan |a )?(?:\w+ly\b|old|"
         r"original|previous|first|paper|plan|manual|\w+ing\b|two|one|three|every|\w+day)"),
@@ -339,44 +326,4 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"\b(?:is|are) (?:now )?(?:included|excluded) (?:now|in|from)\b|\bfrom today counts\b|\bthe (?:new|latest|"
         r"current) (?:one|version|plan|list) (?:\w+ ){0,2}(?:counts|applies|stands|is valid|holds)\b|\bno longer "
         r"(?:holds|applies|counts|stands)\b|\bwent up,? (?:so )?you can\b"),
-    # arrangements told as they now are
-    cue(2, "so hence therefore thus", r"(?:^|[,;:.] |\band )(?:so|hence|therefore|thus),? (?:then )?(?:the |our |my |this |that |"
-        rf"those |these )?(?!(?:{_SO_STOP})\b)[\w'.-]+(?: (?!(?:who|which|that|was|were|had|did|it|not)\b)[\w'.-]+){{0,4}}? "
-        rf"(?:becomes?|goes|go|moves?|turns?|gets?|comes?|leaves?|switch(?:es)?|stays?|runs?|(?:is|are|will be) (?!{_SO_PREDICATE}))"
-        rf"\b{_NICE}", imperative=True),
-    cue(2, "so", r"(?:^|[,;:.] )(?:so|then|therefore|hence) it(?:'s| is| becomes| will be) (?:a|an|the|now|on|in|at|by|[a-z]+ now)\b"
-        rf"(?! (?:good|great|bit|lot|shame|pity|matter|question|problem|bug|same|case|only|first|long|way)\b){_NICE}"),
-    cue(2, "it", r"(?:^|[,;:.] )(?:so|then|ok|okay|right|fine|therefore|hence),? (?!(?:what|that|how|who|as|where|i|why)\b)"
-        r"(?:[\w-]+ ){1,4}it is\b(?! (?:a|the|not|so|very|really|just|possible|hard|easy|important|like|too|good|still|also|"
-        r"clear|more)\b)"),
-    cue(2, "now", r"^(?:[\w' ,]{1,60}[,:;.] )?(?!(?:i|you|he|she|it|that|this|there|life|everything|who|what)\b)(?:[\w'-]+ ){1,5}"
-        rf"(?:is|are|comes?|goes|go|gets?|leaves?|starts?|runs?) (?:[\w\"'-]+ ){{0,5}}?now\b(?! (?:and then|that|a)\b){_NICE}",
-        imperative=True),
-    cue(2, "becomes become turns turn moves move goes go switches switch flips changed", r"(?:^|[,;:.] |\b(?:and|but|so|hence) )(?!(?:i|you|he|she|"
-        r"it|that|this|there|life|who|what|which|everything|we|they|everyone|time)\b)(?:[\w'-]+ ){0,4}?[\w'-]+ (?:becomes|turns "
-        r"(?:to|into)|moves (?:to|into|from|back|up)|(?:goes|go) (?:to|into|by|with|back to|down to|up to|over to) (?:the |a |our |"
-        r"period |room |plain |number )?(?!bed|sleep|school|work|the (?:gym|beach|park)|show|waste|church|college|therapy|yoga)"
-        r"[\w-]+|flips(?=[,.:;]|$)|turns(?=[,.:;]|$)|is changed\b)"
-        r"(?!.*\b(?:was|were|had|when i|love|loves|me|my|life|dream\w*|usually|always|often|together)\b)"
-        + _NICE, imperative=True),
-    cue(2, "instead", r"^(?!.*\b(?:was|were|had|did)\b).*\b(?:gonna|going to|will|'ll|you'd|we'd|let's|we|do)\b.*\binstead(?=[,.;!]|$)"),
-    cue(2, "switch change swap go", r"(?:^|[,;:.] |\b(?:and|so|but|then) )we (?:switch|change|swap|go over|convert|go back|revert) (?:\w+ "
-        r"){0,3}?(?:to|for|back)\b(?!.*\b(?:was|were|when we|always|often)\b)"),
-    cue(2, "no", r"^(?:\w+[,.] )?(?:so |ok |okay |right |then )?no [\w.-]+(?: [\w-]+)?(?:,| -| —|;) (?:we|all|it's|just|only|plain|they're|"
-        r"every|there'll)\b"),
-    cue(2, "off out dead", r"\b(?!(?:it|that|this|he|she|who|power|light|lights)\b)[\w-]+ (?:is|are) (?:off|out|dead)[,;] (?:and |so )?"
-        r"(?:\w+ )?(?:wants?|it's|is|are|goes|comes|take|use|we|she|he|they)\b|\bdrops? out(?=[,.;]|$)"),
-    cue(2, "wants want", r"(?:^|[,;:.] |\band |\bso )(?:i|we|she|he|they|the \w+|\w+) wants? (?:the|our|all|those|these|his|her|its|\w+) "
-        r"?(?:[\w-]+ ){0,2}?(?:in (?:[a-z]+)|on (?:the|a)|there|at the|by (?:\w+day|the)|instead|now)(?=[ ,.;]|$)"
-        r"(?!.*\b(?:life|world|future|dream|my|me|you)\b)" + _NICE),
-    cue(2, "down up", rf"\b(?:is|are|goes?|gets? cut|cut) (?:now )?(?:back )?(?:down|up) to (?:\w+ )?{NUMBER}"),
-    cue(2, "do", rf"{START}do (?:it|that|them|the [\w-]+) (?:daily|weekly|monthly|yearly|twice|once|every|on \w+days?|at \d)",
-        imperative=True),
-    cue(2, "that's that", r"\bthat(?:'s| is) (?:our|the|my) (?:number|plan|date|figure|final|place|spot|venue|price|choice|pick)\b"
-        r"(?! (?:of|is|for me))"),
-    cue(2, "say", r"\bi say (?:the|we|it's|let's|our)\b"),
-    cue(2, "speed rate size length width height weight price date temperature pressure interval retention resolution ratio "
-        "dose voltage frequency distance delivery pickup window budget", r"\b(?:speed|rate|size|length|width|height|weight|price|date|"
-        r"temperature|pressure|interval|retention|resolution|ratio|dose|voltage|frequency|delivery|pickup|window) (?:is|are) "
-        rf"(?:now |back )?(?:at |on |from )?(?:\$|€|£)?(?:\d|{NUMBER})(?!.*\b(?:too|only|measured)\b)", imperative=True),
 )

@@ -6,11 +6,12 @@ and nothing is gone: every fact bears a number (`K12`) that `expand` follows to 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from orchestra_mem.core.compaction import squeeze
+from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.markdown import front_matter
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -76,8 +77,8 @@ def _project_state(view: ProjectView) -> str:
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
-        + _section("Rules", rules, view, 0.35)
-        + _section("People and Roles", roles, view, 0.10)
+        + _section("Rules", rules, view, 0.35, view.standing_counts.get(MustKeepKind.CONSTRAINT))
+        + _section("People and Roles", roles, view, 0.10, view.standing_counts.get(MustKeepKind.ROLE))
         + "\n## Active Work\n\n"
         + ("".join(view.recent) or _NONE)
         + _section("Recent Progress", progress, view, 0.20)
@@ -103,7 +104,7 @@ def _work_plan(view: ProjectView) -> str:
     deferred = [
         fact
         for fact in view.standing(MustKeepKind.DECISION)
-        if any(w in fact.text.lower() for w in ("defer", "postpone"))
+        if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
     ]
     return (
         _head("Work Plan", view)
@@ -116,16 +117,16 @@ def _work_plan(view: ProjectView) -> str:
 def _decision_log(view: ProjectView) -> str:
     decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
-    full = _newest(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
-    rest = decisions[: len(decisions) - len(full)]
-    brief = _newest(rest, _decision_line, view.decisions_in_brief, view, 0.25)
+    full = _best(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
+    rest = [fact for fact in decisions if fact not in full]
+    brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
     hidden = total - len(full) - len(brief)
     text = _head("Decision Log", view)
     if hidden > 0:
-        text += f"\n{hidden:,} older decisions are kept in the ledger: `orchestra-mem expand K1` shows the first.\n"
+        text += f"\n{hidden:,} more decisions are kept in the ledger: `orchestra-mem facts --kind decision`.\n"
     if brief:
-        text += "\n## Older Decisions\n\n" + "".join(brief)
-    return text + "\n## Decisions\n\n" + ("".join(full) or _NONE)
+        text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
+    return text + "\n## Decisions\n\n" + ("".join(map(_decision_entry, full)) or _NONE)
 
 
 def _decision_entry(fact: MustKeep) -> str:
@@ -146,28 +147,28 @@ def _brief(text: str) -> str:
     return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + " …"
 
 
-def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float) -> str:
-    """A section with the newest facts of a list, as many as its share of the document holds."""
-    lines = _newest(facts, lambda fact: f"- {squeeze(fact.text)} (K{fact.id})\n", len(facts), view, share)
-    older = len(facts) - len(lines)
-    note = (
-        f"- … and {older:,} older ones, from K{facts[0].id} on: `orchestra-mem expand K{facts[0].id}`\n"
-        if older
-        else ""
-    )
-    return f"\n## {title}\n\n" + (note + "".join(lines) or _NONE)
+def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None) -> str:
+    """A section with the weightiest facts of a list, as many as its share of the document holds."""
+    shown = _best(facts, _fact_line, len(facts), view, share)
+    more = (len(facts) if total is None else total) - len(shown)
+    kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
+    note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
+    return f"\n## {title}\n\n" + (note + "".join(map(_fact_line, shown)) or _NONE)
 
 
-def _newest(
+def _fact_line(fact: MustKeep) -> str:
+    return f"- {squeeze(fact.text)} (K{fact.id})\n"
+
+
+def _best(
     facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
-) -> list[str]:
-    """The lines of the newest facts, oldest first: at most so many, and no more than a share of the document."""
+) -> list[MustKeep]:
+    """The weightiest facts, of equal ones the newest, as many as fit into a share of the document; oldest first."""
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
-    lines: list[str] = []
-    for fact in reversed(facts[-most:] if most else ()):
-        text = line(fact)
-        room -= len(text)
-        if room < 0 and lines:
+    chosen: list[MustKeep] = []
+    for fact in sorted(facts, key=lambda fact: (-fact.weight, -fact.id)):
+        room -= len(line(fact))
+        if len(chosen) == most or (room < 0 and chosen):
             break
-        lines.append(text)
-    return lines[::-1]
+        chosen.append(fact)
+    return sorted(chosen, key=lambda fact: fact.id)

@@ -185,8 +185,8 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
         "up sealed cleaned reserved counted sequenced calibrated out approved green passing poured mounted "
         "assembled restored working online cleared over in tested written drafted planted hung packed labelled "
         "labeled measured swept documented translated",
-        r"(?<!if )(?<!\bonce )(?:\b(?:the|our|all|my|your|both|this|that|\d+|[\w#]+)(?: [\w#'./-]+){0,5} (?:is|"
-        r"are|was|were|has been|have been|got|were all)|it's|that's|\beverything's) (?:now |all |finally |already |"
+        r"(?:(?<=[\w#'./-]) (?:is|are|was|were|"
+        r"has been|have been|got|were all)|it's|that's|\beverything's) (?:now |all |finally |already |"
         rf"fully |both |just |successfully |officially |also )*{_DONE_ADJ}\b(?! (?:to (?:go|take|be|start|see|help|"
         "try|get)|by (?:the|a) (?:same|idea)|with|for (?:you|me|a)|within|every|daily|weekly|once|twice|only|"
         r"before|if|when|in the|so|as|at (?:it|me)|of|about|like|on time if|enough|yet|\w+ing))(?!.*\b(?:isn't|not|"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from orchestra_mem.core.cues import THRESHOLD
+from orchestra_mem.core.cues import THRESHOLD, LazyPattern
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.judgement import judge
 from orchestra_mem.core.prose import Field, Source, fields_of, is_commit, reads_as_prose, reads_only, without_code
@@ -43,6 +43,31 @@ _HOLDING = frozenset({MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKi
 _BLANKS = re.compile(r"\s+")
 _SPLIT = re.compile(r"[;—–]\s+|\s-\s|,\s+(?:but|and|so|while|then|yet)\s+|\s(?:but)\s+")
 _SOFT = re.compile(r"[,;:—–]\s+|\s-\s+")
+_MAX_REASONS = 3  # sentences before a decision that may hold its reason
+# What went before a decision and made it: something is not so, or is too much, or is named as what is spoken of.
+_REASON = LazyPattern(
+    r"\b(?:no|not|nor|never|can't|cannot|won't|don't|doesn't|didn't|isn't|aren't|haven't|hasn't|too|off|dead|gone|"
+    r"broken|"
+    r"cancel\w*|costs?|mess|fails?|failed|leak\w*|closed|closure|refus\w*|reject\w*|about (?:the|that|those)|unless)\b"
+)
+_CONCLUDES = LazyPattern(r"(?:so|hence|therefore|thus|then|that's why|in that case|ok so|right so)\b")
+_NO_ANSWER = LazyPattern(
+    r"(?:(?:because|and|but|so|well|no|honestly|sorry)\b,? )*(?:i haven't|we haven't|nobody (?:knows|has|does)|no "
+    r"one (?:knows|has)|no idea|"
+    r"no clue|(?:i|we) (?:really |still )?don't know|(?:i|we) (?:can't|couldn't) (?:say|tell)|not known|unknown|"
+    r"not yet|"
+    r"who knows|not that i know|never (?:settled|decided)|we never|still (?:open|unclear|hanging|waiting)|(?:that|"
+    r"it)'s (?:still )?(?:open|hanging|unclear|in the air|"
+    r"not settled|"
+    r"not decided)|no answer|no reply|haven't heard|nothing yet|undecided|i never found out|search me|good question)\b"
+)
+_UNKNOWN = re.compile(
+    r"(?:(?:well|so|honestly|no|sorry|hm+|and|but)\b,? )*(?:i don't know|we don't know|(?:no one|nobody) knows|"
+    r"(?:it's|it is|that's) not "
+    r"(?:known|clear|decided|settled)|unknown|no idea|undecided|not (?:known|decided|settled)|(?:that|it)'s "
+    r"(?:still )?(?:open|"
+    r"unclear)|(?:still|one) open|nothing (?:yet|so far))(?: yet| either)?[.!]*"
+)
 _POINTS_BACK = re.compile(r"\b(?:that|this|it|them|those|these|so|there|one)\b")
 
 
@@ -108,19 +133,40 @@ def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tupl
 def _in_prose(text: str, speaker: str, imperative: bool) -> list[_Find]:
     said = without_code(text)
     finds: list[_Find] = []
-    before, end = "", 0
+    # the sentences right before, with nothing but white space between, can be quoted together with this one
+    near: list[str] = []
+    end = 0
     for place, sentence in enumerate(split_sentences(said)):
         start = said.find(sentence, end)
-        # what stands right before, with nothing but white space between, can be quoted together with this sentence
-        near = before if before and not said[end:start].strip() else ""
-        before, end = "", start + len(sentence)
-        if reads_as_prose(sentence):
-            found = _in_sentence(sentence, speaker, imperative, place)
-            finds.extend(_with_neighbour(find, near) for find in found)
-            if near and not found and continues_role(sentence, near):
-                finds.append(_Find(MustKeepKind.ROLE, f"{near} {sentence}", THRESHOLD, place))
-            before = sentence
+        if said[end:start].strip():
+            near = []
+        end = start + len(sentence)
+        if not reads_as_prose(sentence):
+            near = []
+            continue
+        found = _in_sentence(sentence, speaker, imperative, place)
+        for find in found:
+            wide = _with_neighbours(find, near)
+            # a find that the wider one quotes is told by it
+            finds = [past for past in finds if past.kind is not wide.kind or past.text not in wide.text]
+            finds.append(wide)
+        if near and not found:
+            kind = _continues(sentence, near[-1])
+            if kind is not None:
+                finds.append(_Find(kind, f"{near[-1]} {sentence}", THRESHOLD, place))
+        near = [*near[1 - _MAX_REASONS :], sentence]
     return _best(finds, len(said))
+
+
+def _continues(sentence: str, before: str) -> MustKeepKind | None:
+    """Tell which kind of fact a sentence tells together with the one before, where it tells none alone."""
+    if continues_role(sentence, before):
+        return MustKeepKind.ROLE
+    if len(before) > _MAX_CHARS or len(sentence) > _MAX_CHARS:
+        return None
+    asked = before.endswith("?") and _NO_ANSWER.match(sentence.lower().replace("’", "'"))
+    unknown = _UNKNOWN.fullmatch(before.lower().replace("’", "'"))
+    return MustKeepKind.OPEN_ITEM if asked or (unknown and len(sentence) > len(before)) else None
 
 
 def _best(finds: list[_Find], size: int) -> list[_Find]:
@@ -189,14 +235,37 @@ def _voiced(kind: MustKeepKind, text: str, speaker: str) -> str:
     return text
 
 
-def _with_neighbour(find: _Find, before: str) -> _Find:
-    """Put the sentence before in front of one that says nothing without it, as `Never do that.`"""
-    if not before or find.kind not in (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION) or len(before) > _MAX_CHARS:
+def _with_neighbours(find: _Find, near: list[str]) -> _Find:
+    """Put the sentences before in front of one that says too little without them.
+
+    One that only points back (`Never do that.`) and an answer that a question went before take the one before; a
+    decision takes the reason that was given right before, which names what it is about.
+    """
+    if not near or len(near[-1]) > _MAX_CHARS:
         return find
-    low = find.text.lower()
-    if len(find.text) > _MAX_POINTING_CHARS or not _POINTS_BACK.search(low) or len(content_stems(low)) > 1:
-        return find
-    return _Find(find.kind, f"{before} {find.text}", find.score, find.place)
+    low = find.text.lower().replace("’", "'")
+    if find.kind in (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION) and (
+        len(find.text) <= _MAX_POINTING_CHARS and _POINTS_BACK.search(low) and len(content_stems(low)) <= 1
+    ):
+        return _joined(find, near[-1:])
+    if find.kind is MustKeepKind.ROLE and len(find.text) <= _MAX_POINTING_CHARS // 2 and near[-1].endswith("?"):
+        return _joined(find, near[-1:])
+    if find.kind is MustKeepKind.OPEN_ITEM and len(find.text) <= _MAX_POINTING_CHARS:
+        asked = near[-1].endswith("?") and _NO_ANSWER.match(low)
+        points = _POINTS_BACK.search(low) and len(content_stems(low)) <= 1
+        return _joined(find, near[-1:]) if asked or points else find
+    if find.kind is MustKeepKind.DECISION and find.place > 0:
+        for first in range(len(near)):
+            told = near[first:]
+            reason = told[0].lower().replace("’", "'")
+            apart = len(told) == 1 or _CONCLUDES.match(low)
+            if apart and _REASON.search(reason) and sum(map(len, told)) + len(find.text) <= _WHOLE_CHARS:
+                return _joined(find, told)
+    return find
+
+
+def _joined(find: _Find, before: list[str]) -> _Find:
+    return _Find(find.kind, " ".join((*before, find.text)), find.score, find.place)
 
 
 _EXIT = re.compile(

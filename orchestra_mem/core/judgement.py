@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from orchestra_mem.core.arrangement_cues import ARRANGEMENT_CUES
 from orchestra_mem.core.cues import CHEER, HEDGE, NARRATION, SUPPOSED, TAG, THRESHOLD
 from orchestra_mem.core.decision_cues import DECISION_CUES
 from orchestra_mem.core.duty_cues import DUTY_CUES
@@ -18,7 +19,7 @@ _ROLE_WEIGHT = 2.5
 _FACTS = frozenset({MustKeepKind.DECISION, MustKeepKind.FAILURE, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
 _HEDGED = frozenset({MustKeepKind.DECISION, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
 
-CUES = DUTY_CUES + LIMIT_CUES + DECISION_CUES + FAILURE_CUES + COMPLETION_CUES + OPEN_ITEM_CUES
+CUES = DUTY_CUES + LIMIT_CUES + DECISION_CUES + ARRANGEMENT_CUES + FAILURE_CUES + COMPLETION_CUES + OPEN_ITEM_CUES
 _BY_TRIGGER: dict[str, list[int]] = defaultdict(list)
 for _number, _cue in enumerate(CUES):
     for _trigger in _cue.triggers:

@@ -45,7 +45,7 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         r"\b(?:keep|keeps|stay|stays|hold|remain|remains|cap|limit|restrict|keeping|limited|capped|"
         r"restricted)\b[\w' ,-]{0,50}?\b(?:under|below|above|within|beneath|between|at|to|over|around) (?:\w+ "
         f")?{NUMBER}"),
-    cue(1, "above over below under beyond after past before by",
+    cue(1, "above over below under beyond after past before by older younger",
         rf"\b(?:above|over|below|under|beyond|past|older than|younger than) {NUMBER}"),
     cue(2, "approval sign-off signature permission consent authorisation authorization approved permit clearance",
         r"\b(?:needs?|requires?|must have|has to have|have to have|only with|subject to|without)\b[\w' "
@@ -206,9 +206,10 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "beyond more over longer later less earlier",
         r"\bnot (?:a|one) (?:gram|second|day|minute|cent|euro|dollar|pound|penny|inch|millimetre|metre|meter|hour|byte|"
         r"drop|degree|step) (?:beyond|more|over|longer|later|less|earlier)\b"),
-    cue(2, "may", r"\bmay (?:weigh|cost|take|last|hold|use|spend|carry|contain|run|stay|weight|grow) (?:for |up to |\w+ )?"
+    cue(2, "may", r"\bmay (?:weigh|cost|take|last|hold|use|spend|carry|contain|run|stay|weight|grow) (?:for |up to "
+        r"|\w+ )?"
         rf"{NUMBER}"),
-    cue(2, "get gets take takes a per",
+    cue(2, "get gets take takes",
         rf"\b(?:gets?|takes?) {NUMBER}(?: [\w-]+){{1,2}} (?:a|per) (?:day|week|month|year|head|person|night|hour|"
         r"class|table|visit)\b(?!.*\b(?:was|were|had|love|fun)\b)"),
     # bans told without a verb of duty
@@ -222,63 +223,160 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         rf"(?!(?:{_CHAT_NO})\b)[\w-]+(?: [\w-]+){{0,3}}? (?:until|till|unless|without|before|between|while|during|"
         r"after|though|in this|on this|for anyone|for anybody)\b(?!.*\b(?:was|were|had|did|found)\b)", imperative=True),
     cue(2, "none",
-        r": none (?:between|before|after|on|during|in|of|at|from|until|without)\b|^none (?:of (?:these|those|this)|before|"
+        r": none (?:between|before|after|on|during|in|of|at|from|until|without)\b|^none (?:of (?:these|those|this)|"
+        r"before|"
         r"between|after|during|until) .*\b(?:goes|go|leaves?|gets?|is|are)\b", imperative=True),
     cue(2, "nothing nobody no-one one",
         r"\b(?:nothing|nobody|no one|no-one) (?:about|of|to do with|from|in|with|on|under|over|below|above) "
-        r"[\w' ]{1,30}? (?:goes|gets|leaves|enters|comes|stays|touches|sees|may|is (?:sent|shared|sold|thrown|left))\b"),
+        r"[\w' ]{1,30}? (?:goes|gets|leaves|enters|comes|stays|touches|sees|may|is (?:sent|shared|sold|thrown|"
+        r"left))\b"),
     cue(2, "isn't aren't not", r"\b(?:isn't|aren't|'re not|'s not|is not|are not|am not) to (?!(?:be (?:able|a|the)|"
         r"blame|say|mention|do with|have|you|me|everyone|my|our|the|a)\b)\w+"),
     cue(2, "aren't isn't not", r"^(?:[\w' ]{1,30}[,:;] )?(?!(?:it|that|this|they|there|things|these|those|we|you)\b)"
         r"(?:\w+ of )?(?:[\w-]+ ){1,3}(?:aren't|isn't|are not|is not) (?!(?:need|allow|interest|involv|relat|support|"
         r"limit|finish|conclud|excit|surpris|affect|default|requir|suppos|consider|implement|load|install|defin|"
-        r"execut|handl|us|call|includ)ed\b)\w+(?:ed|en|thrown|sold|kept|sent)\b(?:,? (?:ever|not|they're|we|again|but|or|"
+        r"execut|handl|us|call|includ)ed\b)\w+(?:ed|en|thrown|sold|kept|sent)\b(?:,? (?:ever|not|they're|we|again|"
+        r"but|or|"
         r"by anyone|for anyone|before|after|until|without|on|in|at)\b|[.!]?$)", imperative=True),
     cue(2, "don't doesn't do does",
         r"^(?:[\w' ]{1,30}[,:;.] )?(?!(?:it|that|this|they|there|things|these|those|we|you|i|he|she|people)\b)"
-        r"(?:[\w'-]+ ){0,2}(?!news|tests\b)[\w'-]+ (?:don't|doesn't|do not|does not) (?:go|leave|enter|touch|let|interpret|"
+        r"(?:[\w'-]+ ){0,2}(?!news|tests\b)[\w'-]+ (?:don't|doesn't|do not|does not) (?:go|leave|enter|touch|let|"
+        r"interpret|"
         r"travel|ride|drive|eat|drink|sign|handle|carry|ship|sell|open|speak|work|start|park|sit|sleep|enter|"
-        r"cross|post|share) (?!(?:me|us|it|to|well|away|along|much|enough|why|as|like|how|with|properly|because|if you)\b)"
+        r"cross|post|share) (?!(?:me|us|it|to|well|away|along|much|enough|why|as|like|how|with|properly|because|if "
+        r"you)\b)"
         r"[\w']+"),
     cue(2, "don't", r"\bwe don't do (?!(?:that|it|this|much|a lot|too|so|well|anything)\b)\w+"),
     cue(2, "don't", r"\b(?:we|you) don't [\w' ]{2,40} (?:for (?:anybody|anyone)|to (?:anybody|anyone)|under any|on "
         r"principle|whatsoever|and that's (?:it|final|that))\b"),
-    cue(2, "don't do", r"\b(?:and|,) you (?:don't|do not) (?!(?:have|need|want|know|get|see|think|feel|even|really|look|like|"
+    cue(2, "don't do", r"\b(?:and|,) you (?:don't|do not) (?!(?:have|need|want|know|get|see|think|feel|even|really|"
+        r"look|like|"
         r"seem|believe|mind|understand)\b)\w+"),
-    cue(2, "can't cannot may", r"\b(?:we|you|they) (?:cannot|can not|may not) (?:take|cross|give|sell|accept|leave|enter|"
+    cue(2, "can't cannot may", r"\b(?:we|you|they) (?:cannot|can not|may not) (?:take|cross|give|sell|accept|leave|"
+        r"enter|"
         r"touch|open|move|go|exceed|miss|break|lend|bring|spend|pay|send|offer|change)\b"),
     cue(2, "can't cannot", r"\b(?:can't|cannot|can not) be (?:bent|moved|changed|touched|skipped|broken|missed|shifted|"
         r"extended|waived|negotiated|swapped|opened|shared|sold|left|used|taken|stored|reused)\b"),
-    cue(2, "off on out shut closed tied", r"\b(?:phones|mobiles|cameras|shoes|boots|lights|hats|engines|masks|helmets|gloves|"
+    cue(2, "phones mobiles cameras shoes boots lights hats engines masks helmets gloves goggles jackets vests "
+        "hairnets badges hands hair laptops seatbelts belts leads sleeves", r"\b(?:phones|mobiles|cameras|shoes|"
+        r"boots|lights|hats|engines|masks|"
+        r"helmets|gloves|"
         r"goggles|jackets|vests|hairnets|badges|hands|hair|laptops|seat ?belts|leads|sleeves) (?:off|on|out|shut|"
         r"closed|tied)(?: (?:at|in|on|while|when|before|until|after|during|its|the|please|by|from|back)\b|[,.!;]|$)"),
     # only
-    cue(2, "only", r"^(?!.*\b(?:was|were|had|did|have been)\b).*\b(?:via|in|at|on|by|through|with|from|for|to|after|between|"
+    cue(2, "only", r"^(?!.*\b(?:was|were|had|did|have been)\b).*\b(?:via|in|at|on|by|through|with|from|for|to|"
+        r"after|between|"
         r"under) [\w.' -]{1,40}? only(?=[,.;:!]|$)"),
-    cue(2, "only", r"(?<!\bif )(?:\b(?:is|are)|'s|'re) only (?:ever )?(?:\w+ed|taken|given|shown|sold|sent|held|cut|put|drawn|"
+    cue(2, "only", r"(?<!\bif )(?:\b(?:is|are)|'s|'re) only (?:ever )?(?:\w+ed|taken|given|shown|sold|sent|held|"
+        r"cut|put|drawn|"
         r"worn|driven|lent|kept|fed|built|run|made|read) (?:with|by|after|when|if|under|while|once|behind|between)\b",
         imperative=True),
-    cue(2, "only", r"(?:^|[;:,.] )(?:a|an|every|each|any|the) [\w-]+(?: [\w-]+)? only (?!(?:has|had|knows|is|was|gets?)\b)\w+s "
+    cue(2, "only", r"(?:^|[;:,.] )(?:a|an|every|each|any|the) [\w-]+(?: [\w-]+)? only (?!(?:has|had|knows|is|was|"
+        r"gets?)\b)\w+s "
         r"(?:\w+ing|with|when|in|under|after|by|on|if|at|from|beside|once)\b", imperative=True),
     cue(2, "only", rf"{START}only (?:copy|{BASE}) ", imperative=True),
     # what is to be done when
-    cue(2, "if when once whenever", r"\b(?:if|when|once|whenever|the moment) (?!you\b)[^,?]{3,70},? you (?:ring|call|phone|tell|wake|"
+    cue(2, "if when once whenever", r"\b(?:if|when|once|whenever|the moment) (?!you\b)[^,?]{3,70},? you (?:ring|"
+        r"call|phone|tell|wake|"
         r"stop|pull|leave|ask|wait|page|text|report|evacuate|shut|turn|close|fetch|write|alert|drop|hand|press|"
         r"radio|inform|notify|abort|pause)\b(?! (?:out|it a day))"),
-    cue(2, "means", r"\bmeans (?:that )?you (?!(?:can|could|are|'re|have|get|know|need|will|'ll|would|may|might|want|should|"
+    cue(2, "means", r"\bmeans (?:that )?you (?!(?:can|could|are|'re|have|get|know|need|will|'ll|would|may|might|"
+        r"want|should|"
         r"don't|do|must)\b)\w+ "),
-    cue(2, "or", r",? or (?:there's no \w+|you're (?:off|out|fired|gone)|it (?:doesn't|goes|comes|gets)|they (?:go|don't|get|stay)|"
+    cue(2, "or", r",? or (?:there's no \w+|you're (?:off|out|fired|gone)|it (?:doesn't|goes|comes|gets)|they (?:go|"
+        r"don't|get|stay)|"
         r"you (?:don't|go home|stay|pay))\b"),
-    cue(2, "you're they're you", r"\band (?:you're|they're|he's|she's) (?:off|out of|fired|barred|gone)\b"),
-    cue(2, "stays stay leave", r"\b(?:and|it|that|this|gate|door|\w+) stays? (?:so|that way|as it is|as they are|like that|true|"
-        r"exactly|unchanged|sealed|plugged|powered)\b|\b(?:you|and|please|just) leave (?:it|that|them|the [\w-]+) (?:as it is|as "
+    cue(2, "you're they're he's she's", r"\band (?:you're|they're|he's|she's) (?:off|out of|fired|barred|gone)\b"),
+    cue(2, "stays stay leave", r"\b(?:and|it|that|this|gate|door|\w+) stays? (?:so|that way|as it is|as they are|"
+        r"like that|true|"
+        r"exactly|unchanged|sealed|plugged|powered)\b|\b(?:you|and|please|just) leave (?:it|that|them|the [\w-]+) "
+        r"(?:as it is|as "
         r"they are|alone|powered|on|off|switched|running|plugged|there|where|closed|shut)\b"),
-    cue(2, "wear carry sign bring wash knock keep", r"^(?:[\w ]{1,20}[:,] )?(?!(?:you|we|they|things|always|sometimes|does|"
-        r"friends|kids)\b)(?:[\w-]+ )?[\w-]+s (?:wear|carry|sign in|sign out|knock|wash|bring their|keep their) (?!me|us)\w+"),
-    cue(2, "belong belongs", r"^(?:[\w ]{1,20}[:,] )?(?!(?:it|that|this|i|you|we|they)\b)[\w' -]{3,40} belongs? (?:in|on|under|inside|"
+    cue(2, "wear carry sign bring wash knock keep", r"^(?:[\w ]{1,20}[:,] )?(?!(?:you|we|they|things|always|"
+        r"sometimes|does|"
+        r"friends|kids)\b)(?:[\w-]+ )?[\w-]+s (?:wear|carry|sign in|sign out|knock|wash|bring their|keep their) "
+        r"(?!me|us)\w+"),
+    cue(2, "belong belongs", r"^(?:[\w ]{1,20}[:,] )?(?!(?:it|that|this|i|you|we|they)\b)[\w' -]{3,40} belongs? "
+        r"(?:in|on|under|inside|"
         r"behind|to) (?:the|a|one|its|their)\b"),
-    cue(2, "within inside immediately straight once same before", r"\b(?:every|each|any|anything|everything|all)\b[\w' -]{1,40}? "
-        r"(?:is|are|gets?) \w+(?:ed|en|t)\b[\w' -]{0,20}? (?:within|inside (?:an?|the|\w+) (?:hour|day|week)|immediately|"
+    cue(2, "within inside immediately straight once same before", r"\b(?:every|each|any|anything|everything|"
+        r"all)\b[\w' -]{1,40}? "
+        r"(?:is|are|gets?) \w+(?:ed|en|t)\b[\w' -]{0,20}? (?:within|inside (?:an?|the|\w+) (?:hour|day|week)|"
+        r"immediately|"
         r"straight away|at once|the same day|before)\b", imperative=True),
     cue(2, "gets get", r"^(?:[\w' ,.]{1,40}[,:] )?(?:his|her|their|the|this|that|our) [\w-]+(?: [\w-]+)? gets? no \w+"),
+    cue(2, "most latest earliest max maximum tops less fewer more longer later higher",
+        rf"^(?!.*\b(?:was|were|took|had|lasted|spent|been|felt|saw|found|met|lost)\b)(?=.*\b{NUMBER}).*\b(?:at "
+        rf"(?:the )?"
+        r"(?:most|latest|earliest)|max(?:imum)?|or (?:less|fewer)|(?:and )?(?:not|no) (?:one |a minute |a second |"
+        r"an hour )?"
+        r"(?:more|longer|later|higher|earlier))(?=[,.;!]|$| (?:on|in|at|per|a|for|to)\b)"),
+    cue(2, "don't", r"\bwe don't (?:lend|rent|sell|serve|ship|store|share|open|accept|print|mix|deliver|refund|"
+        r"hire|reuse|break|"
+        r"lock|heat|touch|freeze|hand|park|smoke|skip|record|log|cache|post|publish|cool|patch|force|merge|deploy)\b"),
+    cue(2, "aren't isn't not", r"^(?:[\w' ]{1,30}[,:;] )?(?!(?:it|that|this|they|there|things|these|those|we|you|"
+        r"he|she)\b)"
+        r"(?:[\w'-]+ ){1,4}(?:aren't|isn't|are not|is not) (?:left|given|put|shown|told|paid|lent|fed|handed|"
+        r"passed|shared|thrown|"
+        r"sold|sent|moved|opened|touched|changed|discussed|published) (?:out|alone|in|on|to|away|with|over|before|"
+        r"without|by|"
+        r"until|at)\b"),
+    cue(2, "need needs require requires", r"^(?!(?:things|we|you|they)\b)[\w'-]+s (?:over|above|under|below|from|"
+        r"with|without|for|in|on|at|"
+        r"older|bigger|longer) [\w ,.'-]{1,30}? (?:needs?|requires?) (?!(?:to (?:be fixed|know))\b)[\w]+"),
+    cue(2, "when if whenever once soon", r"\b(?:when|if|whenever|once|as soon as) (?!(?:you|i|we)\b)[^,?]{4,60}?,? you "
+        r"(?!(?:can|could|are|know|will|would|might|may|have|had|see|get|feel|look|want|need|think|say|said|were|"
+        r"did|don't|do|"
+        r"like|love|realize|realise|find|put|gave|told|also|just|really|should|come|went|got|made|run|call|"
+        r"make)\b)[a-z]+ (?:the|it|them|me|"
+        r"him|her|all|out|up|back|again|over|us|no|every)\b(?!.*\b(?:was|were|love|proud)\b)"),
+    cue(2, "each every whenever", r"^(?:\w+, )?you (?!(?:can|could|are|were|know|will|would|might|may|have|had|see|"
+        r"get|feel|look|want|"
+        r"did|don't|said|seem|always|never|must)\b)[a-z]+ .*\b(?:each time|every time|whenever)\b"),
+    cue(2, "carries holds fits seats bears lifts weighs", rf"\b(?:carries|holds|fits|seats|bears|lifts) (?:up to |"
+        rf"only |\w+ )?{NUMBER}"),
+    cue(2, "same once straight immediately writing person advance pairs separately",
+        r"^(?:[\w' ]{1,30}[,:] )?(?!(?:it|that|this|they|there|we|you|i|he|she)\b)(?:[\w'-]+ ){1,4}(?:is|are|"
+        r"gets?) \w+(?:ed|en|t|d) (?:\w+ )?"
+        r"(?:the same (?:day|evening|night|morning|week|hour)|at once|straight away|immediately|in (?:writing|"
+        r"person|advance|pairs)|"
+        r"separately)\b(?!.*\b(?:was|were|had)\b)", imperative=True),
+    cue(2, "frozen closed locked shut blocked paused sealed suspended barred reserved",
+        r"\b(?:is|are|stays?|remains?) (?:\w+ )?(?:frozen|closed|locked|shut|blocked|paused|sealed|suspended|"
+        r"barred|reserved) "
+        r"(?:until|till|while|during|as long as|unless|to (?:the|all|any)|for (?!(?:the (?:day|night)|now|a)\b))",
+        imperative=True),
+    cue(2, "all every each any no", rf"^(?:all|every|each|any) (?!(?:i|you|we|that|this|the best)\b)[\w' "
+        rf"-]{{2,50}}? (?:by|before|until|after|within) "
+        rf"(?:the )?{NUMBER}[\w: ]*[.!]*$"),
+    cue(2, "else others rest", r"\b(?:everyone|everybody|anyone|anybody|everything|anything) else (?:takes?|goes|"
+        r"uses?|stays?|waits?|comes?|pays?|"
+        r"gets?|must|asks?|walks?|leaves?)\b(?!.*\b(?:was|were)\b)"),
+    cue(2, "every each any", rf"^{NUMBER}[\w -]{{2,30}} (?:on|for|per|in|at|to) (?:every|each|any)\b"),
+    cue(2, "that's stays", r"\bthat's (?:all you get|all there is|the limit|the most)\b|^what(?:'s| is|ever)? [\w' "
+        r"]{3,40} stays\b"),
+    cue(2, "before until unless", r"^(?:please,? |and |so |also |always )*(?!(?:i|you|we|they|he|she|it|that|this|"
+        r"what|how|did|do|does|is|are|"
+        r"was|were|can|could|would|will|have|has|had|there|the|a|an|my|our|your|why|who|when|where|not|just|even|"
+        r"still|then|"
+        r"right|long|shortly|soon|days|well)\b)[a-z]+ (?:[\w'-]+ ){0,5}(?:before|until|unless) you \w+",
+        imperative=True),
+    cue(2, "don't do", r"^(?:and |so |but |please )?you (?:don't|do not) (?!(?:have|need|want|know|get|see|think|"
+        r"feel|even|really|look|like|"
+        r"seem|believe|mind|understand|say|realize|always|often|think|usually|just|happen|sound)\b)\w+ (?!(?:any "
+        r"better|it)\b)"),
+    cue(2, "first", r"^[\w' ]{2,30} first, [\w' ]{2,30} (?:later|after|afterwards|second|then|next|last)\b"),
+    cue(2, "more else less", r", (?:and )?(?:no more|nothing more|nothing else|no less)[.!]*$"),
+    cue(2, "strictly", r"(?:\b(?:is|are)|'s|'re) strictly\b"),
+    cue(2, "doesn't don't", r"^(?:[\w' ]{1,30}[,:] )?(?!(?:it|that|this|they|there|i|we|you|he|she|things|people|"
+        r"who|what)\b)(?:[\w'-]+ ){1,4}"
+        r"(?:doesn't|don't) [\w' ]{2,40}? (?:without|until|unless)\b", imperative=True),
+    cue(2, "confidential private secret internal final binding record", r"\b(?:is|are|stays?|remains?) (?:strictly "
+        r"|all |\w+ly )?(?:confidential|private|"
+        r"secret|binding|off the record|between us)(?=[,.;!]|$| (?:until|and|to|for)\b)"),
+    cue(2, "older bigger larger longer shorter younger smaller heavier without", r"^[\w'-]+s (?:older|bigger|"
+        r"larger|longer|shorter|younger|smaller|"
+        r"heavier|without) [\w ,.'-]{2,40}? (?:are|get|go|must|need|stay) \w+", imperative=True),
+    cue(2, "get", r"^(?!(?:things|always|kids|friends|we|they|sometimes|days|nights|his|hers)\b)[\w'-]+s get "
+        r"\w+ed\b(?!.*\b(?:i|my|me)\b)", imperative=True),
 )

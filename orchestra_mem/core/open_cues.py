@@ -240,38 +240,88 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"\b(?:depends on (?:whether|if|who|when|the|what)|hinges on|is up to (?:the|him|her|them|you|\w+))\b(?! "
         "(?:you to decide what makes))"),
     # no answer, nobody, not known
-    cue(2, "hasn't haven't not", r"\b(?:they|he|she|it|who|and|but|him|\w+) (?:hasn't|haven't|has not|have not) (?:yet |even |"
+    cue(2, "hasn't haven't not", r"\b(?:they|he|she|it|who|and|but|him|\w+) (?:hasn't|haven't|has not|have not) "
+        r"(?:yet |even |"
         r"really )?(?:said|set|replied|answered|decided|told|given|sent|confirmed|come back|called|picked|chosen|"
         r"signed|paid|named|agreed|written|responded|ruled|fixed|got back)\b"),
-    cue(2, "no without any answer", r"\b(?:no|without an?|without any|not had an?|not had any|never got an?|don't have an?|"
-        r"don't have any|didn't get an?) (?:clear |final |real )?(?:answer|reply|word|response|decision|date|price|quote|"
+    cue(2, "no without any answer", r"\b(?:no|without an?|without any|not had an?|not had any|never got an?|don't "
+        r"have an?|"
+        r"don't have any|didn't get an?) (?:clear |final |real )?(?:answer|reply|word|response|decision|date|price|"
+        r"quote|"
         r"result|confirmation|feedback|verdict|ruling)s? (?:so far|yet|from|about|on|at the moment|either|for|as to|"
         r"whether|if|back)\b|\bstill without (?:an?|any|the)\b", asks=False),
-    cue(2, "answer reply answers replies crickets circles respond", r"\b(?:it's been crickets|been crickets|round in circles|in "
-        r"circles about|(?:doesn't|don't|won't|didn't|never) (?:answer|reply|respond|replied|answered)(?=[,.;!]|$| (?:my|the|our|"
+    cue(2, "answer reply answers replies crickets circles respond", r"\b(?:it's been crickets|been crickets|round "
+        r"in circles|in "
+        r"circles about|(?:doesn't|don't|won't|didn't|never) (?:answer|reply|respond|replied|answered)(?=[,.;!]|$| "
+        r"(?:my|the|our|"
         r"to|me|us)\b))"),
-    cue(2, "found knows know known unknown", r"\b(?:i|we|nobody|no one) never found out\b|\b(?:no one|nobody|none of us) knows?(?=[,.;:]|$| "
-        r"(?:if|whether|who|when|which|where|what|how))|\b(?:is|are|'s) (?:not known|unknown|anybody's guess|anyone's guess)\b|"
+    cue(2, "found knows know known unknown guess", r"\b(?:i|we|nobody|no one) never found out\b|\b(?:no one|nobody|"
+        r"none "
+        r"of us) knows?(?=[,.;:]|$| "
+        r"(?:if|whether|who|when|which|where|what|how))|\b(?:is|are|'s) (?:not known|unknown|anybody's guess|"
+        r"anyone's guess)\b|"
         r"^unknown\b"),
-    cue(2, "air limbo disputed hanging maybe dispute unsettled unresolved", r"\b(?:is|are|'s|'re|stays?|remains?|hangs?) (?:still |all |very "
+    cue(2, "air limbo disputed hanging maybe dispute unsettled unresolved", r"\b(?:is|are|'s|'re|stays?|remains?|"
+        r"hangs?) (?:still |all |very "
         r"much |now )?(?:(?:up )?in the air|in limbo|disputed|in dispute|hanging(?=[,.;!]|$| (?:between|over us))|"
         r"unsettled)\b|\bthat's a maybe\b"),
-    cue(2, "find ask check clarify clear sort settle look decide know", r"\b(?:thing|question|point|something|matter|one) (?:to|for us to) (?:find "
-        r"out|ask|check with|clarify|clear up|sort out|settle|look into|decide)\b|\b(?:that|this|it)(?:'s| is) (?:still )?to (?:clear up|find "
+    cue(2, "find ask check clarify clear sort settle look decide know", r"\b(?:thing|question|point|something|"
+        r"matter|one) (?:to|for us to) (?:find "
+        r"out|ask|check with|clarify|clear up|sort out|settle|look into|decide)\b|\b(?:that|this|it)(?:'s| is) "
+        r"(?:still )?to (?:clear up|find "
         r"out|clarify|settle|sort out|check)\b", asks=True),
-    cue(2, "can't cannot don't", r"\b(?:i|we) (?:can't|cannot|don't) (?:yet )?(?:answer yet|close\b|say (?:yet|if|whether|when|who|yes|no)|"
+    cue(2, "can't cannot don't", r"\b(?:i|we) (?:can't|cannot|don't) (?:yet )?(?:answer yet|close\b|say (?:yet|if|"
+        r"whether|when|who|yes|no)|"
         r"remember a decision|have (?:it |that |this )?(?:resolved|settled|answered|decided)|know the answer)"),
     cue(2, "find", r"\b(?:i|we) (?:can't|cannot|couldn't|didn't) find(?=[,.;!]|$)"),
-    cue(2, "say decide tell confirm rule judge", r"\b(?!(?:i|we|you|people|some|who|they)\b)\w+ (?:must|has to|have to|should|is to|will have to|needs to) "
+    cue(2, "say decide tell confirm rule judge", r"\b(?!(?:i|we|you|people|some|who|they)\b)\w+ (?:must|has to|"
+        r"have to|should|is to|will have to|needs to) "
         r"(?:still |first )?(?:say|decide|tell us|rule|confirm|judge) (?:if|whether|who|when|which|how)\b"),
-    cue(2, "isn't aren't not", r"\b(?:isn't|aren't|is not|are not) (?:yet )?(?:confirmed|decided|settled|approved|agreed|assigned|signed|booked|"
+    cue(2, "isn't aren't not", r"\b(?:isn't|aren't|is not|are not) (?:yet )?(?:confirmed|decided|settled|approved|"
+        r"agreed|assigned|signed|booked|"
         r"paid|finali[sz]ed|cleared|certain)\b(?! (?:to|in the code))"),
-    cue(2, "volunteered asked named assigned", r"\b(?:nobody's|no one's|nobody has|no one has|nobody) (?:volunteered|asked|been (?:named|assigned|told|"
+    cue(2, "volunteered asked named assigned", r"\b(?:nobody's|no one's|nobody has|no one has|nobody) "
+        r"(?:volunteered|asked|been (?:named|assigned|told|"
         r"asked)|claimed|taken it|offered|picked)\b|\bno (?:one|body) (?:is )?(?:named|assigned|down) for\b"),
-    cue(2, "waiting", r"\b(?:is|are|'m|'re|'s|still|,|i'm|we're) ?waiting (?:at|with|for|on|to hear) (?:what|whether|the|a|an|his|her|their|our|"
+    cue(2, "waiting", r"\b(?:is|are|'m|'re|'s|still|,|i'm|we're) ?waiting (?:at|with|for|on|to hear) (?:what|"
+        r"whether|the|a|an|his|her|their|our|"
         r"\w+'s)\b(?! (?:day|right|perfect|next adventure|moment|chance|wait))"),
-    cue(2, "supposed meant should", r"\b(?:supposed|meant) to \w+.{1,40}?\b(?:haven't|hasn't|didn't|but|never)\b|\bshould (?:say|tell|confirm|send)\b"
+    cue(2, "supposed meant should", r"\b(?:supposed|meant) to \w+.{1,40}?\b(?:haven't|hasn't|didn't|but|never)\b|"
+        r"\bshould (?:say|tell|confirm|send)\b"
         r".{1,60}?\b(?:hasn't|haven't|has not|have not|didn't)\b"),
-    cue(2, "deputy cover replacement owner plan date budget", r"\bthere(?:'s| is) (?:still |currently )?no (?:deputy|cover|replacement|owner|date|budget|"
+    cue(2, "deputy cover replacement owner plan date budget", r"\bthere(?:'s| is) (?:still |currently )?no "
+        r"(?:deputy|cover|replacement|owner|date|budget|"
         r"successor|stand-in|backup person) (?:for|yet|named|so far|at)\b"),
+    cue(2, "nobody's nobody one's one", r"\b(?:nobody's|no one's|nobody has|no one has) (?!(?:perfect|business|"
+        r"fault|home|there|ever|here|"
+        r"favou?rite|like|going)\b)\w+(?:ed|en|ld|de|wn|ne|id|t)\b"),
+    cue(2, "couldn't can't could", r"\b(?:couldn't|can't|could not) (?:tell you|tell yet|say)(?=[,.;!]|$| (?:if|"
+        r"whether|who|when|what|how|which)\b)"),
+    cue(2, "not", r"(?:'ve|'s|\bhave|\bhas) not (?:yet |quite )?(?:settled|decided|agreed|chosen|picked|heard|"
+        r"found out|got (?:the|an?)|been told|"
+        r"received|worked out|sorted|figured|come back|answered)\b"),
+    cue(2, "lawyer lawyers council bank insurer insurers insurance office board authority ministry legal finance "
+        "vendor supplier accountant accountants architect engineer engineers landlord court police committee "
+        "printer printers department client customer", r"\b(?:is|are|'s) (?:still |now )?with (?:the|our|their|his|"
+        r"her) (?:\w+ )?(?:lawyers?|council|"
+        r"bank|insurers?|insurance|office|"
+        r"board|authority|ministry|legal|finance|vendor|supplier|accountants?|architect|engineers?|landlord|court|"
+        r"police|"
+        r"committee|printers?|department|client|customer)\b"),
+    cue(2, "guess see tell seen", r"\b(?:is|are|'s) (?:still )?(?:anyone's|anybody's) guess\b|\b(?:we|you)(?:'ll| "
+        r"will) (?:just )?have to (?:wait and )?"
+        r"see(?=[,.;]|$)|\bremains? to be seen\b"),
+    cue(2, "arguing fighting debating chasing haggling negotiating quarrelling deciding torn",
+        r"\b(?:still|is|are|'re|'m) (?:arguing|fighting|"
+        r"debating|chasing|haggling|negotiating|quarrelling|deciding|torn) (?:about|over|for|with|on|the|if|"
+        r"whether|between|\w+ for)\b"),
+    cue(2, "not", r"(?:\b(?:is|are)|'s|'re) (?:still |just )?not (?:yet )?(?:solved|resolved|sorted|settled|"
+        r"decided|known|confirmed|signed|agreed|"
+        r"answered|booked|assigned)(?=[,.;!]|$| (?:yet|by|with|who|if|whether|when)\b)"),
+    cue(2, "never", r"\b(?:we|i|they|he|she|nobody) never (?:settled|decided|agreed|heard back|got an answer|"
+        r"resolved|answered|sorted)\b"),
+    cue(2, "mystery puzzle riddle beyond", r"\b(?:is|remains?|stays?) (?:still )?(?:a|an) (?:mystery|puzzle|"
+        r"riddle)\b|\bis beyond me\b"),
+    cue(2, "tell know", r"\b(?:they|he|she|\w+)(?:'ll| will) (?:tell us|let us know|let me know|tell me)\b(?! "
+        r"(?:about|all|off|stories))"),
 )

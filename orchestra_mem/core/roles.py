@@ -15,7 +15,8 @@ _KIN = (
     r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|partner|boss|manager|son|daughter|cousin|aunt|uncle|"
     r"colleague|assistant|boyfriend|girlfriend|flatmate|roommate|neighbou?r|landlord|landlady|supervisor|advisor|"
     r"adviser|"
-    r"mentor|teacher|doctor|dentist|friend|accountant|lawyer|grandmother|grandfather|grandma|grandpa|niece|nephew|deputy|"
+    r"mentor|teacher|doctor|dentist|friend|accountant|lawyer|grandmother|grandfather|grandma|grandpa|niece|nephew|"
+    r"deputy|"
     r"co-founder|cofounder|teammate|fianc[ée]e?|in-law|predecessor|successor|counterpart|contact|intern|apprentice)"
 )
 _NAME = rf"(?:{_TITLE})?[A-ZÀ-ÖØ-Þ][\w'’-]*\w(?: (?:de |van |von |al-|bin |da |di |del )?[A-ZÀ-ÖØ-Þ][\w'’-]*)?"
@@ -52,26 +53,33 @@ _DUTY = (
     r"(?:reviews|orders|buys|cooks|writes|translates|edits|plans|prepares|books|tracks|trains|tests|checks|hosts|"
     r"drives|cleans|collects|"
     r"delivers|designs|prints|pays|mows|feeds|cuts|tunes|keeps|brings|sets up|opens|locks|signs|inspects|repairs|"
-    r"stocks|bakes|holds|carries|curates|makes|picks|reads|gives|grants|issues|counts|assigns|draws|sends|files|sorts|"
-    r"posts|records|logs|hands out|minds|walks|waters|updates|edits|runs|logs|grades|marks|pours|loads|drafts) "
-    r"(?:out )?(?:the|all|our|every|most|any)(?! (?:best|most|difference|time|way|world|right))|"
-    r"has (?:the|all the|our) (?!best|same|right|most|feeling|ability|potential|power|chance|time|day|whole|cutest|sweetest|"
-    r"biggest|greatest|following|option|advantage|energy|kids|strength)[\w-]+(?: \w+)?(?=[,.;]|$| and| until| till)|"
-    r"(?:gets|has) the (?:last|final|casting) (?:word|say|vote)|decides on|checks? (?:every|each)|writes? (?:this|that) one|"
-    r"(?:is|'s) (?:in (?:goal|defence|defense|the chair|nets?|the kitchen)|on [\w -]{3,25}? (?:until|till|this|today|"
-    r"tonight|tomorrow|from))|"
-    r"(?:is|'s) (?:also |now )?(?:[\w-]+ )?(?:owner|lead|keeper|chair|captain|coordinator|treasurer|secretary|contact|"
-    r"reviewer|editor|steward|buyer|marshal|scorer) (?:for|of)|answers (?:on|for|the)|does (?!not\b)[\w-]+ "
-    r"(?:tomorrow|until|till|from|this)|(?:is|'s) under (?=[A-Z])|signs (?:his|her|their|your|for)|"
-    r"takes (?:the|all) (?:minutes|notes|calls|orders|bookings|register|roll)|"
-    r"does (?:(?!not\b)[\w-]+ )?(?:and|&) [\w-]+(?=[.,;]|$)"
-    r"|"
+    r"stocks|bakes) (?:the|all|our|every|most)|"
     r"will (?:be )?(?:leading|lead|run|running|handle|handling|chair|manage|officiate|teach|coach|own|host|moderate|"
     r"drive|"
     r"take over|take the lead|look after|oversee|coordinate|supervise|be in charge|be responsible|be our|be the|act "
     r"as|serve as|"
     r"stand in|fill in|cover)|acts? as|serves? as|plays? the|works? as|drives the|minds the|tends? (?:the )?bar|"
     r"brings the)"
+)
+# What a person does who has that part, where the words alone say less: the verb comes with all of something.
+_DEED = (
+    r"(?:(?:holds|carries|curates|makes|picks|reads|gives|grants|issues|counts|assigns|draws|sends|files|sorts|"
+    r"posts|records|logs|hands out|covers|watches|guards|minds|walks|waters|updates|edits|runs|logs|grades|marks|"
+    r"pours|loads|drafts) "
+    r"(?:out )?(?:the|all|our|every|most|any)(?! (?:best|most|difference|time|way|world|right))|"
+    r"has (?:the|all the|our) (?!best|same|right|most|feeling|ability|potential|power|chance|time|day|whole|cutest|"
+    r"sweetest|"
+    r"biggest|greatest|following|option|advantage|energy|kids|strength)[\w-]+(?: \w+)?(?=[,.;]|$| and| until| till)|"
+    r"(?:gets|has) the (?:last|final|casting) (?:word|say|vote)|decides on|(?:checks?|looks at|reads|signs) "
+    r"(?:every|each)|(?:'s|has) got (?:the|all the) (?!best|same|right)[\w-]+|writes? (?:this|"
+    r"that) one|"
+    r"(?:is|'s) (?:in (?:goal|defence|defense|the chair|nets?|the kitchen)|on [\w -]{3,25}? (?:until|till|this|today|"
+    r"tonight|tomorrow|from))|"
+    r"(?:is|'s) (?:also |now )?(?:[\w-]+ )?(?:owner|lead|keeper|chair|captain|coordinator|treasurer|secretary|contact|"
+    r"reviewer|editor|steward|buyer|marshal|scorer) (?:for|of)|answers (?:on|for|the)|does (?!not\b)[\w-]+ "
+    r"(?:tomorrow|until|till|from|this)|(?:is|'s) under (?=[A-Z])|signs (?:his|her|their|your|for)|"
+    r"takes (?:the|all) (?:\w+ )?(?:shift|photos|money|tickets|minutes|notes|calls|orders|bookings|register|roll)|"
+    r"does (?:(?!not\b)[\w-]+ )?(?:and|&) [\w-]+(?=[.,;]|$))"
 )
 _PART = (
     r"(?:\w*(?:er|or|ist|ian|eer|man|woman|person|lead|head|chief|ant|smith|keeper|wright)s?|owner|DBA|CTO|CEO|CFO|"
@@ -124,11 +132,21 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             "audits contact boss go-to liaison deal deals person people does do handle handles lead handle teach "
             "coach own host moderate drive act acts serve serves play plays drives minds tend tends brings point "
             "will be man woman guy lady share shares backup deputy lead stand-in host captain second secretary "
-            "treasurer understudy goalkeeper editor holds carries curates makes picks reads gives grants issues counts assigns "
-            "draws sends files sorts posts records logs hands walks waters updates grades marks pours loads drafts has gets "
-            "in on under for 's also now",
+            "treasurer understudy goalkeeper editor",
             rf"(?:^|[,;:.—–(] ?|\b(?:and|but|so|that|since|because|now|from now on|then|hence|while|when|tomorrow|"
             rf"today|week|\w+day|[Oo]n \w+)[,]? ){_WHO}(?:, [^,]{{3,40}},)?(?: |(?='s )){_ADVERB}{_DUTY}\b",
+        ),
+        (
+            "takes covers watches guards looks got holds carries curates makes picks reads gives grants issues counts "
+            "assigns draws sends files sorts "
+            "posts records "
+            "logs hands walks waters updates grades marks pours loads drafts has gets decides check checks writes "
+            "in on "
+            "owner lead keeper chair captain coordinator treasurer secretary contact reviewer editor steward buyer "
+            "marshal "
+            "scorer answers does under signs takes minds edits runs",
+            rf"(?:^|[,;:.—–(] ?|\b(?:and|but|so|that|because|now|then|while|when) ){_WHO}(?:, [^,]{{3,40}},)?(?: |"
+            rf"(?='s )){_ADVERB}{_DEED}\b",
         ),
         (
             "is was are 's be am as isn't becomes became remains",
@@ -173,7 +191,8 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             "backup boss foreman name chair host captain supervisor head chief coordinator",
             rf"(?:[Tt]he |[Oo]ur |[Mm]y |[Yy]our |[Tt]heir |\w+s' |\w+'s |^|[,;:] ?)(?:[\w-]+ "
             rf"){{0,2}}?(?!{_NOT_PART}\b){_PART}(?: (?:for|of|at|in|on) (?:the |our |this )?[\w' -]{{2,30}}?)?(?: "
-            rf"(?:we|you|they) [a-z]+)?(?: (?:is|was|remains|will be|becomes)(?: now| still| called| named)?|'s now| "
+            rf"(?:we|you|they) [a-z]+)?(?: (?:is|was|remains|will be|becomes)(?: now| still| called| named)?|'s "
+            rf"now|'s| "
             rf"?[:–—]|'s name is|,? called|,? named) (?P<who>{_NAME})\b",
         ),
         (
@@ -192,7 +211,8 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             "asked want wants told ask asking needs got",
             rf"\b(?:asked|[Ww]ants?|told|[Aa]sk|asking|got) (?P<who>{_NAME}) to (?:chair|run|handle|lead|do the|"
             rf"take (?:over|care|the)|organi[sz]e|manage|own|look after|coordinate|cover|host|moderate|supervise|be "
-            rf"(?:the|our|my)|stand in|fill in|represent|teach|review|act)\b",
+            rf"(?:the|our|my)|stand in|fill in|represent|teach|review|do|make|keep|write|bring|check|prepare|sort|"
+            rf"draw|collect|watch|mind|buy|book|order|drive|cook|act)\b",
         ),
         (
             "the our my your their",
@@ -214,29 +234,64 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             rf"){{0,2}}?(?!{_NOT_PART}\b){_PART})\b(?=,|\.|!|;|$| )",
         ),
         (
-            "with to by",
-            rf"(?:^|[,;:.—–] ?|\b(?:and|but|so) )(?!(?:[Ii]|[Ww]e|[Yy]ou|[Hh]e|[Ss]he|[Tt]hey|[Ii]t)\b)(?:[\w'’&-]+ "
-            rf"){{1,5}}?(?:(?:is|are|'s|stays?|lies?|rests?|remains?) (?:now |still |all |entirely )?(?:with|up to|down to)|"
-            rf"(?:goes?|go|falls?) (?:straight |first |only |back )?(?:to|through|via|by)|(?:we've|I've|I have|we have|I) "
-            rf"(?:given|gave|handed|passed)(?: over)? to) (?P<who>{_NAME}|{_KIN_NAME})(?=[,.;:]|$| (?:and|from|until|till|"
-            rf"in|at|now|this|for|first|only|tonight|today|tomorrow|he|she|who|not|as|because|since|while)\b)",
+            "with to by through via",
+            rf"(?<!\b[Ii] )(?<!\b[Ww]e )(?<!\b[Yy]ou )(?<!\b[Hh]e )(?<!\b[Ss]he )(?<!\b[Tt]hey )(?:\b(?:is|are|"
+            rf"stays?|lies?|"
+            rf"rests?|remains?) (?:now |still |all |entirely )?(?:with|up to|down to)|'s (?:now |still )?with|"
+            rf"\b(?:goes?|falls?) "
+            rf"(?:straight |first |only |back )?(?:to|through|via|by)|\b(?:given|gave|handed|passed)(?: over)? to) "
+            rf"(?P<who>{_NAME}|{_KIN_NAME})(?=[,.;:]|$| (?:and|from|until|till|in|at|now|this|for|first|only|"
+            rf"tonight|today|"
+            rf"tomorrow|he|she|who|not|as|because|since|while)\b)",
         ),
         (
             "'s",
-            rf"\b(?:is|are|'s) (?:all |now |still |also )?(?P<who>{_NAME})'s(?=[,.;]|$| (?:job|department|desk|call|decision|"
-            rf"task|duty|area|patch|turf|territory|baby|business|responsibility|work|domain|part|role|thing|to|at|until|"
+            rf"\b(?:is|are|'s) (?:all |now |still |also )?(?P<who>{_NAME})'s(?=[,.;]|$| (?:job|department|desk|"
+            rf"call|decision|"
+            rf"task|duty|area|patch|turf|territory|baby|business|responsibility|work|domain|part|role|thing|to|at|"
+            rf"until|"
             rf"now|from|for|this)\b)",
         ),
         (
-            "is are 's becomes",
-            rf"(?:^|[,;:.—–] ?|\band )(?:[Tt]he |[Oo]ur )?(?![^,;.]*\b(?:name|favou?rite|called|character)\b)(?!(?:[Ii]t|[Tt]hat|[Tt]his|[Hh]e|[Ss]he|[Tt]here|[Nn]ame|[Hh]ere|"
-            rf"[Ww]ho|[Ww]hat|[Ww]here)\b)[\w'-]+(?: [\w-]+){{0,6}}?(?: is| are|'s)(?: now| still| always|) "
-            rf"(?P<who>{_NAME})(?=,? (?:and |not |he |she |they |he's |she's |who |until |till |this |for |from )|[.;]? "
-            rf"(?:He|She|They)\b)",
+            "is are 's",
+            rf"(?<!\b[Ii]t)(?<!\b[Tt]hat)(?<!\b[Tt]his)(?<!\b[Hh]e)(?<!\b[Ss]he)(?<!\b[Tt]here)(?<!name)(?<!\b[Hh]ere)(?<!\b[Ww]ho)"
+            rf"(?<!\b[Ww]hat)(?<!\b[Ww]here)(?<!called)(?<!character)(?<!favourite)(?<!favorite)(?: is| are|'s)(?: "
+            rf"now| still| always|) "
+            rf"(?P<who>{_NAME})"
+            rf"(?=,? (?:and |not |he |she |they |he's |she's |who |until |till |this |for |from )|[.;]? (?:He|She|"
+            rf"They)\b)",
+        ),
+        (
+            "ask call see try ring ping",
+            rf"^(?:[Jj]ust |[Pp]lease |[Tt]hen )?(?:[Aa]sk|[Cc]all|[Ss]ee|[Tt]ry|[Rr]ing|[Pp]ing) "
+            rf"(?P<who>{_NAME})[.!]*$",
+        ),
+        (
+            "by",
+            rf"\b(?:is|are) (?:\w+ed|taken|done|kept|made|held|led|given|written|drawn|cut|built|fed|driven) by "
+            rf"(?P<who>{_NAME}|{_KIN_NAME})(?=[,.;]|$| and\b)",
+        ),
+        (
+            "who that",
+            rf"\b(?:[Ii]t's|[Ii]t is|[Tt]hat's) (?P<who>{_NAME}) (?:who|that) \w+s\b",
+        ),
+        (
+            "is",
+            rf"\b[Tt]he (?:one|person|man|woman) (?:who|that|to|for) [\w ]{{2,40}} is (?P<who>{_NAME})\b",
+        ),
+        (
+            "for want need",
+            rf"(?:^|[,;:] ?)[Ff]or [\w' -]{{2,40}}?,? (?:you want|you need|you'd want|it's|that's) "
+            rf"(?P<who>{_NAME})(?=[,.;]|$)",
+        ),
+        (
+            "that's it's ask",
+            rf"^[A-Za-z][\w'&-]*(?: [\w'&-]+){{0,4}}: (?:that's|it's|ask) (?P<who>{_NAME})(?=[,.;]|$)",
         ),
         (
             "as",
-            rf"(?:^|[,;:.] ?|\b(?:and|with|put|take|use|have|got|makes?) )(?P<who>{_NAME}) as (?:the|our|my|a|an|first|second|third|lead|head|deputy|acting) "
+            rf"(?:^|[,;:.] ?|\b(?:and|with|put|take|use|have|got|makes?) )(?P<who>{_NAME}) as (?:the|our|my|a|an|"
+            rf"first|second|third|lead|head|deputy|acting) "
             rf"(?:[\w-]+ ){{0,2}}?(?!{_NOT_PART}\b){_PART}\b",
         ),
         (
@@ -246,13 +301,17 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
         ),
         (
             "she he they not until till from for this",
-            rf"^(?:\w+[,.] )?(?!(?:[Ss]peaker|[Nn]ote|[Pp]s|[Ss]ee|[Tt]ype|[Ff]ix|[Cc]lose)\b)[A-Za-z][\w'&-]*(?: [\w'&-]+){{0,4}}: "
-            rf"(?P<who>{_NAME}(?: and {_NAME})?)(?=,? (?:(?:and )?(?:he|she|they|he's|she's|not|until|till|from)\b)|[.]?$)",
+            rf"^(?:\w+[,.] )?(?!(?:[Ss]peaker|[Nn]ote|[Pp]s|[Ss]ee|[Tt]ype|[Ff]ix|[Cc]lose)\b)[A-Za-z][\w'&-]*(?: "
+            rf"[\w'&-]+){{0,4}}: "
+            rf"(?P<who>{_NAME}(?: and {_NAME})?)(?=,? (?:(?:and )?(?:he|she|they|he's|she's|not|until|till|"
+            rf"from)\b)|[.]?$)",
         ),
         (
             "call ask ping text phone page ring tell write message",
-            r"(?:^|[,;:.—–] ?|\b(?:please|and|so|just|then|always|but|you|must|can|to) )(?:[Cc]all|[Aa]sk|[Pp]ing|[Tt]ext|"
-            rf"[Pp]hone|[Pp]age|[Rr]ing|[Tt]ell|[Ww]rite|[Mm]essage) (?P<who>{_NAME}|{_KIN_NAME})(?:,? not \w+|,? (?:he|she) "
+            r"(?:^|[,;:.—–] ?|\b(?:please|and|so|just|then|always|but|you|must|can|to) )(?:[Cc]all|[Aa]sk|[Pp]ing|"
+            r"[Tt]ext|"
+            rf"[Pp]hone|[Pp]age|[Rr]ing|[Tt]ell|[Ww]rite|[Mm]essage) (?P<who>{_NAME}|{_KIN_NAME})(?:,? not \w+|,? "
+            rf"(?:he|she) "
             rf"(?:knows|decides|has|keeps|holds)|,? (?:nobody|no one) else)\b",
         ),
         (
@@ -287,7 +346,8 @@ _NO_NAMES = STOP_WORDS | frozenset(
     "function class method module file files server client version support summary result results note notes next "
     "first second third finally currently however additionally instead overall step phase option part section "
     "chapter figure table see add fix update remove use run make set get put move keep check let adds fixes updates "
-    "removes uses runs makes sets gets handles returns allows new old default yeah yep wait mark closes closed fixed".split()
+    "removes uses runs makes sets gets handles returns allows new old default yeah yep wait mark closes closed "
+    "fixed".split()
 )
 
 

@@ -7,11 +7,11 @@ but for one value, or where the same part is given to another person.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from orchestra_mem.core.cues import LazyPattern
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.core.topics import DEEDS, NUMERIC, Profile, profile_of
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
@@ -27,7 +27,7 @@ _MAX_CANDIDATES = 200
 
 def supersedes(newer: MustKeep, older: MustKeep) -> bool:
     """Tell whether a later fact takes the place of an earlier one, judged by these two alone."""
-    if newer.kind not in _HOLDING or older.kind not in _HOLDING or not _is_later(newer, older):
+    if newer.kind not in _HOLDING or not _can_be_replaced(older) or not _is_later(newer, older):
         return False
     return _replaces(profile_of(newer.text), profile_of(older.text), newer, older)
 
@@ -86,7 +86,7 @@ class _Standing:
         replaced = [
             number
             for number in self._near(profile)
-            if facts[number].kind in _HOLDING
+            if _can_be_replaced(facts[number])
             and _is_later(fact, facts[number])
             and _replaces(profile, self._profiles[number], fact, facts[number])
         ]
@@ -130,6 +130,18 @@ class _Standing:
         return near
 
 
+_ARRANGED = LazyPattern(
+    r"\b(?:booked|ordered|reserved|arranged|scheduled|planned|hired|invited|rented|chosen|picked)\b"
+)
+
+
+def _can_be_replaced(fact: MustKeep) -> bool:
+    """Tell whether a fact holds on, as a decision or a booking does, and does not just tell what happened."""
+    return fact.kind in _HOLDING or (
+        fact.kind is MustKeepKind.COMPLETION and _ARRANGED.search(fact.text.lower()) is not None
+    )
+
+
 def _is_later(newer: MustKeep, older: MustKeep) -> bool:
     return (newer.timestamp, newer.operation) >= (older.timestamp, older.operation)
 
@@ -143,7 +155,11 @@ def _replaces(newer: Profile, older: Profile, new: MustKeep, old: MustKeep) -> b
     shared = newer.topic & older.topic
     if not shared or new.kind is MustKeepKind.COMPLETION:
         return False
-    if _is_revalued(newer, older):
+    if old.kind is MustKeepKind.COMPLETION:
+        return _is_called_off(newer, older, new, old, shared)
+    if _is_revalued(newer, older) or _is_called_off(newer, older, new, old, shared):
+        return True
+    if _is_recounted(newer, older, new, old, shared):
         return True
     if not (newer.reverses or newer.changes):
         return False
@@ -159,7 +175,31 @@ def _replaces(newer: Profile, older: Profile, new: MustKeep, old: MustKeep) -> b
     return share >= 0.5 and (len(shared) >= 2 or cover >= 0.5 or (share == 1 and cover >= 0.3))
 
 
-_AMENDS = re.compile(r"\b(?:actually|on (?:second|further) thoughts?|instead|change of plans?|correction)\b")
+_AMENDS = LazyPattern(r"\b(?:actually|on (?:second|further) thoughts?|instead|change of plans?|correction)\b")
+
+
+def _is_called_off(newer: Profile, older: Profile, new: MustKeep, old: MustKeep, shared: frozenset[str]) -> bool:
+    """Tell whether a later decision says that what an earlier one chose is off, or gives a reason against it.
+
+    What is off must be a good part of the earlier fact, or stand in it beside something else that both speak of.
+    """
+    if new.kind is not MustKeepKind.DECISION or old.kind not in (MustKeepKind.DECISION, MustKeepKind.COMPLETION):
+        return False
+    named = newer.gone & older.topic
+    if named and len(named) / len(newer.gone) >= 0.5:
+        beside = any(not word[0].isdigit() for word in shared - named)
+        return beside or len(named) / len(older.topic) >= 0.33
+    share = len(shared) / len(older.topic)
+    reasoned = not shared.isdisjoint(newer.refuted) or (bool(newer.refuted) and len(shared) >= 2)
+    return old.kind is MustKeepKind.DECISION and reasoned and share >= 0.6
+
+
+def _is_recounted(newer: Profile, older: Profile, new: MustKeep, old: MustKeep, shared: frozenset[str]) -> bool:
+    """Tell whether a later decision gives another number for all that an earlier one counts."""
+    if not (new.kind is old.kind is MustKeepKind.DECISION) or len(shared) < 2 or shared != older.topic:
+        return False
+    mine, theirs = ([value for value in fact.values if value[0] in NUMERIC] for fact in (newer, older))
+    return len(mine) == len(theirs) == 1 and mine != theirs and len(shared) / len(newer.topic) >= 0.5
 
 
 def _is_named(newer: Profile, older: Profile, cover: float) -> bool:
@@ -198,8 +238,8 @@ def _is_revalued(newer: Profile, older: Profile) -> bool:
     return len(changed) == 1 and changed[0][0][0] == changed[0][1][0]
 
 
-_LEFT = re.compile(r"\b(?:left|leaves|quit|retired|resigned|stepped down|is leaving|moved to)\b")
-_EXCLUSIVE = re.compile(
+_LEFT = LazyPattern(r"\b(?:left|leaves|quit|retired|resigned|stepped down|is leaving|moved to)\b")
+_EXCLUSIVE = LazyPattern(
     r"\b(?:owns?|leads?|runs?|heads?|chairs?|manages?|in charge|responsible|takes? over|took over|replaces|replaced|"
     r"succeeds|on call|on duty|"
     r"is (?:now |still )?(?:the|our|my)|is called|reports? to|owner|lead|point person|contact|boss|oversees|"
@@ -227,13 +267,13 @@ def _names(who: str) -> frozenset[str]:
     return frozenset(content_stems(who.removesuffix("'s")))
 
 
-_REPAIRED = re.compile(
+_REPAIRED = LazyPattern(
     r"\b(?:fix(?:ed|es)?|repaired|resolved?|solved|works? again|working again|back (?:up|online)|pass(?:es|ing|ed)?|"
     r"replaced|sorted|"
     r"patched|restored|recovered|up and running|green|unblocked|closed|rebuilt|cleared|works now|running again|"
     r"reverted)\b"
 )
-_CHOSEN = re.compile(
+_CHOSEN = LazyPattern(
     r"\b(?:choose|decide|decided|pick|select|settle|agree|whether|which|who|undecided|open question|not sure|unclear|"
     r"tbd)\b"
 )
@@ -259,7 +299,7 @@ def _completes(fact: MustKeep, profile: Profile, older: MustKeep, past: Profile)
     return bool(same) or (len(shared) >= 2 and ((share >= 0.5 and cover >= 0.25) or cover >= 0.6))
 
 
-_POINTER = re.compile(
+_POINTER = LazyPattern(
     r"\b(?:(?:scrap|forget|strike|scratch|cancel|ignore|undo|drop|take|never ?mind|make) (?:that|it|this)\b|"
     r"on (?:second|further) thoughts?|chang(?:ed|ing) (?:my|our) minds?)"
 )

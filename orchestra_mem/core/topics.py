@@ -40,7 +40,8 @@ _CHANGE = LazyPattern(
     r"replacing|swap(?:ped)?|"
     r"make (?:it|that|them)|takes? over|took over|taken over|taking over|w(?:e|i)nt (?:up|down)|goes (?:up|down)|no "
     r"more|back to|misspoke|not \d\w*|now|from now on|instead|after all|set to|drop(?:ped)?|is now|actually|"
-    r"delayed|deferred|updated?|revised?|upgraded?|downgraded?|stands in|fills in|succeeds)\b"
+    r"delayed|deferred|updated?|revised?|upgraded?|downgraded?|stands in|fills in|succeeds|becomes?|turns|flips|"
+    r"(?:down|up) to|goes to|change of plan)\b"
 )
 _OLD_VALUE = LazyPattern(
     r"\b(?:instead of|rather than|from|over from|replac(?:es|ed|ing)|not|no longer|scrap|cancel(?:led|ed)?|"
@@ -49,6 +50,26 @@ _OLD_VALUE = LazyPattern(
     r"ping)? \w+ing|no more|in place of|swap(?:ped)?) "
     r"(?:about |what i said about |using |the |a |an |our |my |that |with |on |to )*(?P<old>[\w'#$€£./:-]+(?: "
     r"[\w'#$€£./:-]+){0,5})"
+)
+
+# What is told to be off, out or gone, before or behind the word that says it.
+_GONE = LazyPattern(
+    r"(?:\b(?P<before>[\w'-]+) (?:is|are) (?:off|out|dead|gone|cancelled|canceled|history|too (?!many|much|few|"
+    r"little|late|early)\w+)(?=[,.;!]|$| "
+    r"(?:and|so|for|the))|"
+    r"\b(?P<drops>[\w'-]+) (?:drops? out|falls? through|has to go)\b|"
+    r"(?:^|[.,;:] |\bso |\bthen )no (?!(?:more|longer|one|problem|idea|later|way|need)\b)(?P<no>[\w.'-]+(?: "
+    r"[\w-]+)?)(?=[,.;] )|"
+    r"\b(?:bye|goodbye|farewell) (?P<bye>[\w'-]+)|\bthe (?P<goes>[\w'-]+) goes(?=[,.;]|$)|"
+    r"\b(?:instead of|in place of) (?:the |a |an |our |my |using )?(?P<instead>(?!\w+ing\b)[\w'-]+))"
+)
+# A reason against something, and the decision that follows from it.
+_REFUTES = LazyPattern(
+    r"^(?P<reason>.*\b(?:no|not|nor|can't|cannot|won't|don't|doesn't|isn't|aren't|too|off|dead|gone|broken|costs?|"
+    r"mess|fails?|"
+    r"refus\w*|reject\w*)\b.*?)(?:[.!;] (?:so |hence |then |therefore )?(?:we |it's |[\w ]{1,30} (?:goes|moves|is|"
+    r"are) )|,? (?:so|hence|"
+    r"therefore) )(?=.*\b(?:we|it's|goes|go|becomes?|turns?|gets?|moves?|it is|is|are|instead)\b)"
 )
 
 # Words that tell of change and of time carry no topic.
@@ -70,7 +91,7 @@ _NO_TOPIC = frozenset(
         "manages look looks care left rather previously last next first enough may might approved approve rejected "
         "reject deferred correction sorry goes heard working works work pending open todo day monday tuesday "
         "wednesday thursday friday saturday sunday january february march april june july august september october "
-        "november december noon midnight hour hours minute minutes year years way bit lot".split()
+        "november december noon midnight hour hours minute minutes year years way bit lot think thinking guess".split()
     )
 )
 # What was to be done and what has been done may differ in these.
@@ -97,11 +118,12 @@ _VALUE = re.compile(
     r"|(?P<time>\b\d{1,2}(?::\d\d)? ?[ap]m\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b)"
     r"|(?P<money>[$€£]\s?\d[\d,.]*k?|\b\d[\d,.]* ?(?:dollars?|euros?|pounds|usd|eur)\b)"
     r"|(?P<share>\b\d+(?:\.\d+)? ?(?:%|percent\b))"
-    r"|(?P<span>\b\d[\d,.]* ?(?:ms|s|sec|seconds?|min|minutes?|h|hours?|days?|weeks?|months?|years?)\b)"
+    rf"|(?P<span>\b(?:\d[\d,.]* ?|(?:{_WORD_NUMBERS}) )(?:ms|s|sec|seconds?|min|minutes?|h|hours?|days?|weeks?|"
+    rf"months?|years?)\b)"
     r"|(?P<size>\b\d[\d,.]* ?(?:[kmgt]i?b|bytes?|tokens?|lines?)\b)"
     r"|(?P<measure>\b\d[\d,.]* ?(?:°[cf]?|degrees|mm|cm|m|km|kg|g|mg|ml|l|px)\b)"
     rf"|(?P<bound>(?<=most )|(?<=least )|(?<=than )|(?<=under )|(?<=over )|(?<=above )|(?<=below )|(?<=exceed )|"
-    rf"(?<=maximum )|(?<=minimum )|(?<=from )|(?<=to )|(?<=is )|(?<=limit )|(?<=of ))"
+    rf"(?<=maximum )|(?<=minimum )|(?<=from )|(?<=to )|(?<=is )|(?<=limit )|(?<=of )|(?<=on )|^)"
     rf"(?P<number>\d[\d,.]*\d|\d|\b(?:{_WORD_NUMBERS})\b)"
 )
 NUMERIC = frozenset({"number", "span", "size", "measure", "money", "share"})
@@ -112,13 +134,16 @@ class Profile:
     """What of a fact is compared, in stems.
 
     `topic` leaves out words of change, time and duty, `frame` the values alone; `values` are pairs of type and value;
-    `old` is what the fact itself names as replaced; `who` is the person whose part it tells.
+    `old` is what the fact itself names as replaced, `gone` what it says is off,
+    `refuted` what its reason speaks of; `who` is the person whose part it tells.
     """
 
     topic: frozenset[str]
     frame: frozenset[str]
     values: tuple[tuple[str, str], ...]
     old: frozenset[str]
+    gone: frozenset[str]
+    refuted: frozenset[str]
     takes_back: bool
     reverses: bool
     changes: bool
@@ -141,6 +166,8 @@ def profile_of(text: str) -> Profile:
     stems = frozenset(content_stems(bare))
     days = {value.rstrip("s") for kind, value in values if kind == "date" and value.rstrip("s").endswith("day")}
     old = {word for match in _OLD_VALUE.finditer(low) for word in content_stems(_OLD_END.split(match["old"])[0])}
+    gone = {word for match in _GONE.finditer(low) for found in match.groups() if found for word in content_stems(found)}
+    refuted = _REFUTES.match(low)
     takes_back = _TAKES_BACK.search(low) is not None
     vocabulary = set(re.findall(r"[a-z]+", low)) | {"'s"}
     role = find_role(flat.split(": ", 1)[-1], vocabulary)
@@ -149,6 +176,8 @@ def profile_of(text: str) -> Profile:
         frame=stems,
         values=tuple(values),
         old=frozenset(old) - _NO_TOPIC,
+        gone=frozenset(word for word in gone if not word[0].isdigit()) - _NO_TOPIC,
+        refuted=frozenset(content_stems(refuted["reason"])) - _NO_TOPIC if refuted else frozenset(),
         takes_back=takes_back,
         reverses=takes_back or _SETS_AGAINST.search(low) is not None,
         changes=_CHANGE.search(low) is not None,

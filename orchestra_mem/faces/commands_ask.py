@@ -1,4 +1,4 @@
-"""Commands that only read: context, status, ops, sessions, expand, losses."""
+"""Commands that only read: context, status, ops, sessions, expand, facts, losses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
 from orchestra_mem.faces.times import parse_time
+from orchestra_mem.types import MustKeepKind
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context import OrchestratorContext
@@ -203,6 +204,35 @@ def expand(
     return None
 
 
+def facts(
+    kind: Annotated[
+        MustKeepKind | None, typer.Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", metavar="", help="Also those that were taken back or are done.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 50,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """List what may not be lost: decisions, rules, roles, failures, open items, as far as it was looked for.
+
+    Example: orchestra-mem facts --kind decision --all
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem.serialize import must_keep_record
+
+        with run.open() as memory:
+            found = memory.facts(kind, standing=not everything, limit=limit or None)
+        if as_json:
+            return run.answer([must_keep_record(fact) for fact in found])
+        from orchestra_mem.faces.rendering import facts_view
+
+        run.show(*facts_view(found))
+    return None
+
+
 def losses(
     session: SessionOption = None,
     limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
@@ -229,5 +259,5 @@ def losses(
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add these commands."""
-    for command in (context, status, ops, sessions, expand, losses):
+    for command in (context, status, ops, sessions, expand, facts, losses):
         app.command(rich_help_panel=panel)(command)

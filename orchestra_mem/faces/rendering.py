@@ -18,7 +18,7 @@ from orchestra_mem.faces.times import short_time
 from orchestra_mem.recall import Expansion
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
-from orchestra_mem.types import Author, Json, Operation, Session, Summary, Version
+from orchestra_mem.types import Author, Json, MustKeep, MustKeepStatus, Operation, Session, Summary, Version
 
 _TITLE_CHARS = 400
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
@@ -168,6 +168,21 @@ def expansion_text(found: Expansion) -> str:
             dump_json(operation.data),
         ]
     return "\n".join(lines) + "\n"
+
+
+def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
+    """The answer of `facts`."""
+    if not facts:
+        yield Text("nothing was found; operations are looked through when the memory is refreshed")
+        return
+    table = plain_table("", "kind", "operation", "", "says")
+    table.expand = True
+    table.columns[-1].ratio = 1
+    for fact in facts:
+        state = "" if fact.status is MustKeepStatus.STANDING else fact.status.value
+        says = clipped(" ".join(fact.text.split()))
+        table.add_row(f"K{fact.id}", fact.kind.value, f"op{fact.operation}", state, says)
+    yield table
 
 
 def losses_view(summaries: Sequence[Summary]) -> Iterator[RenderableType]:

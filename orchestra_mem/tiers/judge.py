@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.entries import visible
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
 
 # Facts that a new one may take back or complete. Older ones stay as they are: the search is for what is contradicted,
 # and a contradiction over a distance of thousands of facts names its object too vaguely to be believed.
@@ -33,10 +34,10 @@ class Judge:
         from orchestra_mem.core.extraction import find_must_keeps, settle
 
         number = self._ledger.next_must_keep_id()
-        found = [fact for operation in operations for fact in find_must_keeps(operation)]
-        new = [_storable(fact, number + position) for position, fact in enumerate(found)]
+        found = [(fact, weight_of(operation)) for operation in operations for fact in find_must_keeps(operation)]
+        new = [_storable(fact, number + position, weight) for position, (fact, weight) in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
-        settled = settle([*known, *new], known=len(known))
+        settled = _by_weight(settle([*known, *new], known=len(known)))
         before = {fact.id: fact for fact in known}
         changed = [fact for fact in settled if fact.id in before and fact != before[fact.id]]
         fresh = [fact for fact in settled if fact.id not in before]
@@ -47,8 +48,37 @@ class Judge:
         return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
 
 
-def _storable(fact: MustKeep, number: int) -> MustKeep:
+def weight_of(operation: Operation) -> float:
+    """How much is to be made of what an operation says: what was decided or asked for counts over a tool's output."""
+    if operation.critical:
+        return 3.0
+    data = operation.data
+    if not isinstance(data, dict):
+        return 1.0
+    if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
+        return 2.0
+    if any(name in data for name in ("output", "stdout", "stderr")):
+        return 0.5
+    return 2.0 if "speaker" in data else 1.0
+
+
+def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
+    """The facts, without what a lighter one would have taken back: a remark in passing revokes no decision."""
+    weights = {fact.id: fact.weight for fact in facts}
+    return [
+        replace(fact, status=MustKeepStatus.STANDING, superseded_by=0)
+        if fact.status is MustKeepStatus.SUPERSEDED and weights.get(fact.superseded_by, fact.weight) < fact.weight
+        else fact
+        for fact in facts
+    ]
+
+
+def _storable(fact: MustKeep, number: int, weight: float) -> MustKeep:
     """A fact with its number, in characters that a document can hold, as the entry of its operation has them."""
     return replace(
-        fact, id=number, text=visible(fact.text), identifiers=tuple(visible(name) for name in fact.identifiers)
+        fact,
+        id=number,
+        text=visible(fact.text),
+        identifiers=tuple(visible(name) for name in fact.identifiers),
+        weight=weight,
     )

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from orchestra_mem.core.compaction import kept_numbers, with_states
 from orchestra_mem.core.entries import Entry, make_entry
 from orchestra_mem.core.items import as_form
+from orchestra_mem.core.kept import kept_numbers, with_states
 from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, finished, new_document, summary_block
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter

@@ -24,6 +24,7 @@ from orchestra_mem.core.compaction import (
     summarise_summaries,
 )
 from orchestra_mem.core.entries import plain_text, visible
+from orchestra_mem.core.kept import without_states
 from orchestra_mem.core.markdown import Block
 from orchestra_mem.core.session_document import SessionDocument, apply_summaries
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
@@ -202,7 +203,7 @@ class SessionCompactor:
             block = blocks.get(summary.id)
             if block is not None and block.pinned:
                 continue
-            if block is not None and _body(block.text) != summary.text.strip():
+            if block is not None and without_states(_body(block.text)) != without_states(summary.text.strip()):
                 rewritten.add(summary.id)
                 summary = replace(summary, text=visible(_body(block.text)))
             standing.append(summary)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.compaction import squeeze
 from orchestra_mem.core.entries import label, plain_text
+from orchestra_mem.core.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
 

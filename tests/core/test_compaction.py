@@ -13,21 +13,16 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.core.compaction import (
-    KEPT,
     Limits,
     Source,
-    body_of,
     check,
     cut_segments,
     due,
-    kept_line,
-    kept_lines,
-    kept_part,
     merges,
-    name_facts,
     summarise,
     summarise_summaries,
 )
+from orchestra_mem.core.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

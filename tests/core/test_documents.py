@@ -114,7 +114,7 @@ def test_older_decisions_become_lines_and_then_a_count() -> None:
     )
     assert text.count("\n### [") == 50
     assert text.count("\n- [2025") == 200
-    assert "\n150 older decisions are kept in the ledger: `orchestra-mem expand K1` shows the first.\n" in text
+    assert "\n150 more decisions are kept in the ledger: `orchestra-mem facts --kind decision`.\n" in text
     assert text.rstrip().endswith("### [2025-01-15 21:10:15] Decision number 400. (K400)")
 
 
@@ -185,5 +185,5 @@ def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
     section = next(block.text for block in split_blocks(text) if block.title == "Rules")
     shown = section.count("- Rule ")
     assert 0 < shown < 100
-    assert f"- … and {100 - shown:,} older ones, from K1 on: `orchestra-mem expand K1`\n" in section
+    assert f"- … and {100 - shown:,} more: `orchestra-mem facts --kind 'constraint'`\n" in section
     assert "(K100)\n" in section

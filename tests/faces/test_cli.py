@@ -32,6 +32,7 @@ COMMANDS = _commands(typer.main.get_command(app))
 # What each reading command is called with; without a memory none of them may make one.
 READING = [
     ("context",), ("status",), ("ops",), ("sessions",), ("flush",), ("refresh",), ("expand", "S1"), ("losses",),
+    ("facts",),
     ("history", "project_state"), ("diff", "project_state"), ("restore", "project_state", "1"), ("doctor",),
 ]  # fmt: skip
 
@@ -50,7 +51,7 @@ def test_the_commands_are_those() -> None:
     """One added or taken away is meant to be."""
     assert {" ".join(name) for name in COMMANDS} == {
         "init", "demo", "import git", "import jsonl", "record", "context", "status", "ops", "sessions", "flush",
-        "refresh", "expand", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
+        "refresh", "expand", "facts", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
     }  # fmt: skip
 
 

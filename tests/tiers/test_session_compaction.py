@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.compaction import squeeze
+from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.markdown import PIN
 from orchestra_mem.core.session_document import SessionDocument, summary_block
 from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason

@@ -18,7 +18,7 @@ _SUMMARY = (
     "m.source_tokens, m.since, m.until, m.created, m.details, m.text "
     "FROM summaries m JOIN sessions s ON s.number = m.session"
 )
-_MUST_KEEP = "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by FROM must_keeps"
+_MUST_KEEP = "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight FROM must_keeps"
 
 
 class SqliteLedger:
@@ -101,8 +101,8 @@ class SqliteLedger:
         """Store new must-keeps under the ids they bear, and the changed state of some that stood, all or none."""
         with self._database.transaction("judge") as connection:
             connection.executemany(
-                "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, superseded_by) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, "
+                "superseded_by, weight) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         fact.id,
@@ -113,6 +113,7 @@ class SqliteLedger:
                         json.dumps(fact.identifiers),
                         fact.status.value,
                         fact.superseded_by,
+                        fact.weight,
                     )
                     for fact in new
                 ],
@@ -143,8 +144,9 @@ class SqliteLedger:
         first_operation: int | None = None,
         last_operation: int | None = None,
         limit: int | None = None,
+        weightiest: bool = False,
     ) -> list[MustKeep]:
-        """Must-keeps in the order of their ids; of more than `limit` the newest."""
+        """Must-keeps in the order of their ids; of more than `limit` the newest, or with `weightiest` those first."""
         clauses: list[str] = ["1"]
         values: list[Any] = []
         if kinds:
@@ -158,11 +160,13 @@ class SqliteLedger:
             if value is not None:
                 clauses.append(clause)
                 values.append(value)
-        query = f"{_MUST_KEEP} WHERE {' AND '.join(clauses)} ORDER BY id DESC"
+        order = "weight DESC, id DESC" if weightiest else "id DESC"
+        query = f"{_MUST_KEEP} WHERE {' AND '.join(clauses)} ORDER BY {order}"
         if limit is not None:
             query += f" LIMIT {int(limit)}"
         with self._database.reading("listing must-keeps") as connection:
-            return [_must_keep(row) for row in reversed(connection.execute(query, values).fetchall())]
+            rows = connection.execute(query, values).fetchall()
+        return sorted(map(_must_keep, rows), key=lambda fact: fact.id)
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
         """The must-keeps with these numbers; those that there are none of are passed over."""
@@ -288,7 +292,7 @@ def _summary(row: Any) -> Summary:
 
 
 def _must_keep(row: Any) -> MustKeep:
-    number, kind, text, operation, time, identifiers, status, superseded_by = row
+    number, kind, text, operation, time, identifiers, status, superseded_by, weight = row
     return MustKeep(
         id=number,
         kind=MustKeepKind(kind),
@@ -298,4 +302,5 @@ def _must_keep(row: Any) -> MustKeep:
         identifiers=tuple(json.loads(identifiers)),
         status=MustKeepStatus(status),
         superseded_by=superseded_by,
+        weight=weight,
     )

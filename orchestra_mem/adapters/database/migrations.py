@@ -62,9 +62,10 @@ MIGRATIONS: tuple[str, ...] = (
         timestamp INTEGER NOT NULL,
         identifiers TEXT NOT NULL,
         status TEXT NOT NULL,
-        superseded_by INTEGER NOT NULL DEFAULT 0
+        superseded_by INTEGER NOT NULL DEFAULT 0,
+        weight REAL NOT NULL
     ) STRICT;
-    CREATE INDEX must_keeps_kind ON must_keeps (kind, status);
+    CREATE INDEX must_keeps_kind ON must_keeps (kind, status, weight, id);
     CREATE INDEX must_keeps_operation ON must_keeps (operation);
     CREATE TABLE must_keep_counts (
         kind TEXT NOT NULL,
