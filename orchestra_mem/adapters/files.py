@@ -111,6 +111,8 @@ class FileDocumentStore:
             DocumentConflictError: it no longer holds `expected`; nothing is written.
             StorageError: the disk refused; the document is as before.
         """
+        # Through a link, so that the link stays and what it leads to is replaced.
+        path = Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

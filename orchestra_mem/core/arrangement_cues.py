@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import NICE, NUMBER, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _SO_STOP = words(
     "i you he she it they we there this that who what if far much many long sorry glad happy yeah yes no it's that's "
     "there's i'm you're we're they're he's she's basically maybe when how why let let's please not my-self some "

@@ -135,9 +135,7 @@ HEDGE = LazyPattern(
     r"what if|suppose|imagine|how about|not sure|thinking (?:of|about)|tempted|considering|dream of)\b"
 )
 # A statement with a question behind it, which does not put it in question.
-TAG = LazyPattern(
-    r",? (?:ok|okay|please|yes|understood|got it|alright|deal|clear|all right|yeah|agreed|capisce)\?+$"
-)
+TAG = LazyPattern(r",? (?:ok|okay|please|yes|understood|got it|alright|deal|clear|all right|yeah|agreed|capisce)\?+$")
 # Praise and comfort borrow the words of rules and plans; they weigh against them.
 CHEER = LazyPattern(
     r"\b(?:proud|amazing|awesome|incredible|dreams?|believe in|journey|joy|happiness|smiles?|cheer(?:ing|s)?|"

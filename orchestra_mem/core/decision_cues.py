@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import NICE, NUMBER, PAST, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _WE = r"(?:we|i|they|he|she|you|everyone|everybody|[\w']+(?: [\w']+)?)"
 _HAVE = (
     "(?:'ve|'d|'s| have| has| had)?(?: (?:both|all|finally|also|already|now|just|since|officially|unanimously|"

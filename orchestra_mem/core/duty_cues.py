@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import NUMBER, PAST, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _NEVER_STOP = words(
     "mind been had have seen knew thought heard said again felt got been once really actually quite fails ending "
     "tire "

@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _DID = words(
     "fixed finished completed merged shipped deployed released closed paid booked ordered submitted installed "
     "delivered "

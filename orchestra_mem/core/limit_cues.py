@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import BASE, NUMBER, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _BOUND = (
     "(?:at (?:most|least|the (?:most|latest|earliest))|no (?:more|less|fewer|later|earlier|longer|higher|lower|"
     "bigger) "

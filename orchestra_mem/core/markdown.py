@@ -137,6 +137,15 @@ def front_matter_fault(text: str) -> tuple[int, str] | None:
     for number, line in enumerate(front["body"].split("\n"), start=2):
         if line.strip() and not line.lstrip().startswith(("#", "- ")) and not _FIELD.match(line.lstrip()):
             return number, f"{line.strip()[:60]!r} is no `key: value`"
+    import yaml  # here, as few documents are ever looked at so closely, and its import costs a tenth of ours
+
+    try:
+        yaml.safe_load(front["body"])
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        return (mark.line + 2 if mark else 1), f"is no YAML: {error.problem or error.context}"
+    except (yaml.YAMLError, ValueError) as error:
+        return 1, f"is no YAML: {error}"
     return None
 
 

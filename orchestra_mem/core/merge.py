@@ -1,16 +1,19 @@
 """Three-way merge of lines: what the machine last wrote, what it writes now, what a person made of it meanwhile.
 
-Where both changed the same lines the person's stand, and the machine's are returned beside them. The algorithm is
-diff3's: lines that all three have hold the others in place.
+The algorithm is diff3's: lines that all three have hold the others in place. Between them each line counts: what either
+side added is there, what either took out is not. Only where both changed the very same line does the person's stand
+alone, and the machine's is returned beside it.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+_LINE_FEED = re.compile(r"(?<!\r)\n")
 # Lines of one side times lines of the other; beyond, a stretch without a single line of its own counts as rewritten.
 _MOST_COMPARED = 40_000
 
@@ -39,6 +42,9 @@ def merge(base: str, machine: str, person: str) -> Merged:
         return Merged(text=person)
     if person == base:
         return Merged(text=machine)
+    if "\r\n" in person and "\n" in base and "\r\n" not in base:
+        # Saved by an editor that writes other line ends: that is no change of any line.
+        return merge(_LINE_FEED.sub("\r\n", base), _LINE_FEED.sub("\r\n", machine), person)
     base_lines, machine_lines, person_lines = (t.splitlines(keepends=True) for t in (base, machine, person))
     result: list[str] = []
     conflicts: list[Conflict] = []
@@ -48,14 +54,41 @@ def merge(base: str, machine: str, person: str) -> Merged:
         if old == own:
             result += new
         else:
-            if new not in (old, own):
+            both = own if new in (old, own) else _combined(old, new, own)
+            if both is None:
                 conflicts.append(
                     Conflict(line=len(result) + 1, base="".join(old), machine="".join(new), person="".join(own))
                 )
-            result += own
+            result += own if both is None else both
         result += base_lines[anchor_b : anchor_b + size]
         b, m, p = anchor_b + size, anchor_m + size, anchor_p + size
     return Merged(text="".join(result), conflicts=tuple(conflicts))
+
+
+def _combined(old: list[str], new: list[str], own: list[str]) -> list[str] | None:
+    """A person's lines with what the machine added and without what it took out; None where both changed one line."""
+    taken = Counter(old) - Counter(new)
+    if any(line.strip() for line in taken & (Counter(old) - Counter(own))):
+        return None
+    result: list[str] = []
+    for line in own:
+        if line.strip() and taken[line] > 0:
+            taken[line] -= 1
+        else:
+            result.append(line)
+    added = Counter(new) - Counter(old)
+    at = 0
+    for line in new:
+        if line.strip() and added[line] > 0:
+            added[line] -= 1
+            result.insert(at, line)
+            at += 1
+        elif line in result[at:]:
+            at = result.index(line, at) + 1
+    return [
+        f"{line}\n" if not line.endswith("\n") and number + 1 < len(result) else line
+        for number, line in enumerate(result)
+    ]
 
 
 def _anchors(base: list[str], machine: list[str], person: list[str]) -> list[tuple[int, int, int, int]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from orchestra_mem.core.cues import BASE, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+# Tables: what belongs to a cue stands together.
+# fmt: off
+
 _WHEN = (
     "(?:by|before|on|until|this|next|tomorrow|tonight|later|first thing|after|end of|once|as soon as|in the "
     "morning|"

@@ -52,7 +52,11 @@ class Shell:
         from orchestra_mem.build import find_project
 
         if self.given is None:
-            return find_project(Path.cwd()) or Path.cwd()
+            try:
+                here = Path.cwd()
+            except FileNotFoundError:
+                raise StorageError("this folder has been deleted; go to another one, or name a project by -C") from None
+            return find_project(here) or here
         if not self.given.is_dir():
             raise typer.BadParameter(f"{self.given} is no folder", param_hint="--project")
         return self.given.resolve()

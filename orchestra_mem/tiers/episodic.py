@@ -162,6 +162,8 @@ class EpisodicMemoryManager:
         )
         if self._ledger.add_notice(name.value, problem, self._clock()):
             logger.warning("%s", problem)
+        told = [v for v in self._store.versions(name.value) if v.reason is VersionReason.CONFLICT]
+        if not told or _timeless(self._store.read_version(told[-1])) != _timeless(text):
             self._store.keep_version(
                 name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
             )

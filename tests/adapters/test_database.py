@@ -525,7 +525,8 @@ def test_threads_record_and_read_at_once(log: SqliteEventLog) -> None:
             for n in range(40):
                 operation = _record(log, _draft([thread, n]))
                 assert log.operation(operation.id) == operation
-                assert len(log.operations(OperationFilter(limit=5))) == min(5, log.count(), 5)
+                before = log.count()  # others record meanwhile
+                assert min(5, before) <= len(log.operations(OperationFilter(limit=5))) <= min(5, log.count())
                 seen.append(operation.id)
         except BaseException as error:
             problems.append(error)

@@ -135,7 +135,7 @@ def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
         plain_text(value)
         is_critical(value.type, value.data)
         took.append(time.perf_counter() - start)
-    assert min(took) < 0.1
+    assert min(took) < 0.3  # milliseconds without a tracer of lines, as coverage is one
 
 
 def test_data_nested_as_deep_as_may_be_recorded_have_an_entry() -> None:

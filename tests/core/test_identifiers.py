@@ -31,7 +31,7 @@ FOUND = [
     ("Run `make all` with `retry-limit`.", ("make all", "retry-limit")),
     ("MemoryStore calls load_all with MAX_SIZE via utf-8.", ("MemoryStore", "load_all", "MAX_SIZE", "utf-8")),
     ("Ticket PROJ-1234 is about RFC7231 and iPhone.", ("PROJ-1234", "RFC7231", "iPhone")),
-    ("The scheduler said \"retry #12 in src/a.py\".", ("retry #12 in src/a.py", "#12", "src/a.py")),
+    ('The scheduler said "retry #12 in src/a.py".', ("retry #12 in src/a.py", "#12", "src/a.py")),
     ("#7, then #7 again.", ("#7",)),
 ]
 
@@ -56,7 +56,7 @@ MISSING = [
     ("250ms", "within 250 ms", ()),
     ("$1,200", "about $1200 in all", ()),
     ("“Blue Room”", "the 'Blue\nRoom'", ()),
-    ("the \"Red Room\"", "the Blue Room", ("Red Room",)),
+    ('the "Red Room"', "the Blue Room", ("Red Room",)),
     ("src/a.py", "src/a.pyc", ("src/a.py",)),
     ("src/a.py and #4", "", ("src/a.py", "#4")),
     ("3f2a9c1", "3f2a9c1d", ("3f2a9c1",)),

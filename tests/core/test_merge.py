@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,8 +104,8 @@ def test_line_ends_that_a_person_changed_stand_and_are_not_mixed_away() -> None:
 def test_nothing_is_invented(base: str, machine: str, person: str) -> None:
     """Each line of the result is a line of one of the three, and none is there more often than in all together."""
     merged = merge(base, machine, person)
-    counts = Counter(merged.text.splitlines(keepends=True))
-    known = Counter(line for text in (base, machine, person) for line in text.splitlines(keepends=True))
+    counts = Counter(merged.text.splitlines())
+    known = Counter(line for text in (base, machine, person) for line in text.splitlines())
     assert not counts - known
 
 
@@ -125,3 +126,18 @@ def test_many_equal_lines_merge_in_a_moment() -> None:
     merged = merge(base, f"{base}machine\n", f"person\n{base}")
     assert time.perf_counter() - start < 1.0
     assert merged == Merged(text=f"person\n{base}machine\n")
+
+
+@pytest.mark.parametrize(
+    ("base", "machine", "person", "merged"),
+    [
+        ("- a\n", "- a\n- new\n", "- a\n- mine\n", "- a\n- new\n- mine\n"),
+        ("- None\n", "- new\n", "- None\n- mine\n", "- new\n- mine\n"),
+        ("- a\n- step\n", "- a\n- step\n- next\n", "- a\n- [x] step\n", "- a\n- next\n- [x] step\n"),
+        ("- old\n- older\n", "- newer\n- newest\n", "- old\n- older\n- mine\n", "- newer\n- newest\n- mine\n"),
+        ("a\nb\n", "a\nb\nc\n", "a\r\nb\r\nmine\r\n", "a\r\nb\r\nc\r\nmine\r\n"),
+    ],
+)
+def test_a_list_that_both_write_into_holds_both(base: str, machine: str, person: str, merged: str) -> None:
+    """A line beside the machine's does not freeze its list, nor does an editor with other line ends."""
+    assert merge(base, machine, person) == Merged(text=merged)
