@@ -32,6 +32,8 @@ _PARTS = {
 }
 _MAX_EPOCHS = 4  # budgets that callers alternate between
 _SHORT_LINES = 8
+# A section that says that there is nothing says nothing to a model.
+_EMPTY_SECTION = re.compile(r"#{1,2} [^\n]*\n\s*(?:- None\s*)?")
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
@@ -214,7 +216,7 @@ def _document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> 
     items: list[Item] = []
     for position, block in enumerate(blocks):
         forms = _forms(block.text)
-        if not forms:
+        if not forms or _EMPTY_SECTION.fullmatch(forms[-1]):
             continue
         # Of decisions the newest, which stand last, matter most; in the other documents what stands first.
         priority = float(position) if block.level == 3 and part is Part.DECISIONS else float(-position)

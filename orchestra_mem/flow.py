@@ -99,10 +99,11 @@ class Flow:
                     self._parts.session.remember(entry)
                 self._follow(operation)
                 self._keep_within_limits()
-            except StorageError as error:
-                # The operation is recorded; what the tiers could not do is told here and tried again.
+            except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
                 self._retry_at = operation.id + _RETRY_AFTER
                 self._parts.reporter.failed("session document", error)
+                if not isinstance(error, StorageError):
+                    logger.exception("operation %s is recorded, but what follows failed", operation.id)
         return operation
 
     def _new_session(self) -> Session:

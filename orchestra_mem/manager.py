@@ -6,6 +6,7 @@ event log is the truth of what happened, the documents are the truth of what is 
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +46,7 @@ class OrchestratorContextManager:
         self._lock = threading.RLock()
         self._flow = Flow(parts)
         self._closed = False
+        self._process = os.getpid()
         self._flow.resume()
 
     # Recording
@@ -244,3 +246,5 @@ class OrchestratorContextManager:
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("this memory has been closed; open it again with open_memory()")
+        if os.getpid() != self._process:
+            raise ClosedError("this memory was opened before a fork; a child process opens its own with open_memory()")

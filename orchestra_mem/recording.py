@@ -13,7 +13,7 @@ from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import Operation, UnrecordedOperation
 
 _MAX_NAME_CHARS = 200
-_MAX_TOKENS = 2**53
+_MAX_TOKENS = 2**31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

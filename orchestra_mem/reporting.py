@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents import ProjectView
-from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Session
@@ -82,7 +81,7 @@ class Reporter:
         """The sections that the document of an ending session closes with."""
         return closing_sections(self._log, self._ledger, session, self._window_tokens)
 
-    def failed(self, subject: str, error: StorageError) -> None:
+    def failed(self, subject: str, error: Exception) -> None:
         """Take note of something that does not work; told once in the log, and in `problems` as long as it lasts."""
         if subject not in self._failed:
             logger.error("%s: %s; recording goes on, this is tried again", subject, error)

@@ -171,9 +171,15 @@ def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManage
 
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:
     """In the file as it lies on the disk, front matter counted."""
-    lines = document(memory, DocumentName.WORK_PLAN).read_text(encoding="utf-8").splitlines()
-    number = lines.index("## Backlog") + 1
-    assert f"work_plan/Backlog (work_plan.md:{number}): " in memory.explain()
+    lines = document(memory, DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
+    number = lines.index("## Statistics") + 1
+    assert f"project_state/Statistics (project_state.md:{number}): " in memory.explain()
+
+
+def test_a_section_that_says_there_is_nothing_takes_no_room(memory: OrchestratorContextManager) -> None:
+    """The document says "None" to people; a model is not told what there is not."""
+    assert "## Backlog\n\n- None" in document(memory, DocumentName.WORK_PLAN).read_text(encoding="utf-8")
+    assert "Backlog" not in memory.get_orchestrator_context("x").render()
 
 
 def test_data_cannot_speak_as_the_frame(memory: OrchestratorContextManager) -> None:

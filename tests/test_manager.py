@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -601,3 +602,18 @@ def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextMa
     assert not any(part.block.pinned for part in document.parts)
     assert memory.expand("op 1").operations[0].data == data
     assert_whole(memory)
+
+
+def test_a_memory_does_not_cross_a_fork(tmp_path: Path) -> None:
+    """A child that uses its parent's memory is told so before anything is recorded."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("x", {"n": 1})
+        child = os.fork()
+        if child == 0:
+            try:
+                memory.record_operation("x", {"n": 2})
+            except ClosedError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert len(memory.operations()) == 1

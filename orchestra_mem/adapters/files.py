@@ -135,6 +135,10 @@ class FileDocumentStore:
         """Add to the end of a document; where that fails half-way the document is as before.
 
         Waits for the disk only where the store was opened with `full_sync`: the event log has it all.
+
+        Raises:
+            DocumentConflictError: an editor put another file in its place meanwhile; what was added went with the old.
+            StorageError: the disk refused; the document is as before.
         """
         data = _encode(text)
         try:
@@ -151,6 +155,8 @@ class FileDocumentStore:
                 if self._full_sync:
                     os.fsync(descriptor)
                     self._tell(f"{name}.fsync.after")
+                if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    raise DocumentConflictError(f"{path} was replaced by someone else while it was being added to")
             finally:
                 os.close(descriptor)
         except OSError as error:

@@ -41,6 +41,8 @@ SPEECH_FIELDS = frozenset(
 )
 # Fields that only number things: what a person reads them for stands beside them.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
+# Fields that tell how something was said or done, not what.
+_FRAME_FIELDS = frozenset("speaker author role from tool added deleted files_changed tokens agent".split())
 _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
 
@@ -106,8 +108,7 @@ def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars
 def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     """What the operation says, for reading by a summariser: speech as it is, other fields as `Label: value`.
 
-    Numbers of things, as `task_id`, are left out.
-    Longer values are clipped in the middle.
+    Numbers of things, as `task_id`, and who said it are left out; of longer values the middle is.
     """
     data = operation.data
     if not isinstance(data, dict):
@@ -117,7 +118,9 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     for name, value in data.items():
         if left <= 0:
             break
-        text = "" if _NUMBER_FIELD.search(name[-8:]) else _named(value) or flat(value, left)
+        if name in _FRAME_FIELDS or _NUMBER_FIELD.search(name[-8:]):
+            continue
+        text = _named(value) or flat(_ends(value, left), left)
         if text:
             lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
             left -= len(lines[-1])
@@ -139,6 +142,13 @@ def _name_in(item: dict[str, Json]) -> str:
         if isinstance(value, str | int) and str(value).strip():
             return visible(str(value)[:_TITLE_CHARS])
     return ""
+
+
+def _ends(value: Json, max_chars: int) -> Json:
+    """The beginning and the end of a long text, without a note between them: nobody said that."""
+    if not isinstance(value, str) or len(value) <= max_chars:
+        return value
+    return f"{value[: max_chars * 2 // 3]}\n{value[len(value) - max_chars // 3 :]}"[:max_chars]
 
 
 def is_critical(operation_type: str, data: Json) -> bool:

@@ -83,6 +83,10 @@ def is_commit(operation: Operation) -> bool:
     return isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data)
 
 
+# Of a longer text the beginning and the end are read: nobody states a rule in the middle of a megabyte.
+_MAX_TEXT_CHARS = 100_000
+
+
 def fields_of(operation: Operation) -> Iterator[Field]:
     """Walk the data of an operation, in order."""
     tool = bool(_TOOL_TYPES.search(operation.type.lower()))
@@ -113,6 +117,8 @@ def _walk(value: Json, *, name: str, tool: bool, about: str, speaker: str, depth
         for item in value[:_MAX_ITEMS]:
             yield from _walk(item, name=name, tool=tool, about=about, speaker=speaker, depth=depth + 1)
     elif value is not None and value != "":
+        if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
+            value = f"{value[: _MAX_TEXT_CHARS // 2]}\n{value[-_MAX_TEXT_CHARS // 2 :]}"
         found = _field(name, value, tool, about, speaker)
         if found:
             yield found

@@ -124,17 +124,29 @@ class SessionMemoryManager:
             if session.status is not SessionStatus.ACTIVE:
                 # Another process has flushed it meanwhile, with all that it had.
                 return session.spilled_through
-            self._look(session)
-            new = [entry for entry in entries if entry.operation.id > self._appended_through]
-            if new:
-                path = self.place.document(session)
-                self._store.append(path, "".join(entry.text for entry in new), name="spill")
-                self._appended_through = new[-1].operation.id
-                self._seen = (session.id, self._store.state(path))
-                self._count_more(session, sum(entry.operation.entry_tokens for entry in new))
+            for attempt in range(WRITE_TRIES):
+                self._look(session)
+                new = [entry for entry in entries if entry.operation.id > self._appended_through]
+                try:
+                    self._append(session, new)
+                    break
+                except DocumentConflictError:
+                    # An editor has saved at this moment: what was added went with the file that it replaced.
+                    self._seen = None
+                    if attempt + 1 == WRITE_TRIES:
+                        raise
             if self._appended_through > session.spilled_through:
                 self._log.set_spilled(session.id, self._appended_through)
             return max(self._appended_through, session.spilled_through)
+
+    def _append(self, session: Session, new: Sequence[Entry]) -> None:
+        if not new:
+            return
+        path = self.place.document(session)
+        self._store.append(path, "".join(entry.text for entry in new), name="spill")
+        self._appended_through = new[-1].operation.id
+        self._seen = (session.id, self._store.state(path))
+        self._count_more(session, sum(entry.operation.entry_tokens for entry in new))
 
     def resume(self, session: Session) -> None:
         """Bring the document of an unfinished session together with the event log."""

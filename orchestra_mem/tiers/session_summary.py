@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.entries import label, plain_text
+from orchestra_mem.core.entries import label
 from orchestra_mem.core.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
@@ -36,7 +36,7 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session) -> dict[s
     )
     return {
         "total_operations": total,
-        "key_accomplishments": list((done or _highlights(log, session))[-_MOST:]),
+        "key_accomplishments": list(done[-_MOST:]),
         "decisions_made": list(decided[-_MOST:]),
         "issues_encountered": list(failed[-_MOST:]),
         "project_state_changes": changes,
@@ -65,14 +65,6 @@ def _facts(log: EventLog, ledger: Ledger, session: Session) -> Sequence[MustKeep
 
 def _texts(facts: Sequence[MustKeep], kind: MustKeepKind) -> list[str]:
     return [squeeze(fact.text) for fact in facts if fact.kind is kind and fact.status is MustKeepStatus.STANDING]
-
-
-def _highlights(log: EventLog, session: Session) -> list[str]:
-    from orchestra_mem.core.extractive import Passage, extract  # heavy, as above
-
-    operations = log.operations(OperationFilter(session=session.id, limit=_READ_OPERATIONS))
-    passages = [Passage(key=op.id, text=plain_text(op, max_chars=2_000)) for op in operations]
-    return [found.text for found in extract(passages, budget=_EXTRACT_CHARS)]
 
 
 def closing_sections(log: EventLog, ledger: Ledger, session: Session, window_tokens: int) -> str:

@@ -101,7 +101,7 @@ def test_any_json_has_a_plain_text_that_can_be_stored(data: Json) -> None:
 def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> None:
     """A summariser reads what was said, not how it was recorded."""
     data: Json = {"speaker": "Ann", "text": "We never deploy on Fridays.", "task_id": 7, "gone": None}
-    assert plain_text(operation(data)) == "Speaker: Ann\nWe never deploy on Fridays."
+    assert plain_text(operation(data)) == "We never deploy on Fridays."
 
 
 @pytest.mark.parametrize(
