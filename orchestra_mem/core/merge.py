@@ -86,7 +86,7 @@ def _combined(old: list[str], new: list[str], own: list[str]) -> list[str] | Non
         elif line in result[at:]:
             at = result.index(line, at) + 1
     return [
-        f"{line}\n" if not line.endswith("\n") and number + 1 < len(result) else line
+        f"{line}\n" if line.splitlines() == [line] and number + 1 < len(result) else line
         for number, line in enumerate(result)
     ]
 
