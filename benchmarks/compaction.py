@@ -99,7 +99,7 @@ def _cut(history: list[Recorded], options: Options) -> list[Recorded]:
 
 
 def _own_history() -> list[Recorded]:
-    found = open_git_history(CHECKOUT).operations
+    found = open_git_history(CHECKOUT, patches=True).operations
     return [Recorded(kind=op.type, data=op.data, time=op.timestamp or _START) for op in found]
 
 
@@ -190,6 +190,10 @@ def _report_total(report: Report, tallies: list[Tally]) -> None:
     ratios = [tally.tokens / tally.source_tokens for tally in tallies if tally.source_tokens]
     facts = sum(tally.facts for tally in tallies)
     count = sum(tally.summaries for tally in tallies)
+    if not ratios:
+        for key in ("ratio", "must_keep_retained", "invented_identifiers", "expand_exact"):
+            report.unmeasured(key, "no history was long enough to be compacted")
+        return
     report.add("ratio", max(ratios), n=source, note="the largest of all histories, summary over source in tokens")
     report.add("must_keep_retained", sum(t.facts_kept for t in tallies) / max(1, facts), n=facts)
     report.add("invented_identifiers", sum(len(t.invented) for t in tallies), n=count)

@@ -145,10 +145,13 @@ def _name_in(item: dict[str, Json]) -> str:
 
 
 def _ends(value: Json, max_chars: int) -> Json:
-    """The beginning and the end of a long text, without a note between them: nobody said that."""
+    """The beginning and the end of a long text, cut between words, without a note between them: nobody said that."""
     if not isinstance(value, str) or len(value) <= max_chars:
         return value
-    return f"{value[: max_chars * 2 // 3]}\n{value[len(value) - max_chars // 3 :]}"[:max_chars]
+    head, tail = value[: max_chars * 2 // 3], value[len(value) - max_chars // 3 :]
+    head = head[: max(head.rfind(" "), head.rfind("\n"), 0)]
+    cuts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
+    return f"{head}\n{tail[min(cuts, default=len(tail)) :]}"
 
 
 def is_critical(operation_type: str, data: Json) -> bool:

@@ -103,13 +103,16 @@ class SessionMemoryManager:
 
     def entries(self, session: Session, numbers: Sequence[int]) -> list[Entry]:
         """The entries of operations of a session, ascending, from memory where they are there."""
-        missing = [number for number in numbers if number not in self._entries]
-        found: dict[int, Entry] = {}
+        # Taken out of the cache first: what is made below may push them out of it.
+        found = {number: self._entries[number] for number in numbers if number in self._entries}
+        missing = [number for number in numbers if number not in found]
         if missing:
             wanted = OperationFilter(session=session.id, after=missing[0] - 1, through=missing[-1])
             started = session.started.date()
-            found = {operation.id: self.entry(operation, started) for operation in self._log.operations(wanted)}
-        return [entry for number in numbers if (entry := found.get(number) or self._entries.get(number))]
+            for operation in self._log.operations(wanted):
+                if operation.id not in found:
+                    found[operation.id] = self.entry(operation, started)
+        return [found[number] for number in numbers]
 
     def append_operations(self, session: Session, entries: Sequence[Entry]) -> int:
         """Let operations stand in the document; those that stand there already are passed over.

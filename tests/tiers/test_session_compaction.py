@@ -400,3 +400,17 @@ def test_the_ledger_tells_of_every_summary_what_it_cost(memory: OrchestratorCont
     assert memory.losses(limit=2) == losses[-2:]
     assert memory.losses(limit=0) == []
     assert memory.losses(memory.sessions()[0].id) == losses
+
+
+def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:
+    """A document of many short entries is compacted whole: what each says, and what may not be lost of it."""
+    with open_memory(tmp_path) as memory:
+        for number in range(1_500):
+            memory.record_operation(
+                "message", {"speaker": "Ann", "text": f"We decided to use part{number} for job{number}."}
+            )
+        memory.refresh()
+        for summary in memory.losses():
+            facts = [fact for fact in memory.facts(standing=False) if fact.id in summary.must_keeps]
+            told = {fact.operation for fact in facts}
+            assert told == set(range(summary.first_operation, summary.last_operation + 1))
