@@ -23,7 +23,7 @@ from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
 from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import open_git_history
-from orchestra_mem.core.entries import plain_text
+from orchestra_mem.core.entries import plain_text, visible
 from orchestra_mem.core.extraction import find_must_keeps
 from orchestra_mem.core.extractive import Passage, extract, render
 from orchestra_mem.core.identifiers import missing_identifiers
@@ -152,25 +152,29 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
     tally.exact += [(op.id, dump_json(op.data)) for op in operations] == [(n, given[n]) for n in wanted]
     tally.summaries += 1
     tally.invented += missing_identifiers(body_of(summary.text), _all_text(operations))
-    facts = [fact for operation in operations for fact in find_must_keeps(operation)]
+    # As documents show them: what is no character, and what would be a comment, stands there as its escape.
+    texts = [squeeze(visible(fact.text)) for operation in operations for fact in find_must_keeps(operation)]
     if summary.level == 1:
         tally.tokens += summary.tokens
         tally.source_tokens += summary.source_tokens
         tally.covered += summary.operation_count
         text = squeeze(summary.text)
-        tally.facts += len(facts)
-        tally.facts_kept += sum(squeeze(fact.text) in text for fact in facts)
+        tally.facts += len(texts)
+        tally.facts_kept += sum(fact in text for fact in texts)
         return
     # Higher levels name facts by number; the number must lead to the very words.
     named = Counter(squeeze(fact.text) for number in summary.must_keeps if (fact := memory.expand(f"K{number}").fact))
-    wanted_texts = Counter(squeeze(fact.text) for fact in facts)
+    wanted_texts = Counter(texts)
     tally.facts += wanted_texts.total()
     tally.facts_kept += (named & wanted_texts).total()
 
 
 def _all_text(operations: tuple[Operation, ...]) -> str:
     """Everything that was recorded, with the days as summaries write them."""
-    return "\n".join(f"{op.timestamp:%Y-%m-%d}\n{op.type}\n{plain_text(op, max_chars=10**9)}" for op in operations)
+    return "\n".join(
+        f"{op.timestamp:%Y-%m-%d}\n{plain_text(op, max_chars=10**9)}\n{json.dumps(op.data, ensure_ascii=False)}"
+        for op in operations
+    )
 
 
 def _report_history(report: Report, name: str, tally: Tally) -> None:

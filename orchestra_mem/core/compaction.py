@@ -232,6 +232,7 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
     body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter)))
+    body = _without_invented(body, missing_identifiers(body, source_text))
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
     return Draft(
@@ -245,8 +246,7 @@ def _checked(
     """Put back what the body lacks, and take out what the check rejects, line by line and at last all of it."""
     text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
     if verdict.invented:
-        lines = body.splitlines(keepends=True)
-        body = "".join(line for line in lines if not any(name in line for name in verdict.invented))
+        body = _without_invented(body, verdict.invented)
         text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
     if not verdict.passed:
         text, verdict = _with_kept("", kept, source_text, source_tokens, facts, counter)
@@ -258,6 +258,11 @@ def _checked(
         put_back=tuple(fact.text for fact in facts if squeeze(fact.text) not in squeeze(body)),
         verdict=verdict,
     )
+
+
+def _without_invented(body: str, invented: Sequence[str]) -> str:
+    """A body without the lines that hold what the source does not."""
+    return "".join(line for line in body.splitlines(keepends=True) if not any(name in line for name in invented))
 
 
 def _with_kept(
