@@ -153,7 +153,7 @@ class Profile:
 _OLD_END = re.compile(r" (?:we|i|to|and|but|let's|they|is|are|for)\b|,")
 
 
-@lru_cache(maxsize=8_192)
+@lru_cache(maxsize=1_024)
 def profile_of(text: str) -> Profile:
     """Read from the text of a fact what is compared."""
     flat = " ".join(text.replace("’", "'").split())
