@@ -4,18 +4,59 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
+    from orchestra_mem.errors import (
+        ClosedError,
+        ConfigError,
+        DatabaseDamagedError,
+        DocumentConflictError,
+        DocumentError,
+        HistoryError,
+        InvalidOperationError,
+        LockTimeoutError,
+        NotFoundError,
+        OrchestraMemError,
+        SchemaTooNewError,
+        StorageError,
+        StorageFullError,
+        StorageReadOnlyError,
+        TokenizerError,
+    )
     from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.types import OperationFilter
 else:
     # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
-    # line needs no memory.
-    _WHERE = {"OrchestratorContextManager": "orchestra_mem.manager", "open_memory": "orchestra_mem.build"}
+    # line needs no memory. Every name that does not stand here is an error's.
+    _WHERE = {
+        "OperationFilter": "orchestra_mem.types",
+        "OrchestratorContextManager": "orchestra_mem.manager",
+        "open_memory": "orchestra_mem.build",
+    }
 
     def __getattr__(name: str) -> object:
-        if name not in _WHERE:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_WHERE[name]), name)
+        return getattr(import_module(_WHERE.get(name, "orchestra_mem.errors")), name)
 
 
-__all__ = ["OrchestratorContextManager", "open_memory"]
+__all__ = [
+    "ClosedError",
+    "ConfigError",
+    "DatabaseDamagedError",
+    "DocumentConflictError",
+    "DocumentError",
+    "HistoryError",
+    "InvalidOperationError",
+    "LockTimeoutError",
+    "NotFoundError",
+    "OperationFilter",
+    "OrchestraMemError",
+    "OrchestratorContextManager",
+    "SchemaTooNewError",
+    "StorageError",
+    "StorageFullError",
+    "StorageReadOnlyError",
+    "TokenizerError",
+    "open_memory",
+]

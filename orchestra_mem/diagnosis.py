@@ -16,12 +16,14 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.config_files import load_settings
-from orchestra_mem.adapters.database import Database
+from orchestra_mem.adapters.database import Database, ReadOnlyDatabase
+from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.errors import ConfigError, OrchestraMemError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+from orchestra_mem.wiring import old_documents
 
 # Below the first nothing much can be recorded any more; below the second it is time to know.
 _NO_ROOM_BYTES = 20_000_000
@@ -61,10 +63,11 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     findings += found
     tell("disk")
     findings += _disk(project)
+    read_only = why_read_only(project / HOME) is not None
     tell("lock")
-    findings.append(_lock(project))
+    findings.append(_unlocked() if read_only else _lock(project))
     tell("database")
-    database = _database(project)
+    database = _database(project, settings, read_only=read_only)
     findings.append(database)
     if database.health is Health.FAULT or settings is None:
         why = "the database" if database.health is Health.FAULT else "the configuration"
@@ -94,14 +97,21 @@ def _configuration(project: Path) -> tuple[Settings | None, list[Finding]]:
 
 def _disk(project: Path) -> Iterator[Finding]:
     home = project / HOME
-    try:
-        with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp"):
-            yield Finding(part="folder", health=Health.SOUND, words=f"{home} can be written to")
-    except OSError as error:
+    why = why_read_only(home)
+    if why is not None:
         yield Finding(
-            part="folder", health=Health.FAULT, words=f"{home} cannot be written to: {error.strerror or error}",
-            advice="give this user the right to write there, or make room on the disk",
+            part="folder", health=Health.FAULT, words=f"{why}: the memory can be read, and nothing can be recorded",
+            advice="give this user the right to write there",
         )  # fmt: skip
+    else:
+        try:
+            with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp"):
+                yield Finding(part="folder", health=Health.SOUND, words=f"{home} can be written to")
+        except OSError as error:
+            yield Finding(
+                part="folder", health=Health.FAULT, words=f"{home} cannot be written to: {error.strerror or error}",
+                advice="give this user the right to write there, or make room on the disk",
+            )  # fmt: skip
     free = shutil.disk_usage(home).free
     words = f"{free / 1e9:,.1f} GB free"
     if free < _NO_ROOM_BYTES:
@@ -112,6 +122,10 @@ def _disk(project: Path) -> Iterator[Finding]:
         yield Finding(part="disk", health=Health.NOTE, words=words, advice="make room soon")
     else:
         yield Finding(part="disk", health=Health.SOUND, words=words)
+
+
+def _unlocked() -> Finding:
+    return Finding(part="lock", health=Health.NOTE, words="not looked at: a memory that is only read takes none")
 
 
 def _lock(project: Path) -> Finding:
@@ -133,15 +147,12 @@ def _lock(project: Path) -> Finding:
         )  # fmt: skip
 
 
-def _database(project: Path) -> Finding:
+def _database(project: Path, settings: Settings | None, *, read_only: bool) -> Finding:
     path = project / HOME / "obra.db"
     if not path.exists():
-        return Finding(
-            part="database", health=Health.NOTE, words=f"{path} is not there: nothing has been recorded here yet",
-            advice="if something had been, put back a copy of it before recording goes on",
-        )  # fmt: skip
+        return _no_database(path, project, settings)
     try:
-        database = Database(path, busy_timeout_s=_LOCK_WAIT_S)
+        database = (ReadOnlyDatabase if read_only else Database)(path, busy_timeout_s=_LOCK_WAIT_S)
         try:
             fault, schema = database.check(), database.schema_version
         finally:
@@ -157,6 +168,21 @@ def _database(project: Path) -> Finding:
         )  # fmt: skip
     size = path.stat().st_size
     return Finding(part="database", health=Health.SOUND, words=f"sound; schema {schema}, {size / 1e6:,.1f} MB")
+
+
+def _no_database(path: Path, project: Path, settings: Settings | None) -> Finding:
+    orchestrator = (settings or Settings()).orchestrator
+    found = old_documents(project / orchestrator.memory_dir, project / orchestrator.session_dir)
+    if not found:
+        return Finding(
+            part="database", health=Health.NOTE, words=f"{path} is not there: nothing has been recorded here yet"
+        )
+    return Finding(
+        part="database", health=Health.FAULT,
+        words=f"{path} is not there, and documents of a memory are: {', '.join(found)}",
+        advice="put a copy of it back before recording goes on. Without it a new one begins: the documents are served "
+        "as they are, and the operations, summaries and facts behind them are gone",
+    )  # fmt: skip
 
 
 def _memory(project: Path) -> Iterator[Finding]:

@@ -58,6 +58,7 @@ class MemoryParts:
     reporter: Reporter
     change_count: Callable[[], int]
     check_database: Callable[[], str | None]
+    checkpoint: Callable[[], None]
     close: Callable[[], None]
     auto_refresh: bool
     latency_target_ms: int
@@ -201,6 +202,7 @@ class Flow:
         self._parts.epochs.end_epochs()
         used = self.context("refresh", self.default_budget).tokens
         self._parts.tracker.reset(to=used)
+        self._parts.checkpoint()
         took = (time.perf_counter() - start) * 1000
         logger.info(
             "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms",

@@ -152,6 +152,14 @@ class DocumentStore(Protocol):
         """Keep other processes and threads from writing documents. May be taken again by its holder."""
         ...
 
+    def syncing_once(self) -> AbstractContextManager[None]:
+        """Write several documents under the lock and wait for the disk as rarely as can be.
+
+        Each folder is flushed once, at the end or, that of the versions, before the first document after them is
+        replaced. What is written is certain to survive power loss only when this has ended without an error.
+        """
+        ...
+
     def read(self, path: Path) -> str | None:
         """The text of a document, None where there is none."""
         ...

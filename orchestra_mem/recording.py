@@ -40,7 +40,7 @@ def make_draft(
     tokens: object,
     *,
     agent: object,
-    critical: bool | None,
+    critical: object,
     timestamp: object,
     idempotency_key: object,
     clock: Clock,
@@ -61,6 +61,7 @@ def make_draft(
     time = _time(timestamp, clock)
     checked = checked_json(data)
     agent = None if agent is None else _name("agent", agent)
+    weighty = _critical(critical)
     key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
     day = started or time.date()
     thought = Operation(
@@ -82,7 +83,7 @@ def make_draft(
         tokens=entry_tokens if reported is None else reported,
         entry_tokens=entry_tokens,
         agent=agent,
-        critical=is_critical(name, checked) if critical is None else bool(critical),
+        critical=is_critical(name, checked) if weighty is None else weighty,
         idempotency_key=key,
     )
     return Draft(operation=operation, entry=entry, started=day)
@@ -94,6 +95,13 @@ def _tokens(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_TOKENS:
         raise InvalidOperationError("tokens_used", f"{value!r} is no number of tokens; give 0 or more")
     return value
+
+
+def _critical(value: object) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    problem = f"{value!r} is no truth value; give True or False, or None to have it judged"
+    raise InvalidOperationError("critical", problem)
 
 
 def _time(value: object, clock: Clock) -> datetime:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents import ProjectView
+from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session_summary import closing_sections
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Session
+from orchestra_mem.types import DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, Session, SessionStatus
 
 logger = logging.getLogger(__name__)
 
 # More facts of a kind than this are never shown in a document; the rest is counted.
 _MOST_SHOWN = 250
+_HISTORY = "history"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +42,19 @@ class Reporter:
         self._window_tokens = window_tokens
         self._sizes = sizes
         self._failed: dict[str, tuple[str, str]] = {}
+        self._read_only = ""
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
-        """What is known now, for the episodic documents."""
+        """What is known now, for the episodic documents.
+
+        Raises:
+            StorageReadOnlyError: these may not be written.
+        """
+        if self._read_only:
+            raise StorageReadOnlyError(
+                f"bringing the documents up to date: {self._read_only}: this memory may be read and not be written; "
+                "give this user the right to write there, then open it again"
+            )
         counts = self._ledger.count_must_keeps()
         decisions = self._sizes.decisions_in_full + self._sizes.decisions_in_brief
         facts: dict[MustKeepKind, list[MustKeep]] = {
@@ -83,10 +95,52 @@ class Reporter:
 
     def failed(self, subject: str, error: Exception) -> None:
         """Take note of something that does not work; told once in the log, and in `problems` as long as it lasts."""
+        if self._read_only and isinstance(error, StorageReadOnlyError):
+            return  # told already, as the reason of all these
         if subject not in self._failed:
             logger.error("%s: %s; recording goes on, this is tried again", subject, error)
         since = self._failed.get(subject, (self._clock().isoformat(timespec="seconds"), ""))[0]
         self._failed[subject] = (since, str(error))
+
+    def read_only(self, why: str) -> None:
+        """Take note that nothing may be written, and tell it."""
+        self._read_only = why
+        problem = (
+            f"{why}: what is there can be read, and nothing can be recorded; give this user the right to write there, "
+            "then open the memory again"
+        )
+        self._failed["read-only"] = (self._clock().isoformat(timespec="seconds"), problem)
+        logger.warning("%s", problem)
+
+    def look_for_history(self, documents: Callable[[], Sequence[str]]) -> None:
+        """Tell, until the next session has been flushed, that the database knows nothing of documents that are there.
+
+        Args:
+            documents: names those that are there and say something; asked before any is made.
+        """
+        if self._log.last_operation() or any(self._ledger.written(name.value).digest for name in DocumentName):
+            self._settle_history()
+            return
+        found = documents()
+        if not found:
+            return
+        problem = (
+            f"the database is new, and documents are older than it: {', '.join(found)}. They are served as they are, "
+            "and each text is kept as a version before it is changed; the history behind them is not here: no "
+            "operation, summary or fact from before, and numbers in them such as K7 or op104 lead nowhere or to newer "
+            "ones. If obra.db was lost, put a copy back before recording goes on"
+        )
+        if self._read_only:
+            self._failed[_HISTORY] = (self._clock().isoformat(timespec="seconds"), problem)
+        elif not self._ledger.add_notice(_HISTORY, problem, self._clock()):
+            return
+        logger.warning("%s", problem)
+
+    def _settle_history(self) -> None:
+        """Hold who has gone on with the new database for informed."""
+        told = any(notice.subject == _HISTORY for notice in self._ledger.notices())
+        if told and not self._read_only and any(s.status is SessionStatus.ARCHIVED for s in self._log.sessions()):
+            self._ledger.resolve_notices(_HISTORY, self._clock())
 
     def recovered(self, subject: str) -> None:
         """Take note that something works again."""

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import template_files
-from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
-from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.database import (
+    Database,
+    ReadOnlyDatabase,
+    ReadOnlyEventLog,
+    SqliteEventLog,
+    SqliteLedger,
+)
+from orchestra_mem.adapters.files import FileDocumentStore, ReadOnlyDocumentStore, why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.core.compaction import Limits
+from orchestra_mem.core.documents import ProjectView, render_document
 from orchestra_mem.core.items import Part
+from orchestra_mem.core.markdown import without_front_matter
 from orchestra_mem.core.window import ContextWindowTracker
 from orchestra_mem.epochs import EpochKeeper
 from orchestra_mem.errors import storage_error
@@ -20,10 +30,34 @@ from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.reporting import DocumentSizes, Reporter
 from orchestra_mem.settings import Durability, Settings
+from orchestra_mem.tiers.document_merge import timeless
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.types import DocumentName
+
+
+def old_documents(memory: Path, sessions: Path) -> Sequence[str]:
+    """Name what an earlier time has left in the folders of a memory; a document that says nothing yet is passed over.
+
+    Args:
+        memory: where the episodic documents lie.
+        sessions: where those of the sessions do.
+    """
+    found = []
+    blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
+    for name in DocumentName:
+        path = memory / f"{name.value}.md"
+        if path.is_file():
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
+            if said != nothing:
+                found.append(path.name)
+    count = sum(1 for folder in (sessions, sessions / "archive") for _ in folder.glob("session_*.md"))
+    if count:
+        found.append(f"{count:,} {'document' if count == 1 else 'documents'} of sessions")
+    return found
 
 
 class Wiring:
@@ -60,13 +94,18 @@ class Wiring:
         self._budget = int(window.max_tokens * window.refresh_threshold)
 
     def manager(self) -> OrchestratorContextManager:
-        """Make what is missing on disk, and the manager above it."""
-        full = self._settings.storage.durability is Durability.FULL
+        """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
+        why = why_read_only(self._home) if self._home.is_dir() else None
+        return self._writing() if why is None else self._reading(why)
+
+    def _writing(self) -> OrchestratorContextManager:
+        storage = self._settings.storage
+        full = storage.durability is Durability.FULL
         self._make_folders()
         store = FileDocumentStore(
             versions=self._memory / "versions",
             lock_file=self._home / "obra.lock",
-            lock_timeout_s=self._settings.storage.lock_timeout_s,
+            lock_timeout_s=storage.lock_timeout_s,
             full_sync=full,
             write_point=self._write_point,
         )
@@ -78,14 +117,28 @@ class Wiring:
             database = Database(
                 self._home / "obra.db",
                 full_sync=full,
-                busy_timeout_s=self._settings.storage.busy_timeout_s,
+                busy_timeout_s=storage.busy_timeout_s,
                 write_point=self._write_point,
             )
             try:
-                return self._wired(store, database)
+                return self._wired(store, database, SqliteEventLog(database))
             except BaseException:
                 database.close()
                 raise
+
+    def _reading(self, why: str) -> OrchestratorContextManager:
+        storage = self._settings.storage
+        store = ReadOnlyDocumentStore(
+            versions=self._memory / "versions",
+            lock_file=self._home / "obra.lock",
+            lock_timeout_s=storage.lock_timeout_s,
+        )
+        database = ReadOnlyDatabase(self._home / "obra.db", busy_timeout_s=storage.busy_timeout_s)
+        try:
+            return self._wired(store, database, ReadOnlyEventLog(database), why)
+        except BaseException:
+            database.close()
+            raise
 
     def _make_folders(self) -> None:
         for folder in (self._home, self._sessions, self._memory):
@@ -94,8 +147,10 @@ class Wiring:
             except OSError as error:
                 raise storage_error(error, "making the folder", folder) from error
 
-    def _wired(self, store: FileDocumentStore, database: Database) -> OrchestratorContextManager:
-        log, ledger = SqliteEventLog(database), SqliteLedger(database)
+    def _wired(
+        self, store: FileDocumentStore, database: Database, log: SqliteEventLog, read_only: str | None = None
+    ) -> OrchestratorContextManager:
+        ledger = SqliteLedger(database)
         orchestrator, compaction = self._settings.orchestrator, self._settings.compaction
         place = SessionPlace(folder=self._sessions, project=self._project, entry_chars=self._settings.entries.max_chars)
         session = SessionMemoryManager(
@@ -120,9 +175,13 @@ class Wiring:
             keep_versions=orchestrator.keep_versions,
         )
         reporter = self._reporter(log, ledger)
-        live = log.live_session()
-        known = log.last_operation() > 0
-        episodic.create_missing(reporter.view(live.id if live else "", ()) if known else reporter.blank())
+        if read_only is not None:
+            reporter.read_only(read_only)
+        reporter.look_for_history(partial(old_documents, self._memory, self._sessions))
+        if read_only is None:
+            live = log.live_session()
+            known = log.last_operation() > 0
+            episodic.create_missing(reporter.view(live.id if live else "", ()) if known else reporter.blank())
         return OrchestratorContextManager(
             MemoryParts(
                 log=log,
@@ -140,6 +199,7 @@ class Wiring:
                 reporter=reporter,
                 change_count=database.change_count,
                 check_database=database.check,
+                checkpoint=database.checkpoint,
                 close=database.close,
                 auto_refresh=orchestrator.auto_refresh_enabled,
                 latency_target_ms=orchestrator.refresh_latency_target_ms,

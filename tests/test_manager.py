@@ -17,26 +17,10 @@ from orchestra_mem.core.session_document import SessionDocument
 from orchestra_mem.core.window import Threshold
 from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, StorageError, StorageFullError
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+from tests.conftest import START, Clock
+from tests.conftest import record as record_steps
 
-START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
-
-
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        """The time that was set."""
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Ten o'clock."""
-    return Clock()
 
 
 @pytest.fixture
@@ -47,10 +31,8 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step") -> None:
-    """Operations that say their number."""
-    for number in range(first, first + count):
-        text = f"Step {number}: the parser of part {number} reads its window and keeps a ledger of {number * 3} rows."
-        memory.record_operation(kind, {"text": text})
+    """Operations of some length, so that a small window fills."""
+    record_steps(memory, count, first, kind, "Step {n}: the parser of part {n} reads its window and keeps its ledger.")
 
 
 def ids(operations: list[Any]) -> list[int]:
@@ -76,6 +58,19 @@ def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: Orchestrator
     memory.close()
     with open_memory(tmp_path, config=WINDOW) as again:
         assert again.query_recent_operations() == [operation]
+
+
+@pytest.mark.parametrize("critical", ["no", 1, 0, "", []])
+def test_critical_is_a_truth_value_or_nothing(memory: OrchestratorContextManager, critical: Any) -> None:
+    """Whatever else is refused before anything is recorded: of a text nobody knows what it should mean."""
+    with pytest.raises(InvalidOperationError) as error:
+        memory.record_operation("step", {}, critical=critical)
+    assert (error.value.path, str(error.value)) == (
+        "critical", f"critical: {critical!r} is no truth value; give True or False, or None to have it judged"
+    )  # fmt: skip
+    assert memory.operations() == []
+    recorded = [memory.record_operation("step", {}, critical=each).critical for each in (True, False, None)]
+    assert recorded == [True, False, False]
 
 
 def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp_path: Path) -> None:

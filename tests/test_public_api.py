@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import orchestra_mem
+from orchestra_mem import errors
 from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.window import ContextWindowTracker
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -21,9 +22,20 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
-    assert sorted(orchestra_mem.__all__) == ["OrchestratorContextManager", "open_memory"]
+    assert orchestra_mem.__all__ == [
+        "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "HistoryError",
+        "InvalidOperationError", "LockTimeoutError", "NotFoundError", "OperationFilter", "OrchestraMemError",
+        "OrchestratorContextManager", "SchemaTooNewError", "StorageError", "StorageFullError", "StorageReadOnlyError",
+        "TokenizerError", "open_memory",
+    ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
+
+
+def test_every_error_can_be_caught_by_its_public_name() -> None:
+    """All classes of the tree are there, and each is the one that is raised."""
+    found = {name: each for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, Exception)}
+    assert found == {name: getattr(orchestra_mem, name) for name in orchestra_mem.__all__ if name.endswith("Error")}
 
 
 SIGNATURES = {
@@ -122,13 +134,14 @@ def _loaded_after(program: str, names: tuple[str, ...]) -> str:
 
 def test_importing_the_public_names_loads_nothing_heavy() -> None:
     """What only some need, or only later, is loaded on first use."""
-    program = "from orchestra_mem import OrchestratorContextManager, open_memory"
+    program = "from orchestra_mem import OrchestratorContextManager, open_memory, OperationFilter, StorageError"
     assert _loaded_after(program, HEAVY) == "[]\n"
 
 
 def test_the_command_line_begins_without_the_memory() -> None:
     """Help and version are asked for more often than anything else."""
     names = ("orchestra_mem.build", "orchestra_mem.manager", "orchestra_mem.settings", "sqlite3")
+    assert _loaded_after("import orchestra_mem", ("orchestra_mem.errors", "orchestra_mem.types")) == "[]\n"
     assert _loaded_after("import orchestra_mem.faces.cli", names) == "[]\n"
 
 

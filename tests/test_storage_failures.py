@@ -8,6 +8,7 @@ and taken rights for the read-only one. Those scenarios run in a process of thei
 from __future__ import annotations
 
 import functools
+import json
 import os
 import resource
 import shutil
@@ -17,20 +18,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.diagnosis import Health, diagnose
 from orchestra_mem.errors import (
     DatabaseDamagedError,
     StorageError,
     StorageFullError,
     StorageReadOnlyError,
 )
+from orchestra_mem.faces.cli import app
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 
@@ -60,6 +65,15 @@ class Clock:
         """The time; the next one is later."""
         self.now += timedelta(seconds=1)
         return self.now
+
+
+_KILLED = (
+    "import os, sys; from orchestra_mem import open_memory\n"
+    "memory = open_memory(sys.argv[1])\n"
+    "memory.record_operation('note', {'marker': 'last'})\n"
+    "with memory._parts.store.lock():\n"
+    "    os.kill(os.getpid(), 9)\n"
+)
 
 
 def _open(project: Path, clock: Clock | None = None) -> OrchestratorContextManager:
@@ -205,22 +219,103 @@ def full_disk_at_start(folder: Path, full: FullDisk, room: int) -> None:
 
 
 def read_only_mount(folder: Path) -> None:
-    """Open a memory on a file system that was mounted anew as read-only, and again when it is not."""
+    """Read memories on a file system that was mounted anew as read-only, and go on when it may be written again."""
+    told = {}
+    for project in (folder / "closed", folder / "killed", folder / "flushing"):
+        project.mkdir()
+        with _open(project) as memory:
+            told[project] = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
+    subprocess.run([sys.executable, "-c", _KILLED, str(folder / "killed")], check=False, timeout=60)
+    told[folder / "killed"]["last"] = 21
+    _stop_flushing(folder / "flushing")
+    copied = folder / "copied"
+    shutil.copytree(folder / "killed", copied)
+    (copied / ".obra" / "obra.db-shm").unlink()
+    told[copied] = told[folder / "killed"]
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+    for project, operations in told.items():
+        _read_only(project, operations)
+        _read_only_commands(project, len(operations))
+    subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
+    for project, operations in told.items():
+        with _open(project) as memory:
+            operations["more"] = _record(memory, "more")
+            memory.refresh()
+            assert _recorded(memory) == operations
+            assert memory.get_stats()["problems"] == [], _problems(memory)
+            assert all(session.status is not SessionStatus.FLUSHING for session in memory.sessions())
+
+
+def read_only_documents(folder: Path) -> None:
+    """Read documents whose database never came along, on a file system that may only be read."""
     project = folder / "project"
     project.mkdir()
     with _open(project) as memory:
-        told = {f"m{number}": _record(memory, f"m{number}") for number in range(20)}
+        memory.record_operation("decision", {"marker": "d", "decision": "We decided to use Postgres for the ledger."})
+        memory.refresh()
+    for path in (project / ".obra").glob("obra.*"):
+        path.unlink()
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-    try:
-        _open(project)
-        raise AssertionError("it opened")
-    except StorageReadOnlyError as error:
-        assert str(project / ".obra") in str(error), error
-        assert str(error).endswith("Read-only file system; give this user the right to write there"), error
-    subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
     with _open(project) as memory:
-        told["more"] = _record(memory, "more")
+        assert "Postgres" in memory.get_orchestrator_context("test").render()
+        assert memory.operations() == []
+        assert "the database is new, and documents are older than it: " in _problems(memory)
+        assert f"{project / '.obra'} cannot be written to" in _problems(memory)
+
+
+def _stop_flushing(project: Path) -> None:
+    """Begin to flush, and stop before the document is archived, as a kill would."""
+
+    def stop(reached: str) -> None:
+        if reached == "archive.rename.before":
+            raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt), open_memory(project, config=CONFIG, clock=Clock(), write_point=stop) as memory:
+        memory.flush_session()
+
+
+def _read_only(project: Path, told: dict[str, int]) -> None:
+    """All that reads works, all that writes is refused by an error of ours, and the problem is told in words."""
+    with _open(project) as memory:
         assert _recorded(memory) == told
+        assert memory.get_orchestrator_context("test").tokens > 0
+        assert memory.query_recent_operations()
+        assert len(memory.sessions()) == 1
+        assert memory.losses()
+        assert memory.episodic_memory.faults() == []
+        memory.episodic_memory.history("project_state")
+        assert memory.search_memory("Looked")
+        refused: list[Callable[[], object]] = [lambda: _record(memory, "refused")]
+        if memory.session_memory.session is not None:
+            refused += [memory.refresh, memory.flush_session]
+        for call in refused:
+            with pytest.raises(
+                StorageReadOnlyError, match=r"may be read and not be written; give this user the right to write there"
+            ) as error:
+                call()
+            assert str(project / ".obra") in str(error.value), error.value
+        assert _recorded(memory) == told
+        assert _problems(memory).count("can be read, and nothing can be recorded") == 1, _problems(memory)
+
+
+def _read_only_commands(project: Path, count: int) -> None:
+    """The same by the command line."""
+
+    def run(*arguments: str, expect: int = 0) -> Any:
+        done = CliRunner().invoke(app, ["-C", str(project), *arguments, "--json"])
+        assert done.exit_code == expect, f"{arguments}: {done.exit_code} {done.output}"
+        return json.loads(done.stdout)
+
+    assert run("context")["tokens"] > 0
+    assert len(run("ops", "--limit", "0")) == count
+    assert "can be read, and nothing can be recorded" in str(run("status")["problems"])
+    run("history", "project_state")
+    found = {each["part"]: each for each in run("doctor", expect=1)["findings"]}
+    assert (found["folder"]["health"], found["database"]["health"]) == ("fault", "sound")
+    assert found["documents"]["health"] == "sound"
+    assert run("record", "note", "1", expect=4)["error"]["kind"] == "StorageReadOnlyError"
 
 
 def _become_nobody(folder: Path) -> None:
@@ -270,11 +365,7 @@ def read_only_folders(folder: Path) -> None:
     closed = [path for path in (home, *home.iterdir()) if path.name != ".gitignore"]
     for path in closed:
         path.chmod(path.stat().st_mode & ~0o222)
-    try:
-        _open(project)
-        raise AssertionError("it opened")
-    except StorageReadOnlyError as error:
-        assert str(home) in str(error), error
+    _read_only(project, told)
     for path in closed:
         path.chmod(path.stat().st_mode | 0o200)
     with _open(project) as memory:
@@ -289,6 +380,7 @@ SCENARIOS: dict[str, Callable[[Path], None]] = {
     "wide_file_limit": lambda folder: full_disk(folder, _limited_files, 50_000),
     "file_limit_at_start": lambda folder: full_disk_at_start(folder, _limited_files, 0),
     "read_only_mount": read_only_mount,
+    "read_only_documents": read_only_documents,
     "read_only_folders": read_only_folders,
 }
 
@@ -342,11 +434,12 @@ def test_files_that_may_not_grow_lose_nothing(tmp_path: Path, scenario: str) -> 
     _play(scenario, tmp_path)
 
 
-def test_read_only_disk_is_told_and_work_goes_on(tmp_path: Path) -> None:
-    """Opening names the place and what to do; once it may be written to, all is as before."""
+@pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
+def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
+    """Also after a kill, within a flush, without a log's index, without a database; no byte changes meanwhile."""
     if _namespace() is None:
         pytest.skip("no file system may be mounted here; the next test takes rights away instead")
-    _play("read_only_mount", tmp_path, mounted=True)
+    _play(scenario, tmp_path, mounted=True)
 
 
 def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
@@ -475,8 +568,13 @@ def test_database_that_is_none_is_refused_and_documents_stay(tmp_path: Path) -> 
     assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
 
 
-def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path) -> None:
-    """What documents say stays in them and in the context; a new event log begins; nothing of a person's is gone."""
+def test_deleted_database_leaves_the_documents_as_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What documents say stays in them and in the context; a new event log begins; nothing of a person's is gone.
+
+    That the history behind them is gone is told when the memory is opened, and until a session has been flushed.
+    """
     home = tmp_path / ".obra"
     state = home / "memory" / "project_state.md"
     with _open(tmp_path) as memory:
@@ -485,21 +583,49 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path) -> 
             _record(memory, f"m{number}")
         memory.refresh()
         old_document = memory.session_memory.path
+        assert memory.get_stats()["problems"] == []
     assert old_document is not None
     state.write_text(state.read_text().replace("## Blockers\n\n", "## Blockers\n\n- The porcupine is loose.\n", 1))
     old_text = old_document.read_text()
+    old_documents = {path.stem: path.read_text() for path in (home / "memory").glob("*.md")}
     for path in home.glob("obra.db*"):
         path.unlink()
+    caplog.clear()
+    told = "the database is new, and documents are older than it: project_state.md, "
     with _open(tmp_path) as memory:
+        assert told in caplog.text
+        assert "1 document of sessions. They are served as they are" in caplog.text
         assert memory.operations() == []
+        assert "porcupine" in memory.get_orchestrator_context("test").render()
+        assert {path.stem: path.read_text() for path in (home / "memory").glob("*.md")} == old_documents
+    caplog.clear()
+    with _open(tmp_path) as memory:
+        assert told not in caplog.text
+        assert _problems(memory).count(told) == 1
+        assert [finding.health for finding in diagnose(tmp_path) if told in finding.words] == [Health.FAULT]
         assert _record(memory, "first again") == 1
         memory.refresh()
         context = memory.get_orchestrator_context("test").render()
         assert "porcupine" in context
         assert "Postgres" in context
+        assert told in _problems(memory)
         assert memory.flush_session() is not None
+        for name, text in old_documents.items():
+            kept = [Path(version.path).read_text() for version in memory.episodic_memory.history(name)]
+            assert text in [*kept, memory.episodic_memory.path(DocumentName(name)).read_text()]
     assert "- The porcupine is loose.\n" in state.read_text()
     assert old_document.read_text() == old_text
+    with _open(tmp_path) as memory:
+        assert memory.get_stats()["problems"] == []
+
+
+def test_documents_that_say_nothing_yet_miss_no_database(tmp_path: Path) -> None:
+    """A project that was made elsewhere and cloned without its database has lost nothing."""
+    _open(tmp_path).close()
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with _open(tmp_path) as memory:
+        assert memory.get_stats()["problems"] == []
 
 
 # Clocks and locks
@@ -526,15 +652,6 @@ def test_clock_that_jumps_back_changes_no_order(tmp_path: Path) -> None:
         assert current["duration_seconds"] >= 0
         assert memory.flush_session() is not None
         assert _record(memory, "next") == 61
-
-
-_KILLED = (
-    "import os, sys; from orchestra_mem import open_memory\n"
-    "memory = open_memory(sys.argv[1])\n"
-    "memory.record_operation('note', {'marker': 'last'})\n"
-    "with memory._parts.store.lock():\n"
-    "    os.kill(os.getpid(), 9)\n"
-)
 
 
 def test_lock_of_a_dead_process_holds_nobody_up(tmp_path: Path) -> None:

@@ -118,7 +118,8 @@ def _decision_log(view: ProjectView) -> str:
     decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
     full = _best(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
-    rest = [fact for fact in decisions if fact not in full]
+    shown = {fact.id for fact in full}
+    rest = [fact for fact in decisions if fact.id not in shown]
     brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
     hidden = total - len(full) - len(brief)
     text = _head("Decision Log", view)

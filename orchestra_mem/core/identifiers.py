@@ -7,7 +7,7 @@ CamelCase or snake_case name. No disk, no clock, no state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _MAX_QUOTED = 80
 
@@ -37,22 +37,23 @@ _NUMBER = r"(?:\d+/)?\d+(?:[.,]\d+)*"
 # Only the first digit of a run may start a match: else a long run costs its square.
 _AT_NUMBER = r"(?<!\d)(?<!\d[.,])"
 
-# Spans that may hold a blank. A line feed never belongs to one, so that lines can be judged one by one.
+# Spans that may hold a blank. A line feed never belongs to one, so that lines can be judged one by one. Here and below
+# a look at the first character spares most places the attempts.
 _SPANS = re.compile(
-    rf"(?P<money>[$€£¥][ \t]?{_NUMBER}(?:[ \t]?(?:k|K|m|M|bn|thousand|million|billion)\b)?)"
+    rf"(?=[$€£¥\dJFMASOND])(?:(?P<money>[$€£¥][ \t]?{_NUMBER}(?:[ \t]?(?:k|K|m|M|bn|thousand|million|billion)\b)?)"
     rf"|(?P<day>\d{{1,2}}(?:st|nd|rd|th)?(?:[ \t]of)?[ \t]{_MONTH}\b(?:,?[ \t]\d{{4}}\b)?)"
     r"|(?P<stamp>\d{4}-\d\d-\d\d(?:[T \t]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[ ]?UTC|[+-]\d\d:?\d\d)?)?)"
     r"|(?P<clock>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[ \t]?[aApP]\.?[mM]\b)?)"
     rf"|(?P<amount>{_AT_NUMBER}{_NUMBER}[ \t]?(?:{_UNIT}))"
-    rf"|(?P<month>\b{_MONTH}\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ \t]\d{{4}}\b)?)"
+    rf"|(?P<month>\b{_MONTH}\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ \t]\d{{4}}\b)?))"
 )
 _DIGIT = re.compile(r"\d")
 _QUOTED = re.compile(
-    rf"(?<![\w\"])\"(?![\s\"])([^\"\n]{{1,{_MAX_QUOTED}}})(?<!\s)\"(?!\w)"
+    rf"(?=[\"`“«'‘])(?:(?<![\w\"])\"(?![\s\"])([^\"\n]{{1,{_MAX_QUOTED}}})(?<!\s)\"(?!\w)"
     rf"|(?<!`)`([^`\n]{{1,{_MAX_QUOTED}}})`(?!`)"
     rf"|“([^“”\n]{{1,{_MAX_QUOTED}}})”"
     rf"|«([^«»\n]{{1,{_MAX_QUOTED}}})»"
-    rf"|(?<![\w'’])['‘](?!\s)([^'‘’\n]{{1,{_MAX_QUOTED}}})(?<!\s)['’](?![\w'’])"
+    rf"|(?<![\w'’])['‘](?!\s)([^'‘’\n]{{1,{_MAX_QUOTED}}})(?<!\s)['’](?![\w'’]))"
 )
 
 _TOKEN = re.compile(r"\S+")
@@ -91,7 +92,7 @@ _QUOTE_TABLE = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\
 _GROUP_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _GAP = re.compile(r"(?<=\d) (?=[^\W\d]|[%°])|(?<=[$€£¥]) (?=\d)")
 _BLANKS = re.compile(r"\s+")
-_FIRST_PLACES = 8
+_FIRST_PLACES = 64
 
 
 def find_identifiers(text: str) -> tuple[str, ...]:
@@ -99,6 +100,11 @@ def find_identifiers(text: str) -> tuple[str, ...]:
 
     Quoted names come without their quotes; trailing punctuation is left off. Takes time linear in the text.
     """
+    return _find(text, known=())
+
+
+def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Find the identifiers of a text, without those that stand within single tokens that are `known`."""
     found = sorted(_quoted(text), key=lambda span: span[0])
     spans = [
         (match.start(), match.end(), match.group())
@@ -107,7 +113,7 @@ def find_identifiers(text: str) -> tuple[str, ...]:
         if _stands_alone(text, match.start(), match.end())
     ]
     found.extend(spans)
-    found.extend(_outside(spans, _in_tokens(text)))
+    found.extend(_outside(spans, _in_tokens(text, known)))
     found.sort(key=lambda span: (span[0], -span[1]))
     return tuple(dict.fromkeys(identifier for _, _, identifier in found))
 
@@ -122,7 +128,9 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
     there = _Haystack(in_)
     # A line that stands there word for word, cut at white space, lacks nothing.
     lines = (line for line in of.split("\n") if not _is_within(line, in_))
-    return tuple(identifier for identifier in find_identifiers("\n".join(lines)) if identifier not in there)
+    # A token that stands there whole brings what is within it along.
+    tokens = frozenset(in_.split())
+    return tuple(identifier for identifier in _find("\n".join(lines), tokens) if identifier not in there)
 
 
 def _is_within(line: str, text: str) -> bool:
@@ -156,9 +164,9 @@ def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, start + len(name), name
 
 
-def _in_tokens(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the identifiers inside single tokens; a token that comes again is not looked at again."""
-    seen: set[str] = set()
+def _in_tokens(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the identifiers inside single tokens; one that is known or comes again is not looked at."""
+    seen = set(known)
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token in seen:

@@ -6,12 +6,12 @@ Exit codes: 0 all well, 1 failed or a check found faults, 2 wrong usage, 3 confi
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from orchestra_mem.faces import commands_ask, commands_check, commands_documents, commands_record, demo
-from orchestra_mem.faces.shell import INTERRUPTED
+from orchestra_mem.faces.shell import INTERRUPTED, ProjectOption
 
 EPILOG = "Exit codes: 0 all well, 1 failed or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
 
@@ -35,8 +35,18 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _given_to_all(command: object, project: str) -> dict[str, Any]:
+    """Make defaults out of what was given before the command: the project's folder, for each command below."""
+    below = getattr(command, "commands", None)
+    if below is None:
+        return {"project": project}
+    return {name: _given_to_all(each, project) for name, each in below.items()}
+
+
 @app.callback()
 def _about(
+    context: typer.Context,
+    project: ProjectOption = None,
     version: Annotated[
         bool, typer.Option("--version", metavar="", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -45,6 +55,8 @@ def _about(
 
     Example: orchestra-mem init && orchestra-mem import git . && orchestra-mem context
     """
+    if project is not None:
+        context.default_map = _given_to_all(context.command, str(project))
 
 
 demo.add_to(app, "Begin")

@@ -9,28 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 
 from orchestra_mem.core.documents import ProjectView, render_document
 from orchestra_mem.core.entries import visible
-from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks, without_front_matter
-from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
+from orchestra_mem.core.merge import Merged
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
+from orchestra_mem.tiers.document_merge import merged, timeless
 from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
 _WRITE_TRIES = 5
-# Lines that the machine writes anew each time: when, which session, how many.
-_COUNTER = re.compile(
-    r"^(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +36,33 @@ class DocumentFault:
     path: str
     line: int
     problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A document to be written: the machine's text, what it makes of what stands there, and what stands there."""
+
+    name: DocumentName
+    text: str
+    merged: str
+    current: str | None
+    last: WrittenDocument
+
+
+@dataclass(slots=True)
+class _Written:
+    """Which documents were changed, and which could not be written."""
+
+    changed: set[DocumentName] = field(default_factory=set)
+    failed: dict[DocumentName, StorageError] = field(default_factory=dict)
+
+    @contextmanager
+    def noting(self, name: DocumentName) -> Iterator[None]:
+        """Take note of an error, so that the other documents are written all the same."""
+        try:
+            yield
+        except StorageError as error:
+            self.failed[name] = error
 
 
 class EpisodicMemoryManager:
@@ -72,13 +95,7 @@ class EpisodicMemoryManager:
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
-        failed: dict[DocumentName, StorageError] = {}
-        for name in DocumentName:
-            try:
-                self.write(name, render_document(name, view), reason)
-            except StorageError as error:
-                failed[name] = error
-        return failed
+        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason).failed
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the documents that are not there; the others stay untouched.
@@ -86,9 +103,10 @@ class EpisodicMemoryManager:
         Raises:
             StorageError: one could not be written.
         """
-        for name in DocumentName:
-            if self._store.state(self.path(name)) is None:
-                self.write(name, render_document(name, view), VersionReason.REFRESH)
+        missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
+        written = self._write_all({name: render_document(name, view) for name in missing}, VersionReason.REFRESH)
+        for error in written.failed.values():
+            raise error
 
     def integrate_session(self, view: ProjectView) -> dict[DocumentName, StorageError]:
         """Take in what an ended session has brought; see `update`."""
@@ -104,36 +122,67 @@ class EpisodicMemoryManager:
             DocumentError: something else than a file stands there, or it is being saved all the time.
             StorageError: the disk refused; the document is as before.
         """
-        with self._store.lock():
-            for attempt in range(_WRITE_TRIES):
-                try:
-                    return self._write_once(name, text, reason)
-                except DocumentConflictError:
-                    if attempt + 1 == _WRITE_TRIES:
-                        raise
-        return False
+        written = self._write_all({name: text}, reason)
+        for error in written.failed.values():
+            raise error
+        return bool(written.changed)
 
-    def _write_once(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
-        path = self.path(name)
-        current = self._store.read(path)
+    def _write_all(self, texts: Mapping[DocumentName, str], reason: VersionReason) -> _Written:
+        """Merge the machine's new texts into their documents; where somebody saves meanwhile, merge anew."""
+        done = _Written()
+        waiting = dict(texts)
+        try:
+            with self._store.lock():
+                for _ in range(_WRITE_TRIES):
+                    self._write_once(waiting, reason, done)
+                    again = [name for name, error in done.failed.items() if isinstance(error, DocumentConflictError)]
+                    waiting = {name: texts[name] for name in again}
+                    if not waiting:
+                        break
+        except StorageError as error:
+            # Neither document was done for sure: the lock, or the flushing of a folder at the end.
+            done.failed.update(dict.fromkeys(waiting, error))
+        return done
+
+    def _write_once(self, texts: Mapping[DocumentName, str], reason: VersionReason, done: _Written) -> None:
+        """All versions first, then all documents, so that the disk is waited for once for each folder."""
+        plans: list[_Plan] = []
+        for name, text in texts.items():
+            done.failed.pop(name, None)
+            with done.noting(name):
+                plans += self._plan(name, text)
+        with self._store.syncing_once():
+            for plan in plans:
+                with done.noting(plan.name):
+                    self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged))
+                    if plan.current is not None:
+                        self._keep(plan.name, plan.current, plan.last, reason)
+            for plan in plans:
+                if plan.name not in done.failed:
+                    with done.noting(plan.name):
+                        self._store.replace(self.path(plan.name), plan.merged, expected=plan.current, name="document")
+        for plan in plans:
+            if plan.name not in done.failed:
+                with done.noting(plan.name):
+                    self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged))
+                    self._store.prune_versions(plan.name.value, self._keep_versions)
+                    done.changed.add(plan.name)
+
+    def _plan(self, name: DocumentName, text: str) -> list[_Plan]:
+        """What is to be written, if anything: where a document would say the same, its file is left as it is."""
+        current = self._store.read(self.path(name))
         last = self._settled(name, current)
-        if last.text is not None and current is not None and _timeless(last.text) == _timeless(text):
-            return False
-        merged = self._merged(last.text, text, current)
-        if merged.conflicts:
-            self._tell_conflict(name, text, merged)
-        if merged.text == current:
+        if last.text is not None and current is not None and timeless(last.text) == timeless(text):
+            return []
+        found = merged(last.text, text, current)
+        if found.conflicts:
+            self._tell_conflict(name, text, found)
+        if current is not None and timeless(found.text) == timeless(current):
             # The file stays as it is and whose it is.
             self._store.prune_versions(name.value, self._keep_versions)
             self._ledger.confirm_write(name.value, text, last.digest or "")
-            return False
-        self._ledger.announce_write(name.value, text, digest(merged.text))
-        if current is not None:
-            self._keep(name, current, last, reason)
-        self._store.replace(path, merged.text, expected=current, name="document")
-        self._ledger.confirm_write(name.value, text, digest(merged.text))
-        self._store.prune_versions(name.value, self._keep_versions)
-        return True
+            return []
+        return [_Plan(name=name, text=text, merged=found.text, current=current, last=last)]
 
     def _settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
@@ -142,18 +191,9 @@ class EpisodicMemoryManager:
             return WrittenDocument(last.pending, last.pending_digest)
         return last
 
-    @staticmethod
-    def _merged(base: str | None, text: str, current: str | None) -> Merged:
-        if current is None or not current.strip():
-            return Merged(text=text)
-        if base is None:
-            # A document that the machine has never written: it stays as it is, and ours follows.
-            return Merged(text=f"{current.rstrip()}\n\n{without_front_matter(text)}")
-        return merge(_with_counters(base, text), text, _with_counters(current, text))
-
-    def _tell_conflict(self, name: DocumentName, text: str, merged: Merged) -> None:
+    def _tell_conflict(self, name: DocumentName, text: str, found: Merged) -> None:
         # Named by the person's lines, which stay: what the machine has there may change with every refresh.
-        lines = (" / ".join(conflict.person.split("\n")).strip(" /")[:120] for conflict in merged.conflicts)
+        lines = (" / ".join(conflict.person.split("\n")).strip(" /")[:120] for conflict in found.conflicts)
         yours = visible("; ".join(lines))
         problem = (
             f"{self.path(name)}: the machine would change lines that you have changed; yours stand "
@@ -163,7 +203,7 @@ class EpisodicMemoryManager:
         if self._ledger.add_notice(name.value, problem, self._clock()):
             logger.warning("%s", problem)
         told = [v for v in self._store.versions(name.value) if v.reason is VersionReason.CONFLICT]
-        if not told or _timeless(self._store.read_version(told[-1])) != _timeless(text):
+        if not told or timeless(self._store.read_version(told[-1])) != timeless(text):
             self._store.keep_version(
                 name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
             )
@@ -328,14 +368,3 @@ def _document(name: str) -> DocumentName:
     except ValueError:
         known = ", ".join(known.value for known in DocumentName)
         raise NotFoundError(f"there is no document {name!r}; there are: {known}") from None
-
-
-def _timeless(text: str) -> list[str]:
-    """The lines that say something: not when the document was last written."""
-    return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
-
-
-def _with_counters(text: str, machine: str) -> str:
-    """A text with the machine's present times and counts, so that these never collide with what a person wrote."""
-    present = {match["key"]: match.group() for match in _COUNTER.finditer(machine)}
-    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), text)

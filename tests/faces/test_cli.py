@@ -221,3 +221,21 @@ def test_help_and_version_load_nothing_heavy() -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert found.stdout == "[]\n"
+
+
+def test_the_project_may_be_named_before_the_command(run: Any, tmp_path: Path) -> None:
+    """For every command, those below a group too; one that is named after it counts before."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    run("-C", here, "init")
+    run("--project", there, "record", "note", '"there"')
+    assert not (run.folder / ".obra").exists()
+    assert [op["data"] for op in run.json("-C", there, "ops")] == ["there"]
+    assert run.json("-C", there, "ops", "-C", here) == []
+    (here / "one.jsonl").write_text('{"text": "one"}')
+    run("-C", here, "import", "jsonl", here / "one.jsonl")
+    assert [op["data"] for op in run.json("ops", "-C", here)] == [{"text": "one"}]
+    assert run("-C", here, "config", "check").startswith(f"in order: {here}")
+    run("-C", here / "nowhere", "status", exit_code=2)
+    assert "is no folder" in run.errors

@@ -330,7 +330,11 @@ def test_doctor_names_a_damaged_database(filled: Any) -> None:
     assert f"{database}: file is not a database" in words
     assert "fault" in filled("doctor", exit_code=1)
     database.unlink()
-    assert _findings(filled, exit_code=0)["database"][0] == "note"
+    health, words, advice = _findings(filled)["database"]
+    assert health == "fault"
+    assert words.startswith(f"{database} is not there, and documents of a memory are: project_state.md, ")
+    assert advice.startswith("put a copy of it back before recording goes on. ")
+    assert not database.exists()
 
 
 def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -373,4 +375,117 @@ def test_a_save_by_a_person_during_the_machines_write_is_not_overwritten(tmp_pat
     assert (Author.PERSON, "# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n") in [
         (author, text) for author, _, text in shelf.versions()
     ]
+    shelf.database.close()
+
+
+def _sectioned(blockers: str, steps: str = "- None\n") -> str:
+    return f"---\nformat: 1\n---\n\n# Plan\n\n## Blockers\n\n{blockers}\n## Next Steps\n\n{steps}"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "then", "expected"),
+    [
+        ("- None\n", "- one\n", "- one\n- two\n", "- two\n"),
+        ("- one\n", "- None\n", "- two\n", "- two\n- one\n"),
+        ("- one\n", "- None\n", "- None\n", "- one\n"),
+        ("- None\n", "- one\n", "- one\n", "- None\n"),
+        ("- None\n", "- one\n", "- None\n", "- None\n"),
+    ],
+)
+def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
+    shelf: Shelf, earlier: str, later: str, then: str, expected: str
+) -> None:
+    """After an earlier text was restored as well; that line is nobody's, so nobody's change of it is a conflict."""
+    shelf.machine(_sectioned(earlier))
+    shelf.machine(_sectioned(later))
+    shelf.memory.restore("work_plan", shelf.memory.history("work_plan")[0].sequence)
+    shelf.machine(_sectioned(then, "- more\n"))
+    assert shelf.text() == _sectioned(expected, "- more\n")
+    assert shelf.ledger.notices() == []
+
+
+def test_what_a_person_says_of_an_empty_section_stands(shelf: Shelf) -> None:
+    """Who takes the line out, or writes it into a section of their own, is not contradicted."""
+    shelf.machine(_sectioned("- None\n"))
+    own = "\n## Mine\n\n- None\n- yet\n\n## Also Mine\n\n- None"
+    shelf.person(_sectioned("") + own)
+    shelf.machine(_sectioned("- None\n", "- more\n"))
+    assert shelf.text() == _sectioned("", "- more\n") + own
+    shelf.machine(_sectioned("- one\n", "- more\n"))
+    assert shelf.text() == _sectioned("- one\n", "- more\n") + own
+
+
+def test_a_section_that_is_emptied_says_so_in_the_documents_line_ends(shelf: Shelf) -> None:
+    """A document that an editor has saved with other line ends keeps them."""
+    shelf.machine(_sectioned("- one\n"))
+    shelf.person(_sectioned("- one\n", "- None\n- mine\n").replace("\n", "\r\n"))
+    shelf.machine(_sectioned("- None\n", "- None\n"))
+    assert shelf.text() == _sectioned("- None\n", "- mine\n").replace("\n", "\r\n")
+
+
+def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three documents, each with a version: six files, two folders; and where nothing is new, for nothing."""
+    flushed: list[str] = []
+    fsync = os.fsync
+
+    def counting(descriptor: int) -> None:
+        flushed.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", counting)
+
+    def facts(number: int) -> list[MustKeep]:
+        return [
+            MustKeep(id=number, kind=kind, text=f"We defer part {number}.", operation=1, timestamp=START)
+            for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
+        ]
+
+    shelf.memory.update(view(facts(1)), VersionReason.REFRESH)
+    assert (flushed.count("file"), flushed.count("folder")) == (3, 1)
+    flushed.clear()
+    shelf.memory.update(view(facts(2)), VersionReason.REFRESH)
+    assert (flushed.count("file"), flushed.count("folder")) == (6, 2)
+    flushed.clear()
+    before = shelf.memory.states()
+    shelf.memory.update(view(facts(2)), VersionReason.REFRESH)
+    assert flushed == []
+    assert shelf.memory.states() == before
+
+
+def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Shelf) -> None:
+    """Also where the machine has something new to say that a person's line stands against."""
+    shelf.machine("updated: 1\na\nb\nc\n")
+    shelf.person("updated: 1\na\nmine\nc\n")
+    shelf.machine("updated: 2\na\nB\nc\n")
+    before = shelf.memory.states()
+    shelf.machine("updated: 3\na\nBB\nc\n")
+    assert shelf.memory.states() == before
+    assert shelf.text() == "updated: 1\na\nmine\nc\n"
+
+
+def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
+    """It is merged anew; of each there is a version of what was replaced, before any was."""
+    shelf = Shelf(tmp_path)
+    shelf.memory.update(view([]), VersionReason.REFRESH)
+    saving = ["document.fsync.after"]
+    points: list[str] = []
+
+    def point(name: str) -> None:
+        points.append(name)
+        if name in saving:
+            saving.clear()
+            shelf.person(shelf.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
+
+    shelf.store._write_point = point
+    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
+    rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
+    assert shelf.memory.update(view([*facts, rule]), VersionReason.REFRESH) == {}
+    assert "- Mine\n" in shelf.text(STATE)
+    assert "Never on Fridays. (K2)" in shelf.text(STATE)
+    assert "- We defer it. (K1)\n" in shelf.text(PLAN)
+    assert "We defer it. (K1)" in shelf.text(LOG)
+    assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
+    assert [author for author, _, _ in shelf.versions(STATE)] == [Author.MACHINE, Author.PERSON]
     shelf.database.close()

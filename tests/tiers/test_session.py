@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,29 +15,12 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.session_document import SessionDocument
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.types import OperationFilter, SessionStatus
+from tests.conftest import START, Clock, record
 
-START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 QUIET = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
 
 
 COUNTER = open_counter("tiktoken")
-
-
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        """The time that was set."""
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Ten o'clock."""
-    return Clock()
 
 
 @pytest.fixture
@@ -45,12 +28,6 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
     """A memory that spills after four operations and compacts nothing."""
     with open_memory(tmp_path, config=QUIET, clock=clock) as opened:
         yield opened
-
-
-def record(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
-    """Operations that say their number."""
-    for number in range(first, first + count):
-        memory.record_operation("step", {"text": f"Step number {number} was taken."})
 
 
 def live(memory: OrchestratorContextManager) -> Path:

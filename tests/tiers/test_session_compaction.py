@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.markdown import PIN
 from orchestra_mem.core.session_document import SessionDocument, summary_block
 from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason
+from tests.conftest import Clock
 
-START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SMALL = {
     "orchestrator": {
         "context_window": {"max_tokens": 8_192},
@@ -40,23 +40,6 @@ WORDS = [
     "drops",
     "keeps",
 ]
-
-
-class Clock:
-    """A clock that goes on ten minutes an operation."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        """The time that was set."""
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Ten o'clock."""
-    return Clock()
 
 
 @pytest.fixture

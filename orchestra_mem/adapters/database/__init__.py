@@ -3,5 +3,6 @@
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.ledger import SqliteLedger
+from orchestra_mem.adapters.database.read_only import ReadOnlyDatabase, ReadOnlyEventLog
 
-__all__ = ["Database", "SqliteEventLog", "SqliteLedger"]
+__all__ = ["Database", "ReadOnlyDatabase", "ReadOnlyEventLog", "SqliteEventLog", "SqliteLedger"]

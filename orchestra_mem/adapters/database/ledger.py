@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from orchestra_mem.adapters.database.connection import Database
@@ -291,7 +292,9 @@ def _summary(row: Any) -> Summary:
     )
 
 
-def _must_keep(row: Any) -> MustKeep:
+# A refresh reads the same facts several times, and again at the next one.
+@lru_cache(maxsize=1_536)
+def _must_keep(row: tuple[Any, ...]) -> MustKeep:
     number, kind, text, operation, time, identifiers, status, superseded_by, weight = row
     return MustKeep(
         id=number,

@@ -1,20 +1,22 @@
 """Documents on disk: atomic writes, appends, locks, versions.
 
 A document is replaced as a whole (temporary file, fsync, rename, fsync of the folder), and only if it still holds what
-the writer last saw. A version is the earlier text, byte for byte, in a file whose name tells the rest:
-`project_state.20250115T143015.123456Z.000007.machine.refresh.md`.
+the writer last saw; how that is made sure of stands in `exchange.py`. A version is the earlier text, byte for byte, in
+a file whose name tells the rest; see `versions.py`.
 """
 
 from __future__ import annotations
 
+import logging
 import os
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestra_mem.adapters.files.exchange import aside_of, exchange, foreign_text, link_new, put_back, settled
+from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
 from orchestra_mem.errors import (
     DocumentConflictError,
     DocumentError,
@@ -25,10 +27,8 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, FileState, Version, VersionReason
 
-_TIME = "%Y%m%dT%H%M%S.%fZ"
-_VERSION = re.compile(
-    r"(?P<document>.+)\.(?P<time>\d{8}T\d{6}\.\d{6}Z)\.(?P<sequence>\d{6,})\.(?P<author>[a-z]+)\.(?P<reason>[a-z]+)\.md"
-)
+logger = logging.getLogger(__name__)
+
 _TEMPORARY = ".tmp~"
 
 
@@ -53,30 +53,40 @@ class FileDocumentStore:
         self._write_point = write_point
         self._file_lock = FileLock(str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=0.002)
         self._thread_lock = threading.RLock()
+        self._holds = 0  # how often the holder has taken the lock
+        # Folders that wait to be flushed, with the name of what was written there; None where none has to wait.
+        self._unsynced: dict[Path, str] | None = None
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes and threads from writing documents. May be taken again by its holder."""
-        from filelock import Timeout
-
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
             raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
         try:
-            try:
-                self._file_lock.acquire()
-            except Timeout:
-                raise LockTimeoutError(
-                    f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
-                    "see storage.lock_timeout_s, or end that process"
-                ) from None
-            except OSError as error:
-                raise storage_error(error, "locking", self._lock_file) from error
+            if not self._holds:
+                self._lock_file_now()
+            self._holds += 1
             try:
                 yield
             finally:
-                self._file_lock.release()
+                self._holds -= 1
+                if not self._holds:
+                    self._file_lock.release()
         finally:
             self._thread_lock.release()
+
+    def _lock_file_now(self) -> None:
+        from filelock import Timeout
+
+        try:
+            self._file_lock.acquire()
+        except Timeout:
+            raise LockTimeoutError(
+                f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
+                "see storage.lock_timeout_s, or end that process"
+            ) from None
+        except OSError as error:
+            raise storage_error(error, "locking", self._lock_file) from error
 
     def read(self, path: Path) -> str | None:
         """The text of a document, None where there is none.
@@ -86,7 +96,7 @@ class FileDocumentStore:
             StorageError: it cannot be read.
         """
         try:
-            return path.read_bytes().decode("utf-8", "surrogateescape")
+            return _decode(path.read_bytes())
         except FileNotFoundError:
             return None
         except IsADirectoryError:
@@ -107,8 +117,10 @@ class FileDocumentStore:
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Write a whole document, all or nothing.
 
+        What somebody else saves meanwhile stands afterwards, or is kept as a version where it was saved over.
+
         Raises:
-            DocumentConflictError: it no longer holds `expected`; nothing is written.
+            DocumentConflictError: it no longer holds `expected`, or somebody has it open for writing; it stays so.
             StorageError: the disk refused; the document is as before.
         """
         # Through a link, so that the link stays and what it leads to is replaced.
@@ -118,18 +130,73 @@ class FileDocumentStore:
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._write_new(temporary, text, name)
+                self._sync_folders(but=path.parent)
                 if self.read(path) != expected:
-                    raise DocumentConflictError(f"{path} was changed by someone else while it was being written")
-                self._tell(f"{name}.rename.before")
-                os.replace(temporary, path)
-                self._tell(f"{name}.rename.after")
-            except BaseException:
+                    raise _conflict(path)
+                if expected is None:
+                    self._put_new(temporary, path, name)
+                else:
+                    self._put_in_place(temporary, path, _encode(text), _encode(expected), name)
+            finally:
                 with suppress(OSError):
                     temporary.unlink(missing_ok=True)
-                raise
             self._sync_folder(path.parent, name)
         except OSError as error:
             raise storage_error(error, "writing", path) from error
+
+    def _put_new(self, temporary: Path, path: Path, name: str) -> None:
+        self._tell(f"{name}.rename.before")
+        try:
+            if not link_new(temporary, path):
+                os.replace(temporary, path)
+        except FileExistsError:
+            raise _conflict(path) from None
+        self._tell(f"{name}.rename.after")
+
+    def _put_in_place(self, temporary: Path, path: Path, ours: bytes, expected: bytes, name: str) -> None:
+        """Exchange a document for its new text, and look at what came out: what was not expected goes back."""
+        aside = aside_of(path, ours, expected, _TEMPORARY)
+        try:
+            if settled(path) != expected:
+                raise _conflict(path)
+            os.rename(temporary, aside)
+            self._tell(f"{name}.rename.before")
+            if not exchange(aside, path):
+                # Nothing better can be done here: a save between the look above and this is lost.
+                os.replace(aside, path)
+                self._tell(f"{name}.rename.after")
+                return
+        except BaseException as error:
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
+            if isinstance(error, FileNotFoundError):  # the document has been taken away this instant
+                raise _conflict(path) from error
+            raise
+        self._tell(f"{name}.rename.after")
+        came_out = settled(aside)
+        if came_out != expected:
+            self._take_back(aside, path, came_out, ours=ours, expected=expected, name=name)
+        aside.unlink()
+        if came_out != expected:
+            self._sync_folder(path.parent, name)
+            raise _conflict(path)
+
+    def _take_back(
+        self, aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, expected: bytes, name: str
+    ) -> None:
+        """Give a document back to who saved it, and keep what was saved over meanwhile."""
+        for lost in put_back(aside, path, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
+            if lost != expected:
+                self._keep_saved(path.stem, aside, lost)
+        self._sync_folders(but=path.parent)
+
+    def _keep_saved(self, document: str, file: Path, data: bytes) -> None:
+        """Keep as a version what somebody saved, and what would stand nowhere else."""
+        saved = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        version = self.keep_version(
+            document, _decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
+        )
+        logger.warning("%s was saved twice at a time; the text that does not stand there is %s", document, version.path)
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """Add to the end of a document; where that fails half-way the document is as before.
@@ -182,9 +249,8 @@ class FileDocumentStore:
         """Keep an earlier text. The lock must be held, so that no sequence number is used twice."""
         try:
             self._versions.mkdir(parents=True, exist_ok=True)
-            sequence = max((version.sequence for version in self._all_versions()), default=0) + 1
-            stamp = time.astimezone(UTC).strftime(_TIME)
-            path = self._versions / f"{document}.{stamp}.{sequence:06d}.{author.value}.{reason.value}.md"
+            sequence = last_sequence(self._versions) + 1
+            path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
             temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
             try:
                 self._write_new(temporary, text, "version")
@@ -198,24 +264,15 @@ class FileDocumentStore:
             self._sync_folder(self._versions, "version")
         except OSError as error:
             raise storage_error(error, "keeping a version in", self._versions) from error
-        return _read_name(path, len(_encode(text)))
+        return read_name(path, len(_encode(text)))
 
     def versions(self, document: str) -> list[Version]:
         """The kept texts of a document, oldest first."""
         try:
-            found = [version for version in self._all_versions() if version.document == document]
+            found = list(scan(self._versions, document))
         except OSError as error:
             raise storage_error(error, "listing", self._versions) from error
         return sorted(found, key=lambda version: version.sequence)
-
-    def _all_versions(self) -> Iterator[Version]:
-        if not self._versions.is_dir():
-            return
-        with os.scandir(self._versions) as entries:
-            for entry in entries:
-                if _VERSION.fullmatch(entry.name):
-                    with suppress(FileNotFoundError):  # pruned by another process meanwhile
-                        yield _read_name(Path(entry.path), entry.stat().st_size)
 
     def read_version(self, version: Version) -> str:
         """The text of a version.
@@ -240,14 +297,40 @@ class FileDocumentStore:
         return len(old)
 
     def sweep(self, folders: tuple[Path, ...]) -> int:
-        """Remove temporary files that a killed process left. The lock must be held."""
+        """Remove temporary files that a killed process left. The lock must be held.
+
+        One that holds what somebody saved in the instant before it was killed is kept as a version first.
+        """
         removed = 0
         for folder in (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
-                with suppress(OSError):
+                with suppress(OSError, StorageError):
+                    saved = foreign_text(leftover)
+                    if saved is not None:
+                        self._keep_saved(saved[0], leftover, saved[1])
                     leftover.unlink()
                     removed += 1
         return removed
+
+    @contextmanager
+    def syncing_once(self) -> Iterator[None]:
+        """Write several documents under one lock, and flush each folder once: at the end, or before what builds on it.
+
+        Raises:
+            StorageError: a folder could not be flushed; what was written in it may be gone after power loss.
+        """
+        with self.lock():
+            if self._unsynced is not None:
+                yield
+                return
+            self._unsynced = {}
+            try:
+                yield
+            finally:
+                try:
+                    self._sync_folders()
+                finally:
+                    self._unsynced = None
 
     def _write_new(self, path: Path, text: str, name: str) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644)
@@ -261,6 +344,9 @@ class FileDocumentStore:
             os.close(descriptor)
 
     def _sync_folder(self, folder: Path, name: str) -> None:
+        if self._unsynced is not None:
+            self._unsynced[folder] = name
+            return
         if os.name == "nt":  # Windows has no handle for a folder that could be flushed
             return
         descriptor = os.open(folder, os.O_RDONLY)
@@ -270,32 +356,39 @@ class FileDocumentStore:
             os.close(descriptor)
         self._tell(f"{name}.folder-fsync.after")
 
+    def _sync_folders(self, but: Path | None = None) -> None:
+        """Flush the folders that wait for it: a version must stand before its document is replaced."""
+        waiting, self._unsynced = self._unsynced, None
+        try:
+            for folder, name in list((waiting or {}).items()):
+                if folder != but:
+                    try:
+                        self._sync_folder(folder, name)
+                    except OSError as error:
+                        raise storage_error(error, "flushing", folder) from error
+                    if waiting is not None:
+                        del waiting[folder]
+        finally:
+            self._unsynced = waiting
+
     def _tell(self, point: str) -> None:
         if self._write_point is not None:
             self._write_point(point)
+
+
+def _conflict(path: Path) -> DocumentConflictError:
+    return DocumentConflictError(f"{path} was changed by someone else while it was being written")
 
 
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
 def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _read_name(path: Path, size_bytes: int) -> Version:
-    match = _VERSION.fullmatch(path.name)
-    if match is None:
-        raise StorageError(f"{path} does not have the name of a version")
-    known = match["author"] in set(Author) and match["reason"] in set(VersionReason)
-    return Version(
-        document=match["document"],
-        sequence=int(match["sequence"]),
-        time=datetime.strptime(match["time"], _TIME).replace(tzinfo=UTC),
-        author=Author(match["author"]) if known else Author.PERSON,
-        reason=VersionReason(match["reason"]) if known else VersionReason.EDIT,
-        path=str(path),
-        size_bytes=size_bytes,
-    )

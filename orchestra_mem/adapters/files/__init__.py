@@ -1,0 +1,6 @@
+"""Documents on disk: atomic writes, appends, locks, versions."""
+
+from orchestra_mem.adapters.files.read_only import ReadOnlyDocumentStore, why_read_only
+from orchestra_mem.adapters.files.store import FileDocumentStore
+
+__all__ = ["FileDocumentStore", "ReadOnlyDocumentStore", "why_read_only"]

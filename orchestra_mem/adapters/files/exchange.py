@@ -1,0 +1,198 @@
+"""Putting a file in another's place without losing what comes out of there. What a document is lives in `store.py`.
+
+Between looking at a file and renaming another over it there is always an instant in which an editor may save. So the
+two are exchanged in one step, and what came out is looked at afterwards: what nobody expected goes back.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+# Linux, <linux/fs.h> and <fcntl.h>.
+_RENAME_EXCHANGE = 2
+_AT_FDCWD = -100
+# What a system or a file system says that cannot exchange files, or not link them.
+_CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EMLINK, errno.EXDEV})
+# An editor that writes into the file itself needs well under a millisecond for a document.
+_WAIT_S = 0.1
+_POLL_S = 0.001
+# As often someone would have to save, each time within microseconds.
+_MOST_SWAPS = 16
+_ASIDE = re.compile(
+    r"\.(?P<document>.+)\.md\.(?P<ours>[0-9a-f]{16})\.(?P<expected>[0-9a-f]{16})\.\d+\.\d+\.aside\.[^.]*"
+)
+
+
+def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
+    """Name the place beside a document where its new text waits whole, and where after the exchange its old one lies.
+
+    The name tells both texts: after a kill, whatever else is found there somebody else has saved.
+    """
+    known = f"{_short_digest(ours)}.{_short_digest(expected)}"
+    return path.with_name(f".{path.name}.{known}.{os.getpid()}.{threading.get_ident()}.aside{ending}")
+
+
+def foreign_text(leftover: Path) -> tuple[str, bytes] | None:
+    """What a file that lies beside a document has of somebody else's, with the document's stem; None where nothing."""
+    match = _ASIDE.fullmatch(leftover.name)
+    if match is None:
+        return None
+    data = leftover.read_bytes()
+    known = _short_digest(data) in (match["ours"], match["expected"])
+    return None if known else (match["document"], data)
+
+
+def _short_digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two files change names in one step; False where that cannot be done here.
+
+    Raises:
+        OSError: one of them is not there, or the disk refused.
+    """
+    rename = _rename()
+    if rename is None:
+        return False
+    code = rename(os.fsencode(one), os.fsencode(other))
+    if code in _CANNOT:
+        return False
+    if code:
+        raise OSError(code, os.strerror(code), str(other))
+    return True
+
+
+@cache
+def _rename() -> Callable[[bytes, bytes], int] | None:
+    """A call that exchanges two files and gives an error number; None where the system's library has none."""
+    import ctypes  # here, as only who writes documents needs it
+
+    try:
+        call = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return None
+
+    def rename(one: bytes, other: bytes) -> int:
+        failed = call(_AT_FDCWD, one, _AT_FDCWD, other, _RENAME_EXCHANGE)
+        return ctypes.get_errno() if failed else 0
+
+    return rename
+
+
+def link_new(source: Path, path: Path) -> bool:
+    """Give a file a second name that is not taken; False where a file system has no such names.
+
+    Raises:
+        FileExistsError: the name is taken.
+    """
+    try:
+        os.link(source, path)
+    except OSError as error:
+        if error.errno in _CANNOT:
+            return False
+        raise
+    return True
+
+
+def settled(path: Path, wait_s: float = _WAIT_S) -> bytes | None:
+    """What a file holds that nobody has open for writing; None where somebody still has after `wait_s` seconds.
+
+    None as well for a folder. Where the system does not tell who has a file open, it is what the file holds now.
+    """
+    end = time.monotonic() + wait_s
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        while True:
+            lease = _lease(descriptor)
+            if lease is not False:
+                try:
+                    data = _read_all(descriptor)
+                except IsADirectoryError:
+                    return None
+                if lease is None or _unbroken(descriptor):
+                    return data
+                _release(descriptor)
+            if time.monotonic() >= end:
+                return None
+            time.sleep(_POLL_S)
+    finally:
+        os.close(descriptor)
+
+
+def _lease(descriptor: int) -> bool | None:
+    """Ask for a read lease, which nobody is given while a writer has the file open; None where there are no leases."""
+    try:
+        import fcntl
+
+        # By default the kernel would end the process when somebody opens the file; this signal is ignored.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except (ImportError, AttributeError):
+        return None
+    except OSError as error:
+        return False if error.errno == errno.EAGAIN else None
+    return True
+
+
+def _unbroken(descriptor: int) -> bool:
+    """Whether nobody has begun to open the file for writing since the lease was given."""
+    import fcntl
+
+    return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
+
+
+def _release(descriptor: int) -> None:
+    import fcntl
+
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+
+
+def _read_all(descriptor: int) -> bytes:
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    parts = []
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def put_back(
+    aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, tell: Callable[[str], None]
+) -> list[bytes]:
+    """Exchange again after something unexpected came out, until the newest text that others saved stands at `path`.
+
+    Args:
+        aside: where lies what came out of `path`.
+        path: where `ours` stands, unless somebody has saved there again.
+        came_out: what `aside` holds, None where somebody is still writing it.
+        ours: the text that was exchanged for it.
+        tell: is told `before` and `after` each step.
+
+    Returns:
+        What others had saved and stands at `path` no longer, as somebody has saved there since.
+
+    Raises:
+        OSError: the disk refused, or the file is gone; `aside` holds what came out.
+    """
+    standing: bytes | None = ours
+    coming = came_out
+    for _ in range(_MOST_SWAPS):
+        tell("before")
+        if not exchange(aside, path):
+            raise OSError(errno.EOPNOTSUPP, "files cannot be exchanged any more", str(path))
+        tell("after")
+        out = settled(aside)
+        if out is not None and out == standing:
+            # Nobody has saved since the last step, so what stands at the path is the newest.
+            return [] if out == ours else [out]
+        standing, coming = coming, out
+    return [aside.read_bytes()]

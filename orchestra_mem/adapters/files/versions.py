@@ -1,0 +1,67 @@
+"""The names of versions: `project_state.20250115T143015.123456Z.000007.machine.refresh.md` tells all but the text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestra_mem.errors import StorageError
+from orchestra_mem.types import Author, Version, VersionReason
+
+_TIME = "%Y%m%dT%H%M%S.%fZ"
+_VERSION = re.compile(
+    r"(?P<document>.+)\.(?P<time>\d{8}T\d{6}\.\d{6}Z)\.(?P<sequence>\d{6,})\.(?P<author>[a-z]+)\.(?P<reason>[a-z]+)\.md"
+)
+
+
+def version_name(document: str, sequence: int, *, time: datetime, author: Author, reason: VersionReason) -> str:
+    """Make the name of a version's file."""
+    stamp = time.astimezone(UTC).strftime(_TIME)
+    return f"{document}.{stamp}.{sequence:06d}.{author.value}.{reason.value}.md"
+
+
+def read_name(path: Path, size_bytes: int) -> Version:
+    """Read a version's record off the name of its file; an author or a reason that is not known counts as a person's.
+
+    Raises:
+        StorageError: it is not the name of a version.
+    """
+    match = _VERSION.fullmatch(path.name)
+    if match is None:
+        raise StorageError(f"{path} does not have the name of a version")
+    known = match["author"] in set(Author) and match["reason"] in set(VersionReason)
+    return Version(
+        document=match["document"],
+        sequence=int(match["sequence"]),
+        time=datetime.fromisoformat(match["time"]),
+        author=Author(match["author"]) if known else Author.PERSON,
+        reason=VersionReason(match["reason"]) if known else VersionReason.EDIT,
+        path=str(path),
+        size_bytes=size_bytes,
+    )
+
+
+def scan(folder: Path, document: str) -> Iterator[Version]:
+    """Find the versions of a document in a folder, in no order; files with other names are passed over."""
+    for entry, match in _entries(folder):
+        if match["document"] == document:
+            with suppress(FileNotFoundError):  # pruned by another process meanwhile
+                yield read_name(Path(entry.path), entry.stat().st_size)
+
+
+def last_sequence(folder: Path) -> int:
+    """The highest sequence number of all versions in a folder, 0 where there are none."""
+    return max((int(match["sequence"]) for _, match in _entries(folder)), default=0)
+
+
+def _entries(folder: Path) -> Iterator[tuple[os.DirEntry[str], re.Match[str]]]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if match := _VERSION.fullmatch(entry.name):
+                yield entry, match

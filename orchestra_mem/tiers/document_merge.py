@@ -1,0 +1,94 @@
+"""What becomes of an episodic document when machine and person have both changed it. Pure text, line by line.
+
+Beside `core.merge`, which knows nothing of what lines say, this knows the lines that are nobody's: times, counts, and
+the line that says that a section is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from orchestra_mem.core.markdown import Block, split_blocks, without_front_matter
+from orchestra_mem.core.merge import Merged, merge
+
+# Lines that the machine writes anew each time: when, which session, how many.
+_COUNTER = re.compile(
+    r"^(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
+    re.MULTILINE,
+)
+# Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
+# would stay beside what one side has put there, or be the line that both have changed.
+_NONE = re.compile(r"^- None[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_HEADING = re.compile(r"[^\n]*(?P<end>\n|\Z)(?:[ \t]*\r?\n)?")
+
+
+def merged(base: str | None, machine: str, person: str | None) -> Merged:
+    """Merge the machine's new text into what stands in a document.
+
+    Args:
+        base: the machine's last text; None where it has never written the document.
+        machine: its text now.
+        person: what stands there; None where nothing does.
+    """
+    if person is None or not person.strip():
+        return Merged(text=machine)
+    if base is None:
+        # A document that the machine has never written: it stays as it is, and ours follows.
+        return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
+    base, person = _with_counters(base, machine), _with_counters(person, machine)
+    if machine in (base, person) or base == person:
+        return merge(base, machine, person)
+    ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
+    found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
+    return replace(found, text=_with_none(found.text, machine, person))
+
+
+def timeless(text: str) -> list[str]:
+    """The lines that say something: not when the document was last written."""
+    return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
+
+
+def _with_counters(text: str, machine: str) -> str:
+    """A text with the machine's present times and counts, so that these never collide with what a person wrote."""
+    present = {match["key"]: match.group() for match in _COUNTER.finditer(machine)}
+    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), text)
+
+
+def _without_none(text: str, sections: set[str]) -> str:
+    """A text whose sections of these names do not say that they are empty."""
+    return "".join(
+        _NONE.sub("", block.text) if block.level == 2 and block.title in sections else block.text
+        for block in split_blocks(text)
+    )
+
+
+def _with_none(text: str, machine: str, person: str) -> str:
+    """A text whose empty sections say so, unless the person has taken just that out."""
+    said = {block.title for block, _ in _sections(person) if _NONE.search(block.text)}
+    blank = {block.title for block, empty in _sections(person) if empty}
+    said |= {block.title for block, _ in _sections(machine) if _NONE.search(block.text)} - blank
+    front = "".join(block.text for block in split_blocks(text)[: _first_section(text)])
+    return front + "".join(_saying_none(block) if empty and block.title in said else block.text
+                           for block, empty in _sections(text))  # fmt: skip
+
+
+def _first_section(text: str) -> int:
+    blocks = split_blocks(text)
+    return next((position for position, block in enumerate(blocks) if block.level == 2), len(blocks))
+
+
+def _sections(text: str) -> Iterator[tuple[Block, bool]]:
+    """The blocks from the first section on, each with whether it is a section without anything in it."""
+    blocks = split_blocks(text)[_first_section(text) :]
+    for position, block in enumerate(blocks, 1):
+        alone = position == len(blocks) or blocks[position].level <= block.level
+        yield block, block.level == 2 and alone and not block.text.partition("\n")[2].strip()
+
+
+def _saying_none(block: Block) -> str:
+    heading = _HEADING.match(block.text)
+    assert heading is not None
+    end = "\r\n" if "\r\n" in heading.group() else "\n"
+    return f"{heading.group()}{'' if heading['end'] else end}- None{end}{block.text[heading.end() :]}"

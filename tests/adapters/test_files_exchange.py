@@ -1,0 +1,338 @@
+"""Documents that an editor saves in the very instant in which they are replaced: what it saved stands somewhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem.adapters.files import exchange as exchanging
+from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.ports import WritePoint
+from orchestra_mem.types import Author, VersionReason
+
+NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in main memory where there is one: without waiting for the disk more saves meet a replacement."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def can_exchange(folder: Path) -> None:
+    """The system exchanges files; elsewhere a save in that instant is lost, which is said in the code."""
+    one, two = folder / "one", folder / "two"
+    one.touch()
+    two.touch()
+    if not exchanging.exchange(one, two):
+        pytest.skip("this system cannot exchange two files")
+    one.unlink()
+    two.unlink()
+
+
+def _store(folder: Path, **options: object) -> FileDocumentStore:
+    return FileDocumentStore(versions=folder / "versions", lock_file=folder / "lock", **options)  # type: ignore[arg-type]
+
+
+def _leftovers(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*tmp~*"))
+
+
+_EDITOR = """
+import os, random, sys, time
+path, style = sys.argv[1:]
+rng = random.Random(style)
+for number in range(int(sys.stdin.readline())):
+    text = f"saved {number} begins\\n" + "filling\\n" * rng.randint(0, 3000) + f"saved {number} ends\\n"
+    end = time.perf_counter() + rng.random() * 0.002
+    while time.perf_counter() < end:
+        pass
+    if style == "in place" or style == "both" and number % 2:
+        with open(path, "w") as file:
+            file.write(text)
+    else:
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+    print(number, flush=True)
+    sys.stdin.readline()
+"""
+_SAVES = 300
+
+
+@pytest.mark.usefixtures("can_exchange")
+@pytest.mark.parametrize("style", ["in place", "renamed", "both"])
+def test_what_an_editor_saves_while_the_document_is_replaced_is_not_lost(folder: Path, style: str) -> None:
+    """Each saved text stands in the document, in what was replaced, which is kept before, or in a version."""
+    store, path = _store(folder), folder / "plan.md"
+    path.write_text("the beginning\n")
+    replaced: set[str] = set()
+    told: list[int] = []
+    conflicts = 0
+
+    with _editing(path, style, told) as editor:
+        assert editor.stdin is not None
+        turn = checked = 0
+        while checked < _SAVES:
+            seen = len(told)
+            turn += 1
+            try:
+                with store.lock():
+                    present = store.read(path)
+                    assert present is not None
+                    replaced.add(present)
+                    store.replace(path, f"machine {turn}\n", expected=present, name="x")
+            except DocumentConflictError:
+                conflicts += 1
+            if seen > checked:
+                texts = [store.read(path) or "", *replaced, *map(store.read_version, store.versions("plan"))]
+                assert any(_whole(text, checked) for text in texts), f"save {checked} is gone"
+                replaced.clear()
+                checked += 1
+                editor.stdin.write("\n")
+                editor.stdin.flush()
+    assert editor.returncode == 0
+    assert conflicts > 0
+    assert _leftovers(folder) == []
+
+
+@contextmanager
+def _editing(path: Path, style: str, told: list[int]) -> Iterator[subprocess.Popen[str]]:
+    """An editor in a process of its own, which saves once more each time that it is told to go on."""
+    command = [sys.executable, "-c", _EDITOR, str(path), style]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as editor:
+        assert editor.stdin is not None
+        threading.Thread(target=_listen, args=(editor, told), daemon=True).start()
+        editor.stdin.write(f"{_SAVES}\n")
+        editor.stdin.flush()
+        try:
+            yield editor
+        except BaseException:
+            editor.kill()
+            raise
+
+
+def _listen(editor: subprocess.Popen[str], told: list[int]) -> None:
+    assert editor.stdout is not None
+    for line in editor.stdout:
+        told.append(int(line))  # noqa: PERF401  (others look at it while it grows)
+
+
+def _whole(text: str, number: int) -> bool:
+    return text.startswith(f"saved {number} begins\n") and text.endswith(f"saved {number} ends\n")
+
+
+# The same instants, one by one
+
+
+def _saving(path: Path, **texts: str) -> WritePoint:
+    """A write point at which somebody saves by renaming, once each."""
+
+    def point(reached: str) -> None:
+        text = texts.pop(reached.removeprefix("x.").replace(".", "_"), None)
+        if text is not None:
+            path.with_name("new").write_text(text)
+            path.with_name("new").replace(path)
+
+    return point
+
+
+@pytest.mark.usefixtures("can_exchange")
+def test_text_saved_right_before_the_renaming_stands(tmp_path: Path) -> None:
+    """The write is refused, and nothing is left beside the document."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    store = _store(tmp_path, write_point=_saving(path, rename_before="saved"))
+    with pytest.raises(DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"):
+        store.replace(path, "new", expected="old", name="x")
+    assert path.read_text() == "saved"
+    assert store.versions("a") == []
+    assert _leftovers(tmp_path) == []
+
+
+@pytest.mark.usefixtures("can_exchange")
+def test_of_texts_saved_again_and_again_the_newest_stands_and_each_is_kept(tmp_path: Path) -> None:
+    """Whatever instants the saves meet, also while the first of them is being put back."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    point = _saving(path, rename_before="first", rename_after="second", back_before="third")
+    store = _store(tmp_path, write_point=point)
+    with pytest.raises(DocumentConflictError):
+        store.replace(path, "new", expected="old", name="x")
+    assert path.read_text() == "third"
+    kept = store.versions("a")
+    # The second was saved over by the third, by the editor itself.
+    assert [store.read_version(version) for version in kept] == ["first"]
+    assert [(version.author, version.reason) for version in kept] == [(Author.PERSON, VersionReason.CONFLICT)]
+    assert _leftovers(tmp_path) == []
+
+
+@pytest.mark.usefixtures("can_exchange")
+def test_text_saved_after_the_renaming_stands_over_ours(tmp_path: Path) -> None:
+    """It replaced ours as it would have a minute later."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    store = _store(tmp_path, write_point=_saving(path, rename_after="saved"))
+    store.replace(path, "new", expected="old", name="x")
+    assert path.read_text() == "saved"
+    assert _leftovers(tmp_path) == []
+
+
+@pytest.mark.usefixtures("can_exchange")
+def test_document_that_somebody_has_open_for_writing_is_not_replaced(tmp_path: Path) -> None:
+    """What an editor has not written yet would go with the file; who only reads is no hindrance."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    store = _store(tmp_path)
+    with path.open("r+") as file:
+        with pytest.raises(DocumentConflictError):
+            store.replace(path, "new", expected="old", name="x")
+        file.write("more")
+    assert path.read_text() == "more"
+    with path.open() as reader:
+        store.replace(path, "new", expected="more", name="x")
+        assert reader.read() == "more"
+    assert path.read_text() == "new"
+    assert _leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize("expected", ["old", None])
+def test_document_that_comes_or_goes_in_that_instant_is_a_conflict(tmp_path: Path, expected: str | None) -> None:
+    """One that was made meanwhile stands, one that was deleted stays so."""
+    path = tmp_path / "a.md"
+    if expected is not None:
+        path.write_text(expected)
+
+    def point(reached: str) -> None:
+        if reached == "x.rename.before":
+            if expected is None:
+                path.write_text("made")
+            else:
+                path.unlink()
+
+    with pytest.raises(DocumentConflictError):
+        _store(tmp_path, write_point=point).replace(path, "new", expected=expected, name="x")
+    assert path.exists() is (expected is None)
+    assert not path.exists() or path.read_text() == "made"
+    assert _leftovers(tmp_path) == []
+
+
+def test_without_exchange_links_and_leases_documents_are_replaced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another system, or a file system that knows none of it: by comparing and renaming."""
+    monkeypatch.setattr(exchanging, "_rename", lambda: None)
+    monkeypatch.setattr(exchanging, "_lease", lambda descriptor: None)
+    monkeypatch.setattr(os, "link", _not_supported)
+    path = tmp_path / "a.md"
+    store = _store(tmp_path)
+    store.replace(path, "one", expected=None, name="x")
+    store.replace(path, "two", expected="one", name="x")
+    with pytest.raises(DocumentConflictError):
+        store.replace(path, "three", expected="one", name="x")
+    assert path.read_text() == "two"
+    assert _leftovers(tmp_path) == []
+
+
+def _not_supported(*_: object) -> None:
+    raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+
+_KILLED = (
+    "import os, sys; from pathlib import Path\n"
+    "from orchestra_mem.adapters.files import FileDocumentStore\n"
+    "folder, point, saved = Path(sys.argv[1]), sys.argv[2], sys.argv[3]\n"
+    "path = folder / 'a.md'\n"
+    "def die(reached):\n"
+    "    if saved and reached == 'x.rename.before':\n"
+    "        path.write_text(saved)\n"
+    "    if reached == point: os.kill(os.getpid(), 9)\n"
+    "store = FileDocumentStore(versions=folder / 'versions', lock_file=folder / 'lock', write_point=die)\n"
+    "store.replace(path, 'new', expected='old', name='x')\n"
+)
+
+
+@pytest.mark.usefixtures("can_exchange")
+@pytest.mark.parametrize(
+    ("point", "saved", "stands", "kept"),
+    [
+        ("x.rename.before", "", "old", []),
+        ("x.rename.after", "", "new", []),
+        ("x.rename.after", "saved by a person", "new", ["saved by a person"]),
+        ("x.back.after", "saved by a person", "saved by a person", []),
+    ],
+)
+def test_process_killed_in_that_instant_takes_no_text_along(
+    tmp_path: Path, point: str, saved: str, stands: str, kept: list[str]
+) -> None:
+    """The next start removes what was left, and keeps what somebody had saved."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    ended = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path), point, saved], check=False, timeout=60)
+    assert ended.returncode == -9
+    assert path.read_text() == stands
+    assert len(_leftovers(tmp_path)) == 1
+    store = _store(tmp_path)
+    assert store.sweep((tmp_path,)) == 1
+    assert [store.read_version(version) for version in store.versions("a")] == kept
+    assert path.read_text() == stands
+    assert _leftovers(tmp_path) == []
+
+
+# Waiting for the disk
+
+
+def test_several_documents_wait_once_for_each_folder(tmp_path: Path) -> None:
+    """The versions' folder before the first document is replaced, the documents' at the end."""
+    points: list[str] = []
+    store = _store(tmp_path, write_point=points.append)
+    names = ["a", "b", "c"]
+    for name in names:
+        store.replace(tmp_path / f"{name}.md", "old", expected=None, name="x")
+    del points[:]
+    with store.syncing_once():
+        for name in names:
+            store.keep_version(name, "old", time=NOON, author=Author.MACHINE, reason=VersionReason.REFRESH)
+        for name in names:
+            store.replace(tmp_path / f"{name}.md", "new", expected="old", name="x")
+    steps = ["write.before", "write.after", "fsync.after", "rename.before", "rename.after"]
+    versions, documents = [f"version.{step}" for step in steps], [f"x.{step}" for step in steps]
+    assert points == [
+        *versions * 3, *documents[:3], "version.folder-fsync.after", *documents[3:], *documents * 2,
+        "x.folder-fsync.after",
+    ]  # fmt: skip
+
+
+def test_folder_that_cannot_be_flushed_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end, by its name; afterwards each write waits for the disk again."""
+    store, path, fsync = _store(tmp_path), tmp_path / "a.md", os.fsync
+
+    def failing(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        with pytest.raises(StorageError, match=rf"^flushing {tmp_path}: Input/output error$"), store.syncing_once():
+            store.replace(path, "text", expected=None, name="x")
+    points: list[str] = []
+    _store(tmp_path, write_point=points.append).replace(path, "more", expected="text", name="x")
+    assert points[-1] == "x.folder-fsync.after"

@@ -1,0 +1,181 @@
+"""What may only be read: it is read as it stands, and every change is refused in words.
+
+Disks that really are read-only are in `tests/test_storage_failures.py`; here the parts are tried one by one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.database import Database, ReadOnlyDatabase, SqliteEventLog
+from orchestra_mem.adapters.files import FileDocumentStore, ReadOnlyDocumentStore, why_read_only
+from orchestra_mem.diagnosis import Health, diagnose
+from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
+from orchestra_mem.types import Author, OperationFilter, VersionReason
+
+NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in which something was recorded, decided, and kept as a version."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": "We decided to bake rye bread on Tuesdays."})
+        memory.refresh()
+        memory.record_operation("note", {"text": "The oven is hot."})
+    return tmp_path
+
+
+@pytest.fixture
+def closed(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, said by the system to be closed to writing: tests may run as a user whom rights do not bind."""
+    access = os.access
+
+    def denied(path: Path, mode: int, **options: bool) -> bool:
+        return access(path, mode, **options) and not (mode == os.W_OK and Path(path) == project / ".obra")
+
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    return project
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    """What the files hold, but for those that SQLite keeps beside a database that is open: here it may make them."""
+    beside = ("-shm", "-wal")
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.name.endswith(beside)}
+
+
+def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Contexts, lists, documents and figures are there; what would write is refused; nothing on disk changes."""
+    before = _files(closed)
+    with open_memory(closed) as memory:
+        assert memory.get_orchestrator_context("x").render().count("rye bread") >= 1
+        assert [op.id for op in memory.operations(OperationFilter())] == [1, 2]
+        assert "rye bread" in memory.episodic_memory.diff("project_state", 1)
+        for call in (lambda: memory.record_operation("note", 1), memory.refresh, memory.flush_session):
+            with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
+                call()
+        problems = memory.get_stats()["problems"]
+        assert isinstance(problems, list)
+        (problem,) = problems
+        assert isinstance(problem, dict)
+        assert problem["subject"] == "read-only"
+        assert problem["problem"] == (
+            f"{closed / '.obra'} cannot be written to: what is there can be read, and nothing can be recorded; give "
+            "this user the right to write there, then open the memory again"
+        )
+        assert caplog.messages == [problem["problem"]]
+    assert _files(closed) == before
+
+
+def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
+    """And looks at everything else all the same."""
+    findings = {finding.part: finding for finding in diagnose(closed)}
+    assert findings["folder"].health is Health.FAULT
+    assert findings["folder"].words.endswith(".obra cannot be written to: the memory can be read, and nothing can be "
+                                             "recorded")  # fmt: skip
+    assert findings["lock"].health is Health.NOTE
+    assert {findings[part].health for part in ("database", "documents", "versions", "sessions")} == {Health.SOUND}
+
+
+def test_nothing_stands_against_writing_where_all_may_be_written(project: Path) -> None:
+    """Each of the three is looked at: the folder, the lock, the database."""
+    assert why_read_only(project / ".obra") is None
+
+
+def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:
+    """Nothing is made, not even a lock file."""
+    versions, path = tmp_path / "versions", tmp_path / "a.md"
+    FileDocumentStore(versions=versions, lock_file=tmp_path / "other").keep_version(
+        "a", "old", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT
+    )
+    path.write_text("text")
+    (tmp_path / ".a.md.1.tmp~").touch()
+    before = _files(tmp_path)
+    store = ReadOnlyDocumentStore(versions=versions, lock_file=tmp_path / "lock")
+    with store.lock(), store.lock():
+        assert store.read(path) == "text"
+        assert [store.read_version(version) for version in store.versions("a")] == ["old"]
+        for call in (
+            lambda: store.replace(path, "new", expected="text", name="x"),
+            lambda: store.append(path, "more", name="x"),
+            lambda: store.move(path, tmp_path / "b.md", name="x"),
+            lambda: store.keep_version("a", "text", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT),
+        ):
+            with pytest.raises(StorageReadOnlyError, match=rf" {tmp_path}/.*: this memory may be read and not be writ"):
+                call()
+        assert (store.prune_versions("a", 0), store.sweep((tmp_path,))) == (0, 0)
+    assert _files(tmp_path) == before
+
+
+def test_database_is_read_and_refuses_to_be_written(project: Path) -> None:
+    """By one call at a time, and not at all once it is closed."""
+    database = ReadOnlyDatabase(project / ".obra" / "obra.db")
+    log = SqliteEventLog(database)
+    assert log.last_operation() == 2
+    assert database.check() is None
+    database.checkpoint()
+    with pytest.raises(StorageReadOnlyError, match=r"^spill: .*obra\.db: this memory may be read and not be written"):
+        log.set_spilled("x", 1)
+    database.close()
+    database.close()
+    with pytest.raises(ClosedError):
+        log.last_operation()
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_without_a_database_an_empty_one_elsewhere_takes_its_place(tmp_path: Path, empty: bool) -> None:
+    """It is gone with the memory that was opened, and the folder stays as it was."""
+    path = tmp_path / "obra.db"
+    if empty:
+        path.touch()
+    before, copies = _files(tmp_path), set(Path(tempfile.gettempdir()).glob("orchestra-mem-*"))
+    database = ReadOnlyDatabase(path)
+    assert SqliteEventLog(database).last_operation() == 0
+    database.close()
+    assert _files(tmp_path) == before
+    assert set(Path(tempfile.gettempdir()).glob("orchestra-mem-*")) <= copies
+
+
+def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was recorded last stands only there."""
+    path = tmp_path / "obra.db"
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("note", 1)
+        for name in ("obra.db", "obra.db-wal"):
+            shutil.copyfile(tmp_path / ".obra" / name, tmp_path / name)
+    monkeypatch.setattr("orchestra_mem.adapters.database.read_only._readable", lambda address: False)
+    before = _files(tmp_path)
+    database = ReadOnlyDatabase(path)
+    assert SqliteEventLog(database).last_operation() == 1
+    database.close()
+    assert _files(tmp_path) == before
+
+
+def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would have to be changed to be read."""
+    path = project / ".obra" / "obra.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 0")
+    connection.close()
+    with pytest.raises(StorageReadOnlyError, match=r"has schema 0, this program reads schema 1; open it once where"):
+        ReadOnlyDatabase(path)
+
+
+def test_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
+    """As where it may be written."""
+    path = tmp_path / "obra.db"
+    path.write_bytes(b"no database at all, " * 500)
+    for kind in (Database, ReadOnlyDatabase):
+        with pytest.raises(DatabaseDamagedError, match="file is not a database; move the file away and put back"):
+            kind(path)
