@@ -37,13 +37,15 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         rf"\b{NICE}", imperative=True),
     cue(2, "so", r"(?:^|[,;:.] )(?:so|then|therefore|hence) it(?:'s| is| becomes| will be) (?:a|an|the|now|on|in|"
         r"at|by|[a-z]+ now)\b"
-        rf"(?! (?:good|great|bit|lot|shame|pity|matter|question|problem|bug|same|case|only|first|long|way)\b){NICE}"),
+        rf"(?! (?:good|great|bit|lot|shame|pity|matter|question|problem|bug|same|case|only|first|long|way)\b){NICE}",
+        needs="so it|then it|therefore it|hence it"),
     cue(2, "so then ok okay right fine therefore hence", r"(?:^|[,;:.] )(?:so|then|ok|okay|right|fine|therefore|"
         r"hence),? (?!(?:what|that|how|who|as|where|"
         r"i|why)\b)"
         r"(?:[\w-]+ ){1,4}it is\b(?! (?:a|the|not|so|very|really|just|possible|hard|easy|important|like|too|good|"
         r"still|also|"
-        r"clear|more)\b)"),
+        r"clear|more)\b)",
+        needs="it is"),
     cue(2, "now", r"^(?:[\w' ,]{1,60}[,:;.] )?(?!(?:i|you|he|she|it|that|this|there|life|everything|who|"
         r"what)\b)(?:[\w'-]+ ){1,5}"
         rf"(?:is|are|comes?|goes|go|gets?|leaves?|starts?|runs?) (?:[\w\"'-]+ ){{0,5}}?now\b(?! (?:and then|that|"
@@ -59,7 +61,8 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         r"therapy|yoga)"
         r"[\w-]+|flips(?=[,.:;]|$)|turns(?=[,.:;]|$)|is changed\b)"
         r"(?!.*\b(?:was|were|had|when i|love|loves|me|my|life|dream\w*|usually|always|often|together)\b)"
-        + NICE, imperative=True),
+        + NICE, imperative=True,
+        needs="becomes|turns|moves |goes |go |flips|is changed"),
     cue(2, "instead", r"^(?!.*\b(?:was|were|had|did)\b).*\b(?:gonna|going to|will|'ll|you'd|we'd|let's|we|"
         r"do)\b.*\binstead(?=[,.;!]|$)"),
     cue(2, "switch change swap go", r"(?:^|[,;:.] |\b(?:and|so|but|then) )we (?:switch|change|swap|go over|convert|"
@@ -70,7 +73,8 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         r"every|there'll)\b"),
     cue(2, "off out dead", r"\b(?!(?:it|that|this|he|she|who|power|light|lights)\b)[\w-]+ (?:is|are) (?:off|out|"
         r"dead)[,;] (?:and |so )?"
-        r"(?:\w+ )?(?:wants?|it's|is|are|goes|comes|take|use|we|she|he|they)\b|\bdrops? out(?=[,.;]|$)"),
+        r"(?:\w+ )?(?:wants?|it's|is|are|goes|comes|take|use|we|she|he|they)\b|\bdrops? out(?=[,.;]|$)",
+        needs=" off,| off;| out,| out;| dead,| dead;|drop out|drops out"),
     cue(2, "wants want", r"(?:^|[,;:.] |\band |\bso )(?:i|we|she|he|they|the \w+|\w+) wants? (?:the|our|all|those|"
         r"these|his|her|its|\w+) "
         r"?(?:[\w-]+ ){0,2}?(?:in (?:[a-z]+)|on (?:the|a)|there|at the|by (?:\w+day|the)|instead|now)(?=[ ,.;]|$)"
@@ -91,15 +95,18 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         r"temperature|pressure|interval|retention|resolution|ratio|dose|voltage|frequency|delivery|pickup|window) "
         r"(?:is|are) "
         rf"(?:now |back )?(?:at |on |from )?(?:\$|€|£)?(?:\d|{NUMBER})(?!.*\b(?:too|only|measured)\b)",
-        imperative=True),
+        imperative=True,
+        needs=" is | are "),
     cue(2, "we", r"\b(?:too \w+|closed|shut|full|broken|dead|gone|booked|cancelled|canceled|sold out|ill|sick),? "
         r"(?:so |and so |so then )?we "
         r"(?!(?:had|were|could|just|all|are|have (?:to|had|been)|did|went|got|can|should|need|might|always|never|also|"
-        r"both)\b)[a-z]+ \w+" + NICE),
+        r"both)\b)[a-z]+ \w+" + NICE,
+        needs="too |closed|shut|full|broken|dead|gone|booked|cancel|sold out|ill|sick"),
     cue(2, "forget scratch scrap strike bin ditch", rf"{START}(?:forget|scratch|scrap|strike|bin|ditch) (?!(?:it|"
         rf"that|me|him|her|about)\b)"
         r"[\w-]+(?: [\w-]+)?[,;:] \w+"),
-    cue(2, "now", r"\bnow,? (?:and )?not \w+|^(?!.*\b(?:was|were|had|did|feel\w*|i|i'm|you|he|she|right now|for "
+    cue(2, "now", r"\bnow,? (?:and )?not \w+|^(?=.*\bnow[.!]*$)(?!.*\b(?:was|were|had|did|feel\w*|i|i'm|you|he|she|"
+        r"right now|for "
         r"now|by now|until now|it|that|life)\b)"
         r"(?:[\w'-]+ ){1,4}[a-z]+s? (?:[\w'-]+ ){1,5}now[.!]*$" + NICE, imperative=True),
     cue(2, "not", r"\b(?:we'll|we're|we go|we meet|we take|let's|they'll|we leave|we start|we use|we do)\b.*, not "

@@ -40,7 +40,8 @@ _PASSIVE = (
     "lowered (?:to|from|by)|cut (?:to|from|by)|reduced (?:to|from|by)|increased (?:to|from|by)|"
     "extended (?:to|until|by|from)|replaced (?:by|with)|changed (?:to|from)|overturned|reversed|turned down|"
     "dropped|"
-    "accepted|finali[sz]ed|vetoed|switched (?:to|from)|set (?:at|for|to)|suspended|abolished|repealed|off the "
+    "accepted|finali[sz]ed|vetoed|switched (?:to|from)|set (?:at|for|to(?! (?:true|false|null|none|nil|x{3,}|the|a|an|"
+    "be)\\b))|suspended|abolished|repealed|off the "
     "table|"
     "off the menu|back on|merged into|rolled back|signed off|confirmed (?:for|as|to))"
 )
@@ -76,7 +77,7 @@ DECISION_CUES: tuple[Cue, ...] = table(
         "denied granted adopted",
         r"(?:^|[.!?;] |\b(?:ok|okay|right|so|then|good|great|fine|all right|alright)[,:]? )(?:it's |that's |it is "
         ")?(?:decided|agreed|settled|confirmed|approved|rejected|deferred|postponed|cancelled|canceled|accepted|"
-        r"denied|granted|adopted)(?:\s?[:—–-]+ | ?,? (?!i\b|with you|so|and you|they|that must)\w+)"),
+        r"denied|granted|adopted)(?:\s?[:—–-]+ | ?,? (?!i\b|with you|so|and you|they|that must|\w+[.!]*$)\w+)"),
     cue(3, "chose chosen picked selected",
         rf"\b{_WE}{_HAVE} (?:chosen|chose|picked|selected|gone for|gone with) (?!(?:up|me|you|him|her|us|flowers|"
         r"berries|out some)\b)"),
@@ -116,20 +117,23 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"\b(?:the|our|my|current|new) plan(?: now| for [\w ]{2,30})? (?:is|will be|remains|was) (?:to|that|for)\b|"
         r"\bplan is\b"),
     cue(2,
+
         "approved rejected deferred postponed cancelled canceled decided agreed settled chosen selected awarded "
         "adopted scrapped shelved called ruled rescheduled moved pushed brought put hold lifted revoked waived "
-        "withdrawn raised lowered cut reduced increased extended replaced changed overturned reversed turned "
-        "dropped accepted finalised finalized vetoed switched set suspended abolished repealed off back merged "
-        "rolled signed confirmed",
+        "withdrawn raised lowered cut reduced increased extended replaced changed overturned reversed dropped "
+        "accepted finalised finalized vetoed switched set suspended abolished repealed back merged rolled signed "
+        "confirmed table menu down",
         r"(?:\b(?:is|are|was|were|been|got|gets|being|be|it's|that's|they're|we're|stands)|'s|'re) (?:(?:now|"
         "hereby|officially|finally|just|all|also|indefinitely|unanimously|therefore|provisionally|already|not|"
         rf"pretty much) )*{_PASSIVE}\b(?!-)"),
     cue(2,
+
         "moved pushed switched changed rescheduled postponed cancelled canceled dropped scrapped shelved deferred "
-        "approved rejected vetoed ruled turned adopted raised lowered extended brought bumped awarded replaced "
-        "reversed overruled abandoned increased reduced cut swapped delayed waived lifted suspended",
+        "approved rejected vetoed ruled adopted raised lowered extended brought bumped awarded replaced reversed "
+        "overruled abandoned increased reduced cut swapped delayed waived lifted suspended down",
         r"\b(?:we|i|they|management|the (?:\w+ )?(?:board|committee|council|client|team|owner|customer|boss|chef|"
-        r"school|landlord|city|bank|director|manager|principal|head|court|judge|group)|[\w']+)(?:'ve|'s| have| has| "
+        r"school|landlord|city|bank|director|manager|principal|head|court|judge|group)|"
+        r"(?!(?:the|a|an|any|no|of|in|be|is|are|being|\w+ly)\b)[\w']+)(?:'ve|'s| have| has| "
         "had)? (?:now |just |also |finally |already |since |officially |all )*(?:(?:moved|pushed|changed|raised|"
         "lowered|extended|bumped|increased|reduced|cut|swapped|shifted) (?!(?:me|us|my life|"
         r"you)\b)(?:[\w'$€£#.,-]+ ){1,6}?(?:to|from|until|back|forward|up to|down to|by)\b|brought (?:[\w'-]+ "
@@ -148,10 +152,12 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"]up)\b|\bchange of plans?\b|\bthat settles it\b"),
     cue(2, "it",
         r"(?<!what)(?<!how)(?<!that)(?<!where)(?<!\bas)(?<!think)(?<!like)(?<!who)(?<!know)(?<!sure)(?<!than) it is"
-        r"(?:,? then)?[.!]*$"),
+        r"(?:,? then)?[.!]*$",
+        needs="it is"),
     cue(2, "go proceed proceeding",
         f"{START}(?:go ahead (?:with|and)|proceed(?:ing)? with|go for (?:the|option|it with)|go with|"
-        "proceed[.!]?$)", imperative=True),
+        "proceed[.!]?$)", imperative=True,
+        needs="go ahead|proceed|go for |go with"),
     cue(2,
         "switching dropping moving keeping skipping cancelling canceling postponing replacing using taking choosing "
         "picking opting sticking planning deferring adopting scrapping",
@@ -202,20 +208,23 @@ DECISION_CUES: tuple[Cue, ...] = table(
     cue(2, "fine ok okay allowed permitted back open again after acceptable good possible welcome unblocked",
         r"(?:\b(?:is|are|they're|it's|that's|be)|'re|'s) (?:all )?(?:fine|ok|okay|allowed|permitted|acceptable|good|"
         r"back|possible|welcome|open|unblocked)(?: to \w+)? (?:now|again|after all|from now on|as well now|once "
-        r"more)\b|\b(?:ok|okay|fine|allowed|permitted) again\b"),
+        r"more)\b|\b(?:ok|okay|fine|allowed|permitted) again\b",
+        needs=" now| again|after all|once more"),
     cue(2, "may can",
         r"\byou (?:can|may)(?: now)? [\w' -]{3,40} (?:again|after all|from now on)\b|\b(?:can|may) now (?:be )?\w+"),
     cue(2, "bump raise lower change move increase decrease extend reduce cut switch push shorten shift",
         rf"(?:{START}|\blet's |\bto |\bwill |\bplease )(?:bump|raise|lower|change|move|increase|decrease|extend|"
         r"reduce|cut|switch|push|shorten|shift|drop)\b [\w' -]{0,40}?\b(?:from [\w$€£.,: -]{1,25}? to [\w$€£]|"
-        f"(?:to|by|until) {NUMBER})", imperative=True),
+        f"(?:to|by|until) {NUMBER})", imperative=True,
+        needs=" to | by | until "),
     cue(2, "hold",
         r"\b(?:we'll|i'll|let's|we're|i'm|we|decided to|going to) (?:hold(?:ing)?|put(?:ting)?) off (?:on|with|"
         r"until|the|\w+ing)\b"),
     cue(2, "turns applies enough needed necessary",
         r"\b(?:no longer applies|doesn't apply any ?more|is (?:now )?enough (?:now|from now)|(?:is|are) not "
         r"(?:needed|necessary|required) after all)\b"),
-    cue(2, "out off", r"\bis (?:now )?(?:off|out),? (?:and )?[\w ]+ is (?:now )?(?:on|in)\b"),
+    cue(2, "out off", r"\bis (?:now )?(?:off|out),? (?:and )?[\w ]+ is (?:now )?(?:on|in)\b",
+        needs="is off|is out|is now off|is now out"),
     # decisions told plainly
     cue(2, _PLAN_ING,
         rf"\b(?:we're|we are)(?: not| all| now| definitely| just)* (?:{_PLAN_ING})\b (?!(?:to (?:see|be|have|get|"
@@ -243,7 +252,8 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"(?:^|[,;:] |\b(?:so|then|ok|fine|sold|right|alright|deal) )(?:fine|ok|okay|sold|right|deal|so|then|"
         "alright|all right)?,? ?(?:then )?we (?:take|use|go (?:with|by|for|on)|do (?:it|without|the)|keep|buy|stay|"
         r"leave (?:at|on|the)|start (?:at|on|with)|skip|drop)\b(?! (?:in touch|a lot|walks|hikes|to be|"
-        r"fun))(?=.{4})(?!.*\b(?:always|usually|often|every)\b)"),
+        r"fun))(?=.{4})(?!.*\b(?:always|usually|often|every)\b)",
+        needs="we take|we use|we go |we do |we keep|we buy|we stay|we leave|we start|we skip|we drop"),
     cue(2, "going",
         r"\b(?:we|they|the [\w ]{2,20}|it|nobody|[\w]+) (?:is|are|'s|'re) (?:not |now |all )?going to (?:be "
         r"(?!(?:fine|ok|great|fun|a|so|good|amazing|able|hard|tough|here|there|happy|the best|epic|awesome)\b)|"
@@ -260,7 +270,8 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"those|my|our|this) \w+(?!.*\b(?:from|into) the (?:file|list|db)\b)", imperative=True),
     cue(2, "now",
         r"\b(?:it's|it is|they're|that's|we're at) (?!(?:so|really|just|still|up|all|been|too|very|got|my turn|time|"
-        r"your turn)\b)(?:a |an |the |at |on |in |with )?[\w' -]{2,40} now[.!]?$"),
+        r"your turn)\b)(?:a |an |the |at |on |in |with )?[\w' -]{2,40} now[.!]?$",
+        needs="it's|it is|they're|that's|we're at"),
     cue(3, "correction misspoke mistaken mistake wrong",
         r"\bcorrection\b|\bi misspoke\b|\bi was mistaken\b|\bi got (?:that|it) wrong\b|\bmy mistake[,:]|\bi made a "
         "mistake (?:about|with|earlier)"),
@@ -309,11 +320,12 @@ DECISION_CUES: tuple[Cue, ...] = table(
         rf"\b(?:we're|we are|we will|we'll) not (?:going to )?(?!(?:{_WE_STOP}|forget|regret|know|only|be (?:able|"
         rf"sad|disappointed))\b)\w+|\bwe (?:won't|aren't|will not) (?!(?:{_WE_STOP}|forget|regret|know|be (?:able|"
         r"disappointed)|let (?:you|it|this)|give up|see|find out)\b)\w+"
-        + NICE),
+        + NICE,
+        needs="we're not|we are not|we will not|we'll not|we won't|we aren't"),
     cue(2, "back",
         r"\b(?:we're|we are|we go|it's|back to|going|go) back to (?:the |our |using |plan |a )?(?:\w+ly\b|old|"
         r"original|previous|first|paper|plan|manual|\w+ing\b|two|one|three|every|\w+day)"),
-    cue(2, "accepted declined took confirmed withdrew signed turned",
+    cue(2, "accepted declined took confirmed withdrew signed down",
         r"\b(?:accepted|declined|took|confirmed|withdrew|turned down|signed|matched) (?:our|the|their|his|her|your|"
         r"my) (?:\w+ )?(?:offer|quote|bid|proposal|invitation|counter-?offer|terms|price|contract|application|"
         r"resignation|request|suggestion|booking|plan)\b"),
@@ -328,5 +340,6 @@ DECISION_CUES: tuple[Cue, ...] = table(
     cue(2, "included counts earlier new excluded holds applies stands went version list",
         r"\b(?:is|are) (?:now )?(?:included|excluded) (?:now|in|from)\b|\bfrom today counts\b|\bthe (?:new|latest|"
         r"current) (?:one|version|plan|list) (?:\w+ ){0,2}(?:counts|applies|stands|is valid|holds)\b|\bno longer "
-        r"(?:holds|applies|counts|stands)\b|\bwent up,? (?:so )?you can\b"),
+        r"(?:holds|applies|counts|stands)\b|\bwent up,? (?:so )?you can\b",
+        needs="included|excluded|counts|stands|holds|applies|is valid|went up"),
 )

@@ -90,11 +90,13 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r"\b(?:nobody|no one|no-one|nothing|none of (?:us|you|them|the \w+)|not a single \w+)"
         "(?: (?:else|(?:but|except|other than|besides|apart from|outside|under|over|without|from|in|on|below|"
         r"above)[\w' -]{2,40}?))? "
-        rf"(?!(?:{_NOBODY_STOP}|{PAST})\b)"
-        r"[a-z]+\b(?! (?:quite )?like\b)"),
+        rf"(?!(?:{_NOBODY_STOP}|{PAST})\b)(?!to (?!(?:be|leave|enter|go|come|get)\b))"
+        r"[a-z]+\b(?! (?:quite )?like\b)",
+        needs="nobody|no one|no-one|nothing|none of|not a single"),
     cue(3, "nobody no-one nothing one no",
         r"\b(?:nobody|no one|no-one|nothing|no [\w-]+(?: [\w-]+)?)(?: (?:else|but [\w' ]+|except [\w' ]+|without "
-        r"[\w' ]+|under [\w' ]+))? (?:may|must|should|shall|is to|are to|is allowed|are allowed|gets to)\b"),
+        r"[\w' ]+|under [\w' ]+))? (?:may|must|should|shall|is to|are to|is allowed|are allowed|gets to)\b",
+        needs="nobody|no one|no-one|nothing|no "),
     cue(2, "no",
         r"^(?:(?:please|and|so|also|but|again|remember|rule|ok|okay|then|one more thing|important|oh)\b[,:]? )*no "
         rf"(?!(?:{_NO_STOP})\b)"
@@ -105,14 +107,16 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r"below|this|by)\b"),
     cue(2, "no",
         "^(?:please,? |and |so |also,? )?no (?!(?:kidding|feeling|warning|meaning|missing|failing|breaking|"
-        r"existing|remaining|matching)\b)\w+ing\b"),
+        r"existing|remaining|matching)\b)\w+ing\b(?! (?:issues?|errors?|problems?|warnings?|needed|required|"
+        r"necessary)\b| \()"),
     cue(1, "don't do", rf"{START}(?:don't|do not) (?!(?:{_DONT_STOP})\b)\w+", imperative=True),
     cue(1, "don't do",
         rf"{START}(?:don't|do not) (?!(?:{_DONT_STOP})\b)\w+ (?!(?:up|you|yourself|me)\b)\w+", imperative=True),
     cue(3, "don't do",
         rf"{START}(?:don't|do not)(?: you)?(?: dare|,? ever|,? under (?:any|no)|,? at any)\b", imperative=True),
     cue(2, "don't do be",
-        rf"{START}(?:don't|do not) be (?:late|rude|loud|alone|seen|there before)\b", imperative=True),
+        rf"{START}(?:don't|do not) be (?:late|rude|loud|alone|seen|there before)\b", imperative=True,
+        needs="don't be |do not be "),
     cue(2, "avoid refrain stay steer keep hands leave quit",
         f"{START}(?:avoid|refrain from|stay (?:off|away|out|clear|behind|within)|steer clear|keep (?:off|out|away|"
         r"clear|[\w' -]{2,40} (?:off|out of|away from|clear of|closed|shut|locked|separate|apart|dry|cold|"
@@ -136,7 +140,8 @@ DUTY_CUES: tuple[Cue, ...] = table(
         "needed|necessary|the)|take|matter|affect|cause|need|happen|feel|fail|break|even|worry|see|get|come|"
         r"get)\b)\w+"),
     cue(2, "can't cannot can",
-        "(?<!i )(?<!he )(?<!she )(?<!we )(?<!it )(?<!that )(?<!just )(?<!really )(?<!which )(?<!still )(?<!they "
+        r"\b(?=can)(?<!i )(?<!he )(?<!she )(?<!we )(?<!it )(?<!that )(?<!just )(?<!really )(?<!which )(?<!still "
+        r")(?<!they "
         r")\b(?:can't|cannot|can not) (?:be (?!(?:sure|certain|the|a|that|so|able|happier|more|easy|there|bothered|"
         r"true|right|found|resolved|parsed|determined|read|loaded|reached|good|wrong|what|too|as)\b)|"
         rf"(?!(?:{_CANNOT_STOP})\b))\w+ \w+"),
@@ -180,7 +185,8 @@ DUTY_CUES: tuple[Cue, ...] = table(
     cue(2, "all every each any anything everything everyone everybody anyone anybody whoever",
         r"\b(?:all|every|each|any|anything|everything|everyone|everybody|anyone|anybody|whoever)\b[\w', "
         r"-]{0,60}?\b(?:must|shall|should|needs?|has to|have to|is to|are to|requires?|ought to|need to)\b(?! "
-        r"(?:be (?:fine|ok|okay|good|able|there)|work|feel|know|help|pass|all)\b)"),
+        r"(?:be (?:fine|ok|okay|good|able|there)|work|feel|know|help|pass|all)\b)",
+        needs="must|shall|should|need|has to|have to|is to|are to|require|ought to"),
     cue(2, "all every each any anything everything everyone everybody anyone",
         r"^(?:[\w' ,-]{0,30}\b(?:from now on|please|remember|and|so|also)\b,? )?(?:all|every|each|any|anything|"
         r"everything|everyone|everybody|anyone)\b[\w', -]{0,50}? (?:goes?|gets?|stays?|remains?|belongs?|comes?|"
@@ -199,7 +205,7 @@ DUTY_CUES: tuple[Cue, ...] = table(
     cue(2, "always",
         r"^(?!(?:i|you|he|she|it|that|they|this|there|we)\b)[\w' -]{2,30} (?:is|are) always (?!(?:a|an|the|so|such|"
         "fun|been|there|here|great|good|nice|welcome|worth|on my|up|open to|happy|special|ready for|room|more|"
-        r"something|amazing|interesting|important)\b)\w+"),
+        r"something|amazing|interesting|important|\w+(?:ing|ful|able)\b(?! to\b))\b)\w+"),
     cue(2, "every",
         r"\b(?:we|you|they|[\w-]+s) (?!(?:was|were|did|had|played|used|love|enjoy|see|meet|miss)\b)\w+(?: "
         r"[\w-]+){0,3} every (?:two|three|four|six|other|second|third|\d+|day|week|month|year|morning|evening|night|"
@@ -264,14 +270,16 @@ DUTY_CUES: tuple[Cue, ...] = table(
         "authori[sz]ed|supposed|to|admitted)|gets? to|gets?|has (?:the|access|keys)|have (?:the|access|keys)|"
         "touch(?:es)?|signs?|approves?|uses?|goes|go|enters?|handles?|drives?|opens?|deploys?|orders?|decides?|"
         r"talks?|speaks?)\b"),
-    cue(3, "only", r"\b(?:may|must|should|shall|is to|are to|has to|have to|needs? to) only\b"),
+    cue(3, "only", r"\b(?:may|must|should|shall|is to|are to|has to|have to|needs? to) only\b",
+        needs="may only|must only|should only|shall only|to only"),
     cue(2, "only",
         r"\b(?:can|will|'ll|we|they|i|guests|you) only (?:be (?:used|opened|done|served|accessed|changed|entered|"
         rf"made|given|sold|taken|stored|reached|paid|merged|deployed)|{_RULE_VERB})\b(?! (?:so|imagine|"
         r"one))(?=.*\b(?:when|if|after|once|with|from|on|in|by|at|between|for|before|via|through|under|over|to)\b)"),
     cue(2, "only",
         r"\b(?:is|are|'re|'s) only (?:to be|allowed|permitted|accepted|valid|for (?:staff|members|the|use|"
-        r"emergencies|internal)|open (?:to|on|from|for)|served|sold|used|given)\b"),
+        r"emergencies|internal)|open (?:to|on|from|for)|served|sold|used|given)\b",
+        needs="is only|are only|'re only|'s only"),
     cue(3, "only", rf"{START}only (?:ever )?(?:{_RULE_VERB})\b", imperative=True),
     cue(2, "only",
         rf"{START}(?:{_RULE_VERB}) [\w' -]{{0,30}}?\bonly (?:the|with|at|on|in|from|after|when|by|for|between|if|"
@@ -291,7 +299,8 @@ DUTY_CUES: tuple[Cue, ...] = table(
         "saturday sunday tomorrow point week",
         r"\b(?:from (?:now|here|today|tomorrow|this point|that point|\w+day|next week|\w+ \d+)(?: on(?:wards?)?| "
         r"forward)\b|henceforth|effective (?:immediately|today|\w+day|now)|as of (?:now|today|tomorrow|\w+day|next|"
-        "this)|from today|until further notice)"),
+        "this)|from today|until further notice)",
+        needs="from |henceforth|effective |as of |further notice"),
     cue(1, "forward default starting rule throughout everywhere times board strictly",
         r"\b(?:going forward|moving forward|by default|starting (?:today|tomorrow|next|\w+day)|as a rule|throughout|"
         r"everywhere|at all times|in all cases|across the board|strictly)\b"),
@@ -313,12 +322,14 @@ DUTY_CUES: tuple[Cue, ...] = table(
     cue(2, "sure certain ensure see mind remember careful",
         f"{START}(?:make (?:very |absolutely |double |doubly |damn )?(?:sure|certain)|ensure|double-check|be "
         "(?:sure|certain|careful) (?:to|that|not|you|with|when)|see to it|mind (?:the|that)|(?:keep|bear) in mind|"
-        r"do remember|take care (?:to|not|that))\b", imperative=True),
+        r"do remember|take care (?:to|not|that))\b", imperative=True,
+        needs="sure|certain|ensure|double-check|see to it|mind |in mind|do remember|take care|careful"),
     cue(2, "remember",
         r"(?:^|[,;:.!—] |\bplease |\bbut |\band |\balso )remember(?:,| that| to never| to always| not to|:)(?! "
         "(?:time|day|one|night|trip|feeling|when|i |story|photo|book|guy|place))"),
     cue(2, "instead not",
         r"(?:\bwe (?:use|write|speak|go by|work|deploy|count|measure|bill|say|call|do|store|serve|name)|"
         rf"{START}(?:{_IMPERATIVE_VERB}))\b [^,.;]{{2,60}}, not (?!(?:sure|only|to mention|just|yet|bad|really|too|"
-        r"that|because|all|even|so|always|quite|me|a big)\b)\w+", imperative=True),
+        r"that|because|all|even|so|always|quite|me|a big)\b)\w+", imperative=True,
+        needs=", not "),
 )

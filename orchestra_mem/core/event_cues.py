@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestra_mem.core.cues import Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
@@ -49,7 +51,7 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         r"(?<!if )\b(?:has |have |had |is |are |just |keeps? |kept )?(?:crashed|crashes|crashing|collapsed|exploded|"
         "stalled|jammed|leaked|leaking|flooded|overheated|hung up|broke (?:down|again|off|in|on|after|during|when|"
         r"the (?:build|tests?|api|ci))|froze up|bounced back|shattered|misfired)\b(?! (?:on the couch|into bed|"
-        "laughing|at my|there|the party|course))"),
+        "laughing|at my|there|the party|course|to|onto))"),
     cue(2,
         "broken down died dead unusable corrupt corrupted missing stuck faulty offline unreachable defective "
         "spoiled spoilt ruined unresponsive unavailable jammed wedged flaky cracked order fritz leaking damaged "
@@ -67,15 +69,17 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         r"peeled|fell (?:off|over|apart|through|behind))\b(?! (?:up laughing|my heart|the ice|down in tears|in "
         "love))"),
     cue(2, "timed time times timing timeout timeouts ran run running",
-        r"\b(?:timed out|times out|timing out|time-?outs? (?:on|in|from|again|after)|ran out of (?!(?:words|ideas "
-        r"to))\w+|run out of (?:propane|stock|memory|space|disk|paper|money|time|\w+ing)|running out of (?:memory|"
+        r"\b(?:timed out|times out|timing out|time-?outs? (?:on|in|from|again|after)|ran out of (?!(?:words|ideas|"
+        r"context|ideas to)\b)\w+|run out of (?:propane|stock|memory|space|disk|paper|money|time|\w+ing)|running out "
+        r"of (?:memory|"
         r"disk|space|stock|money))\b"),
-    cue(2, "denied rejected refused declined bounced disqualified revoked turned",
+    cue(2, "denied rejected refused declined bounced disqualified revoked down",
         r"\b(?:was|were|is|been|got|has|have|inspector|board|reviewer|reviewers|bank|council|customer|client|"
         r"inspection|city|supplier|journal|committee)\b[\w ]{0,15}? (?:denied|rejected|refused|declined|"
         r"disqualified|turned down)\b"),
     cue(2, "couldn't unable didn't doesn't won't don't wouldn't isn't cannot can't not hasn't",
-        r"\b(?:didn't|doesn't|won't|wouldn't|does not|did not|will not|don't|hasn't|isn't|not) (?:work(?:ing)?|rise|"
+        r"(?:\b(?:didn't|doesn't|won't|wouldn't|does not|did not|will not|hasn't|isn't)|(?<!^)\bdon't|(?<!^do )\bnot) "
+        "(?:work(?:ing)?|rise|"
         "come through|arrive|compile|build|start(?:ing)?|boot|load|show up|turn up|respond(?:ing)?|connect|set|fit|"
         "pass|hold|open|close|print|charge|sync|render|match the|add up|go through|work out|make it (?:in|on) time|"
         r"import|install)\b(?! (?:any ?more|for me|like that|yet i|with kids|against)\b)"),
@@ -92,7 +96,7 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         "shows?|showing|ends? in|ended in|died with|exits? with|exited with|with|due to|see) (?:an? |the |this |"
         r"these |some |several |\d+ |another |lots of )?(?:[\w./-]+ )?(?:errors?|exceptions?|segfault|traceback|"
         r"stack trace)\b(?! (?:handling|message|messages|code|codes|class|type|types|path|paths|case|cases|if|when|"
-        "for invalid|return|wrapping|checks?|propagation|logging|response|output))"),
+        "for invalid|return|wrapping|checks?|propagation|logging|response|output|of\b))"),
     cue(3,
         "error exception fatal panic traceback importerror typeerror valueerror keyerror runtimeerror oserror "
         "attributeerror indexerror ioerror nameerror assertionerror permissionerror connectionerror timeouterror "
@@ -107,7 +111,9 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         "arrived gone goes never showed",
         r"\b(?:rolled (?:it )?back (?:after|because|the)|went wrong|gone wrong|goes wrong with|we lost (?:the|all|"
         r"our|\d|half|power|two|three|data)|missed the (?:deadline|delivery|cut-?off|train|tour|slot|window|release|"
-        r"flight|bus)|(?:pallets?|boxes|units|pieces|bags|people|staff|bottles|sheets|\w+s) short\b|never (?:showed "
+        r"flight|bus)|(?:pallets?|boxes|units|pieces|bags|people|staff|bottles|sheets|(?!(?:is|was|has|its|"
+        r"this)\b)\w+s) "
+        r"short\b|never (?:showed "
         "up|arrived|came|turned up|got there)|error rates?|out of (?:memory|stock|order|disk|tolerance|spec)|fell "
         "through|wrong (?:size|order|address|colou?r|amount|date|file|version|delivery|part|parts|batch)|arrived "
         r"(?:damaged|late|broken|short|cracked|too late|wilted))\b"),
@@ -138,7 +144,11 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         "cluster|freezer|oven|heating|phone|website|dishwasher|printer|power|database|db|gateway)s? (?:is|are|was|"
         r"were|went) down\b"),
     cue(2, " ".join(str(n) for n in range(400, 600)) + " 500s 502s 503s 504s 404s 403s 401s 429s",
-        r"(?<![#\w.,$])[45]\d\ds?\b(?: (?:errors?|responses?|since|when|on|for|from|after)|[.,]|$)(?<!\$)"),
+        r"(?<![#\w.,$-])[45]\d\d(?:s\b|\b (?:errors?|responses?|since|again)\b)|\b(?:http|status|code|returns?|"
+        r"returned|"
+        r"returning|throws?|throwing|gives?|gave|got|getting|gets|answers?|answered|hits?)(?: (?:us|me|an?|the|with|"
+        r"status|code|"
+        r"http|only|nothing but|back))* [45]\d\d\b(?! [a-z]+s\b)"),
     cue(2, "had",
         r"\bhad to (?:bin|scrap|throw|redo|start over|abort|cancel|restart|evacuate|send (?:\w+ ){0,3}back|pull|"
         "toss|discard|rip|tear|turn (?:away|back)|stop (?:work|the|production)|call off|close early|roll back|"
@@ -152,7 +162,8 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         r"flat)\b(?! (?:hearted|out))"),
     cue(2, "power lights heating water internet out",
         r"\b(?:power|lights?|electricity|heating|internet|wifi|water) (?:went|is|was|goes|cut) (?:out|off|down)\b|"
-        r"\b(?:power|water) (?:cut|outage|failure)\b"),
+        r"\b(?:power|water) (?:cut|outage|failure)\b",
+        needs="power|light|electricity|heating|internet|wifi|water"),
     cue(2, "choked swallowed tripped refused lost missed jammed hiccup stopped ran fell slipped",
         r"\b(?:choked on|swallowed (?:the|our|my|half)|tripped (?:over|the)|refuses? to|refused to|stopped working|"
         "ran off|fell (?:off|over|through|apart|short)|no usable|slipped (?:by|through)|got lost|went missing|was "
@@ -164,7 +175,15 @@ FAILURE_CUES: tuple[Cue, ...] = table(
         "[.,])"),
     cue(2, "order memory stock propane gas space out",
         r"\b(?:is|are|was|were|'s) out of (?:order|service|stock|tolerance|date|action|sync)\b|\b(?:ran|run|running|"
-        "runs) out(?: of|[.,!]|$)"),
+        "runs) out(?: of(?! context)|[.,!]|$)",
+        needs="out of |ran out|run out|running out|runs out"),
+)
+
+
+# What stands before a participle that tells what something is like, and not who did it.
+_NO_DOER = words(
+    "the a an of be been being to in on for with or by from as no if when only its their our his her your my "
+    "these those each any every than between into via per newly never yet would could might may t"
 )
 
 
@@ -172,7 +191,8 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
     MustKeepKind.COMPLETION,
     # reversals
     cue(2, _DID,
-        r"\b(?:i|we|they|he|she|\w+)(?:'ve|'s| have| has)? (?:just |already |finally |now |also |successfully |"
+        rf"(?<!\bno )(?<!\bkeep )\b(?:i|we|they|he|she|(?!(?:{_NO_DOER})\b)\w+)(?:'ve|'s| have| has)? (?:just |"
+        rf"already |finally |now |also |successfully |"
         rf"since |both |all |have )*(?:{_DID})\b (?!(?:away|off|you|that i|me|up with|by the|to be|in touch|flowers|"
         r"with me|by|from my|to my|it so|a lot|like|and)\b)(?:\w+|[#\"$'`])"),
     cue(-1, "added updated removed created built passed sent",
@@ -182,12 +202,13 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
         f")*(?:{_DID}|made|set up|picked up|cleaned up|rolled out|signed off|handed in|cut over|taken care "
         r"of)\b(?:[ :])(?!by\b|the following|with\b|in\b)"),
     cue(2,
+
         "done finished complete completed fixed merged closed deployed released shipped booked paid ordered "
         "submitted installed delivered signed published repaired solved resolved sorted implemented live ready "
-        "place door uploaded migrated launched filed renewed printed painted replaced sent built running down care "
-        "up sealed cleaned reserved counted sequenced calibrated out approved green passing poured mounted "
-        "assembled restored working online cleared over in tested written drafted planted hung packed labelled "
-        "labeled measured swept documented translated",
+        "place door uploaded migrated launched filed renewed printed painted replaced sent built running sealed "
+        "cleaned reserved counted sequenced calibrated approved green passing poured mounted assembled restored "
+        "working online cleared tested written drafted planted hung packed labelled labeled measured swept "
+        "documented translated taken wrapped sold handed set put back",
         r"(?:(?<=[\w#'./-]) (?:is|are|was|were|"
         r"has been|have been|got|were all)|it's|that's|\beverything's) (?:now |all |finally |already |"
         rf"fully |both |just |successfully |officially |also )*{_DONE_ADJ}\b(?! (?:to (?:go|take|be|start|see|help|"
@@ -200,7 +221,8 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
         r"is passing|succeeded|succeeds)\b|\bpassed (?:the|all|our|its|every)\b"),
     cue(2, "succeeded through arrived landed arrived went out in live gone",
         r"\b(?:succeeded|went through|came through|has arrived|have arrived|(?:has|have) landed|went out|is out(?: "
-        "now|[.!]|$)|went live|is live|are live|is in(?: now|[.!]|$))(?! of| and about)"),
+        "now|[.!]|$)|went live|is live|are live|is in(?: now|[.!]|$))(?! of| and about)",
+        needs="succeeded|went |came through|arrived|landed|is out|is live|are live|is in"),
     cue(2, "again back",
         r"\b(?:works?|working|runs?|running|up|online|stable|green|passing|usable|open|on) again\b|\bback (?:up|"
         r"online|in (?:service|operation|action|stock)|to normal)\b"),
@@ -213,8 +235,7 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
     cue(1, "already finally", r"\b(?:already|finally)\b"),
     cue(1, "closes fixes resolves closed fixed resolved", r"\b(?:closes|fixes|resolves|closed|fixed|resolved) #\d+"),
     cue(2,
-        "called phoned talked checked chased asked spoke told emailed texted contacted texted handed returned "
-        "picked dropped cleaned collected measured contacted",
+        "called phoned chased emailed texted contacted handed returned picked dropped cleaned collected measured",
         "^(?:i|we)(?:'ve| have)? (?:just |already |finally )*(?:called|phoned|chased|contacted|emailed|texted|"
         r"handed|returned|picked up|dropped off|cleaned|collected|measured) (?:the|our|all|mr|mrs|ms|dr|\w+)\b(?! "
         "(?:and told|because))"),
@@ -235,3 +256,53 @@ COMPLETION_CUES: tuple[Cue, ...] = table(
         r"our|all|my|both|two|three|a|\d+)\b|\bgot (?:the|our|a|an) [\w' ]{2,25} to (?:confirm|agree|sign|send|"
         r"accept|fix|deliver)\b"),
 )
+
+# fmt: on
+_EXIT = re.compile(
+    r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? (?:[1-9]\d{0,2})\b", re.IGNORECASE | re.MULTILINE
+)
+# A compiler puts one blank behind the place; a search puts the line as it stands there, indented.
+_FAILURE_LINE = re.compile(
+    r"^(?:[^\s:]{1,80}:\d+(?::\d+)?: ?|\s*)"
+    r"(?:E\s{2,}|(?:fatal|error|panic|FAILED|FAIL|ERROR|Error|Fatal)\b(?:\[\w+\])?[: ]\s?\S|"
+    r"(?:[\w.]*[a-z](?:Error|Exception)|Traceback \(most recent call last\))(?::|$)).*(?<![\"'],)$",
+    re.MULTILINE,
+)
+# One of these stands in each such line.
+_FAILURE_MARKS = ("rror", "RROR", "FAIL", "atal", "anic", "xception", "raceback", "E  ", "E\t")
+# What a failing command says of it, where no line begins with a word of failure.
+_TELLING_LINE = re.compile(
+    r"^(?!\s*(?:=== |--- PASS|ok\b|PASS|[#*+<>|{}/]|-\s|\d+[-:→|\t]|\S+:\d+:\s\s)).*(?:\b(?:errors?|fail(?:ed|s|ure)?|"
+    r"fatal|cannot|"
+    r"can't|could ?n[o']t|not found|no such|undefined|undeclared|unresolved|invalid|illegal|denied|refused|missing|"
+    r"unexpected|expected|unknown|unrecognized|unable|unsupported|mismatch|must|too (?:many|few)|accepts|requires?|"
+    r"want|not (?:a|an|in|set|formatted|properly|supported|allowed|installed)|timed out|conflict|rejected|usage:)\b|"
+    r":\d+:\d+: \S).*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MAX_OUTPUT_FAILURES = 2
+_MAX_LINE_CHARS = 200
+_HEAD_CHARS, _TAIL_CHARS, _SHORT_CHARS = 2_000, 500, 4_000
+_LISTING = re.compile(r"\s*\d+[→|:\t-]")
+
+
+def failure_lines(text: str) -> list[str]:
+    """Find the lines that tell of failures in what a tool printed, at most two; the exit status where none does."""
+    exits = None
+    if "exit" in text or "Exit" in text or "EXIT" in text:
+        exits = _EXIT.search(text, 0, _HEAD_CHARS) or _EXIT.search(text, max(0, len(text) - _TAIL_CHARS))
+    lines: list[str] = []
+    if (exits or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
+        for match in _FAILURE_LINE.finditer(text[:20_000]):
+            line = match.group().strip()[:_MAX_LINE_CHARS]
+            if line not in lines and not _LISTING.match(line):
+                lines.append(line)
+            if len(lines) == _MAX_OUTPUT_FAILURES:
+                break
+    if not lines and exits:
+        begin, end = exits.span()
+        telling = _TELLING_LINE.search(text, end, end + _SHORT_CHARS) or _TELLING_LINE.search(
+            text, max(0, begin - _SHORT_CHARS), begin
+        )
+        lines = [(telling or exits).group().strip()[:_MAX_LINE_CHARS]]
+    return lines

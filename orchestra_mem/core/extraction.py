@@ -7,10 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from orchestra_mem.core.cues import THRESHOLD, LazyPattern
+from orchestra_mem.core.cues import MESSAGE, NO_LONGER_FAILS, NOTHING, THRESHOLD, TOLD_AS_SUCH, LazyPattern
+from orchestra_mem.core.event_cues import failure_lines
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.judgement import judge
-from orchestra_mem.core.prose import Field, Source, fields_of, is_commit, reads_as_prose, reads_only, without_code
+from orchestra_mem.core.open_cues import NO_ANSWER, UNKNOWN
+from orchestra_mem.core.prose import (
+    Field,
+    Source,
+    Voice,
+    fields_of,
+    is_commit,
+    masked,
+    reads_as_prose,
+    reads_only,
+    without_code,
+)
 from orchestra_mem.core.roles import continues_role
 from orchestra_mem.core.settlement import settle, supersedes
 from orchestra_mem.core.text import content_stems, split_sentences
@@ -39,6 +51,8 @@ _RANK = {
     )
 }
 _REQUESTS = frozenset({"user input", "input", "prompt", "request", "instruction", "instructions"})
+_MIN_REPEATED_STEMS = 3
+_NEGATION = LazyPattern(r"\b(?:not|never|no|nobody|nothing|only|without|\w+n't|cannot)\b")
 _HOLDING = frozenset({MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE})
 _BLANKS = re.compile(r"\s+")
 _SPLIT = re.compile(r"[;—–]\s+|\s-\s|,\s+(?:but|and|so|while|then|yet)\s+|\s(?:but)\s+")
@@ -51,23 +65,6 @@ _REASON = LazyPattern(
     r"cancel\w*|costs?|mess|fails?|failed|leak\w*|closed|closure|refus\w*|reject\w*|about (?:the|that|those)|unless)\b"
 )
 _CONCLUDES = LazyPattern(r"(?:so|hence|therefore|thus|then|that's why|in that case|ok so|right so)\b")
-_NO_ANSWER = LazyPattern(
-    r"(?:(?:because|and|but|so|well|no|honestly|sorry)\b,? )*(?:i haven't|we haven't|nobody (?:knows|has|does)|no "
-    r"one (?:knows|has)|no idea|"
-    r"no clue|(?:i|we) (?:really |still )?don't know|(?:i|we) (?:can't|couldn't) (?:say|tell)|not known|unknown|"
-    r"not yet|"
-    r"who knows|not that i know|never (?:settled|decided)|we never|still (?:open|unclear|hanging|waiting)|(?:that|"
-    r"it)'s (?:still )?(?:open|hanging|unclear|in the air|"
-    r"not settled|"
-    r"not decided)|no answer|no reply|haven't heard|nothing yet|undecided|i never found out|search me|good question)\b"
-)
-_UNKNOWN = re.compile(
-    r"(?:(?:well|so|honestly|no|sorry|hm+|and|but)\b,? )*(?:i don't know|we don't know|(?:no one|nobody) knows|"
-    r"(?:it's|it is|that's) not "
-    r"(?:known|clear|decided|settled)|unknown|no idea|undecided|not (?:known|decided|settled)|(?:that|it)'s "
-    r"(?:still )?(?:open|"
-    r"unclear)|(?:still|one) open|nothing (?:yet|so far))(?: yet| either)?[.!]*"
-)
 _POINTS_BACK = re.compile(r"\b(?:that|this|it|them|those|these|so|there|one)\b")
 
 
@@ -87,24 +84,40 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
     is about (`decision: PROCEED (Password hashing)`); a sentence that points back comes with the one before; and
     `Speaker: ` stands before a role told in the first person.
     """
-    imperative, silent = not is_commit(operation), reads_only(operation)
+    silent = reads_only(operation)
     finds: list[_Find] = []
     asked: list[_Find] = []
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
-            found = _in_prose(field.text, field.speaker, imperative)
+            found = _in_prose(field.text, field.speaker, field.voice)
             asked.extend(find for find in found if field.name in _REQUESTS and find.kind is MustKeepKind.OPEN_ITEM)
             finds.extend(found)
         elif field.source is Source.STATE:
-            finds.extend(_in_state(field, imperative))
+            finds.extend(_in_state(field))
         elif not silent:
             finds.extend(_in_output(field))
     if any(find.kind is MustKeepKind.COMPLETION for find in finds):
         # the operation tells what was asked for and that it was done
         finds = [find for find in finds if find not in asked]
+    if len(finds) > 1 and is_commit(operation):
+        finds = _told_once(finds)
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
         finds[:0] = _of_decision(operation)
     return _must_keeps(finds, operation.id, operation.timestamp)
+
+
+def _told_once(finds: list[_Find]) -> list[_Find]:
+    """Leave out what another find of the same kind says with all its words, as a commit's subject and its body do."""
+    told = [(find, frozenset(content_stems(find.text)), _NEGATION.search(find.text.lower()) is None) for find in finds]
+    return [
+        find
+        for i, (find, stems, plain) in enumerate(told)
+        if len(stems) < _MIN_REPEATED_STEMS
+        or not any(
+            find.kind is other.kind and plain is as_plain and (stems < theirs or (stems == theirs and i > j))
+            for j, (other, theirs, as_plain) in enumerate(told)
+        )
+    ]
 
 
 def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str = "") -> tuple[MustKeep, ...]:
@@ -113,7 +126,7 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     Of a long text the clearest finds are kept, up to an eighth of its size. The text of a find is a passage, word for
     word; `Speaker: ` stands before a role told in the first person.
     """
-    return _must_keeps(list(_in_prose(text, speaker, True)), operation, timestamp)
+    return _must_keeps(list(_in_prose(text, speaker, Voice.PERSON)), operation, timestamp)
 
 
 def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
@@ -130,7 +143,7 @@ def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tupl
     )
 
 
-def _in_prose(text: str, speaker: str, imperative: bool) -> list[_Find]:
+def _in_prose(text: str, speaker: str, voice: Voice) -> list[_Find]:
     said = without_code(text)
     finds: list[_Find] = []
     # the sentences right before, with nothing but white space between, can be quoted together with this one
@@ -144,7 +157,7 @@ def _in_prose(text: str, speaker: str, imperative: bool) -> list[_Find]:
         if not reads_as_prose(sentence):
             near = []
             continue
-        found = _in_sentence(sentence, speaker, imperative, place)
+        found = _in_sentence(sentence, speaker, voice, place)
         for find in found:
             wide = _with_neighbours(find, near)
             # a find that the wider one quotes is told by it
@@ -164,8 +177,8 @@ def _continues(sentence: str, before: str) -> MustKeepKind | None:
         return MustKeepKind.ROLE
     if len(before) > _MAX_CHARS or len(sentence) > _MAX_CHARS:
         return None
-    asked = before.endswith("?") and _NO_ANSWER.match(sentence.lower().replace("’", "'"))
-    unknown = _UNKNOWN.fullmatch(before.lower().replace("’", "'"))
+    asked = before.endswith("?") and NO_ANSWER.match(sentence.lower().replace("’", "'"))
+    unknown = UNKNOWN.match(before.lower().replace("’", "'"))
     return MustKeepKind.OPEN_ITEM if asked or (unknown and len(sentence) > len(before)) else None
 
 
@@ -182,9 +195,10 @@ def _best(finds: list[_Find], size: int) -> list[_Find]:
     return sorted(kept, key=lambda find: find.place)
 
 
-def _in_sentence(sentence: str, speaker: str, imperative: bool, place: int) -> list[_Find]:
+def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int) -> list[_Find]:
     flat = _BLANKS.sub(" ", sentence).replace("’", "'").strip("*_ ")
-    scores = judge(flat, imperative=imperative)
+    # a model's heading names what follows
+    scores = {} if voice is Voice.MODEL and flat.startswith("#") else _weigh(flat, voice)
     if not scores:
         return []
     order = sorted(scores, key=lambda kind: (-scores[kind][0], _RANK[kind]))
@@ -199,6 +213,36 @@ def _in_sentence(sentence: str, speaker: str, imperative: bool, place: int) -> l
             return [_Find(kind, _voiced(kind, part, speaker), scores[kind][0], place) for kind, part in parts]
     text = _clip(sentence, scores[best][1] if len(flat) == len(sentence) else 0)
     return [_Find(best, _voiced(best, text, speaker), scores[best][0], place)]
+
+
+def _weigh(flat: str, voice: Voice) -> dict[MustKeepKind, tuple[float, int]]:
+    """Judge a sentence by what stands in it and by who says it."""
+    text = masked(flat, quotes=voice is Voice.MODEL)
+    scores = judge(text, imperative=voice is not Voice.COMMIT)
+    if not scores:
+        return scores
+    low = text.lower()
+    if MESSAGE.match(low):  # of a compiler, or the like
+        return {kind: score for kind, score in scores.items() if kind is MustKeepKind.FAILURE}
+    if voice is Voice.PERSON:
+        return scores
+    return {kind: score for kind, score in scores.items() if _is_told(kind, low, voice, score[1])}
+
+
+def _is_told(kind: MustKeepKind, low: str, voice: Voice, place: int) -> bool:
+    """Tell whether a report says of a fact that it is one, and does not just describe."""
+    if voice is Voice.MODEL and low.endswith(":"):
+        return kind is MustKeepKind.COMPLETION
+    if kind is MustKeepKind.FAILURE and NO_LONGER_FAILS.search(low):
+        return False
+    if kind is MustKeepKind.ROLE:
+        # what a commit's message begins with is what the commit does, and nobody's name
+        return _OF_CODE.search(low) is None and not (voice is Voice.COMMIT and place == 0)
+    told = None if kind is MustKeepKind.DECISION and voice is Voice.COMMIT else TOLD_AS_SUCH.get(kind)
+    return told is None or told.search(low) is not None
+
+
+_OF_CODE = re.compile(r"xxx|\w_\w|\w\(|\blines?\b|:\d")
 
 
 def _split(
@@ -251,7 +295,7 @@ def _with_neighbours(find: _Find, near: list[str]) -> _Find:
     if find.kind is MustKeepKind.ROLE and len(find.text) <= _MAX_POINTING_CHARS // 2 and near[-1].endswith("?"):
         return _joined(find, near[-1:])
     if find.kind is MustKeepKind.OPEN_ITEM and len(find.text) <= _MAX_POINTING_CHARS:
-        asked = near[-1].endswith("?") and _NO_ANSWER.match(low)
+        asked = near[-1].endswith("?") and NO_ANSWER.match(low)
         points = _POINTS_BACK.search(low) and len(content_stems(low)) <= 1
         return _joined(find, near[-1:]) if asked or points else find
     if find.kind is MustKeepKind.DECISION and find.place > 0:
@@ -268,39 +312,10 @@ def _joined(find: _Find, before: list[str]) -> _Find:
     return _Find(find.kind, " ".join((*before, find.text)), find.score, find.place)
 
 
-_EXIT = re.compile(
-    r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? (?:[1-9]\d{0,2})\b", re.IGNORECASE | re.MULTILINE
-)
-_FAILURE_LINE = re.compile(
-    r"^(?:[^\s:]{1,80}:\d+(?::\d+)?:\s?)?"
-    r"(?:E\s{2,}|\s*(?:fatal|error|panic|FAILED|FAIL|ERROR|Error|Fatal)\b(?:\[\w+\])?[: ]\s?\S|"
-    r"\s*(?:[\w.]*[a-z](?:Error|Exception)|Traceback \(most recent call last\))(?::|$)).*$",
-    re.MULTILINE,
-)
-_MAX_OUTPUT_FAILURES = 2
-_MAX_LINE_CHARS = 200
-
-
 def _in_output(field: Field) -> list[_Find]:
     """Find the clear failures in what a tool printed; what it printed is no one's rule or decision."""
-    text = field.text
-    exits = _EXIT.search(text[:2_000]) or _EXIT.search(text[-500:])
-    lines: list[str] = []
-    if exits or len(text) < 4_000:
-        for match in _FAILURE_LINE.finditer(text[:20_000]):
-            line = match.group().strip()[:_MAX_LINE_CHARS]
-            if line not in lines and not _LISTING.match(line):
-                lines.append(line)
-            if len(lines) == _MAX_OUTPUT_FAILURES:
-                break
-    if not lines and exits:
-        end = text.find("\n", exits.end())
-        following = text[end + 1 :].lstrip().split("\n", 1)[0].strip() if end >= 0 else ""
-        lines = [exits.group() if not following else following[:_MAX_LINE_CHARS]]
-    return [_Find(MustKeepKind.FAILURE, line, 3.0, 0) for line in lines]
+    return [_Find(MustKeepKind.FAILURE, line, 3.0, 0) for line in failure_lines(field.text)]
 
-
-_LISTING = re.compile(r"\s*\d+[→|:\t-]")
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
     (MustKeepKind.DECISION, "decision decisions verdict resolution"),
@@ -332,13 +347,12 @@ _VALUES: tuple[tuple[MustKeepKind, str], ...] = (
     (MustKeepKind.DECISION, "approved proceed escalate cancelled canceled postponed"),
 )
 _OUTCOMES = {value: kind for kind, values in _VALUES for value in values.split()}
-_NOTHING = frozenset("none null false no n/a na nil 0 ok - []".split())
 _GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
 _GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure
 _EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
 
 
-def _in_state(field: Field, imperative: bool) -> list[_Find]:
+def _in_state(field: Field) -> list[_Find]:
     """Judge a field that holds a state: by its value, and by its name."""
     value = field.text.strip()
     low = value.lower()
@@ -346,7 +360,7 @@ def _in_state(field: Field, imperative: bool) -> list[_Find]:
         return [_state(MustKeepKind.FAILURE, field)] if low not in ("0", "none", "") else []
     if low in ("true", "false"):
         return _of_flag(field, low == "true")
-    if low in _NOTHING or not value:
+    if not value or NOTHING.match(low):
         return []
     outcome = _OUTCOMES.get(low.replace(" ", "_").replace("-", "_"))
     if outcome is not None and field.name not in _KIND_OF:
@@ -354,9 +368,11 @@ def _in_state(field: Field, imperative: bool) -> list[_Find]:
         return [_state(outcome, field)] if wanted else []
     kind = _KIND_OF.get(field.name)
     if kind is None:
-        return _in_prose(value, field.speaker, imperative)
+        return _in_prose(value, field.speaker, field.voice)
     if len(value) > _MAX_CHARS:
-        found = _in_prose(value, field.speaker, imperative)
+        found = _in_prose(value, field.speaker, field.voice)
+        if kind is MustKeepKind.FAILURE:  # what an error says must be so is no rule
+            found = [find for find in found if find.kind is kind]
         return found or [_Find(kind, _clip(split_sentences(value)[0], 0), 3.0, 0)]
     if len(value.split()) < 3:
         return [_state(kind, field)]

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from orchestra_mem.core.arrangement_cues import ARRANGEMENT_CUES
-from orchestra_mem.core.cues import CHEER, HEDGE, NARRATION, SUPPOSED, TAG, THRESHOLD
+from orchestra_mem.core.cues import ASKED, CHEER, HEDGE, NARRATION, SUPPOSED, TAG, THRESHOLD
 from orchestra_mem.core.decision_cues import DECISION_CUES
 from orchestra_mem.core.duty_cues import DUTY_CUES
 from orchestra_mem.core.event_cues import COMPLETION_CUES, FAILURE_CUES
@@ -46,12 +46,12 @@ def judge(sentence: str, *, imperative: bool = True) -> dict[MustKeepKind, tuple
         if (question and not cue.asks) or (cue.imperative and not imperative):
             continue
         match = cue.pattern.search(low)
-        if match is None or (cue.kind in _FACTS and _is_supposed(low, match.start(), match.end())):
+        if match is None or _is_open(low, match.start(), match.end(), cue.kind):
             continue
         scores[cue.kind] += cue.weight
         places[cue.kind] = min(places.get(cue.kind, match.start()), match.start())
     role = None if question else find_role(sentence, vocabulary)
-    if role is not None and not _is_supposed(low, role[1], role[1]):
+    if role is not None and not _is_open(low, role[1], role[1], MustKeepKind.ROLE):
         scores[MustKeepKind.ROLE] += _ROLE_WEIGHT
         places.setdefault(MustKeepKind.ROLE, role[1])
     if not any(score >= THRESHOLD for score in scores.values()):
@@ -80,10 +80,16 @@ def _is_question(low: str) -> bool:
     return low.rstrip("\"')*_ ").endswith("?") and TAG.search(low) is None
 
 
-def _is_supposed(low: str, start: int, end: int) -> bool:
-    """Tell whether a match stands in a clause that supposes, wishes or asks."""
+def _is_open(low: str, start: int, end: int, kind: MustKeepKind) -> bool:
+    """Tell whether a match stands in a clause that leaves open whether it is so: one that supposes, wishes or asks.
+
+    A rule may well suppose something; only what is asked is none.
+    """
+    pattern = SUPPOSED if kind in _FACTS else ASKED if kind is MustKeepKind.CONSTRAINT else None
+    if pattern is None:
+        return False
     begin = 0
     for border in _CLAUSE_START.finditer(low, 0, max(start, 0) + 1):
         if border.end() <= start + 2:
             begin = border.end()
-    return SUPPOSED.search(low, begin, end) is not None
+    return pattern.search(low, begin, end) is not None

@@ -73,7 +73,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "insists insist dislikes dislike detests detest loathe loathes hates",
         r"\b(?:insists?|dislikes?|detests?|loathes?|hates) (?!(?:me|you|us|him)\b)\w+"),
     cue(1, "hate", r"\b(?:i|we|they) (?:really )?hate (?!(?:to say|to admit|that you|it when|when|how|myself)\b)\w+"),
-    cue(1, "so", ", so (?:please |always |never |don't |tell|leave|keep|no |let me|give|make)"),
+    cue(1, "so", ", so (?:please |always |never |don't |tell|leave|keep|no |let me|give|make)",
+        needs=", so "),
     cue(3, "rather",
         r"\b(?:i'd|we'd|he'd|she'd|they'd|would) (?:much )?rather (?:you|we|they|not|nobody|it|have|keep|use|that)\b"),
     cue(2, "likes like wants want",
@@ -104,12 +105,15 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         r"thinks?|knows?)\b)[\w' ,-]+ (?!(?:was|were|had|did)\b)\w+"),
     cue(2, "every each all any everything anything",
         r"^(?:[\w' ]{0,30}[,:] )?(?:every|each|all|any|everything|anything)\b[\w', -]{1,45}? (?:goes|go|gets|get|"
-        "stays?|needs?|comes?|passes|pass|starts?|ends?|leaves?|has|have|belongs?|runs?|takes?|costs?|requires?|"
+        "stays?|needs?|comes?|pass(?:es)?(?= (?:through|by|over|under|via)\b)|starts?|ends?|leaves?|has|have|belongs?|"
+        "runs?|takes?|costs?|requires?|"
         "wears?|brings?|pays?|signs?|knocks?|reports?|waits?|counts?) (?!(?:great|better|amazing|good|well|like|so|"
         r"fun|away|on and)\b)\w+"),
     cue(2, "no",
         r"(?:[:;—–] ?|, (?:so |and |but |please )?|\bso |\babsolutely |\bstrictly |\bdefinitely |^please )no "
-        rf"(?!(?:{_CHAT_NO})\b)[\w-]+(?!.*\b(?:was|were|had|did|found)\b)"),
+        rf"(?!(?:{_CHAT_NO})\b)[\w-]+(?!.*\b(?:was|were|had|did|found|needed|required|missing)\b)",
+        needs=": no |; no |— no |– no |, no |, so no |, and no |, but no |, please no |so no |absolutely no |"
+        "strictly no |definitely no |please no |:no |;no |—no |–no "),
     cue(2, "not",
         r"\bnot a (?:word|single (?:person|word|drop|one)|soul|drop|crumb)\b(?!.*\b(?:was|had|came)\b)|(?:[:;—–] ?|"
         r", (?:so |and |but )?|\bso )not (?:in|on|at|before|after|without|with|to|by|inside|near) (?!(?:a |my |"
@@ -121,22 +125,24 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "to",
         r"\b(?:is|are) (?:not |never |only |always |strictly )?to (?:be (?!(?:seen|honest|fair|expected|told|able|"
         r"the|a|there|with|in)\b)\w+|(?!(?:be|blame|come|say|die|make|have|find|get|see|help|do|take|go|keep|create|"
-        r"give|learn|try|add|use|show|let|build|start|follow)\b)\w+)(?! (?:people|my|me|you)\b)"),
+        r"give|learn|try|add|use|show|let|build|start|follow)\b)\w+)(?! (?:people|my|me|you)\b)",
+        needs="is to |are to | not to | never to | only to | always to | strictly to "),
     cue(-2,
         "goal dream aim hope idea trick key point thing way purpose challenge step job plan task option intention "
         "fix solution approach part advice tip best next easiest going here there able used about",
         r"\b(?:goal|dream|aim|hope|idea|trick|key|point|thing|way|purpose|challenge|step|job|plan|task|option|"
         "intention|fix|solution|approach|part|advice|tip|best|next|easiest|going|here|there|able|used|about|"
-        r"going)\b[\w ]{0,20} (?:is|was|are) to\b"),
+        r"going)\b[\w ]{0,20} (?:is|was|are) to\b",
+        needs=" is to| was to| are to"),
     cue(2, "if",
         r"^(?:[\w ]{1,20}[,:] )?if [^,]{3,80}, (?:then )?(?:it|they|he|she|that|you|we|i|nobody|the \w+(?: \w+)?|"
         r"\w+s) (?:doesn't|don't|won't|can't|cannot|isn't|aren't|stays?|goes|gets?|must|has to|have to|leaves?|"
         r"comes? (?!back)|waits?|pays?|moves?|stops?|calls?|is not|are not|need to|needs to) ?\w*"),
-    cue(2, "as unless until so while",
+    cue(2, "unless until while long",
         r"(?:^|[,:] |\b(?:and|but) )(?:as long as|so long as|unless|until|while) [^,]{4,80},? (?:nobody|no one|"
         r"nothing|you |we |they |the \w+(?: \w+)? |i )(?:don't|doesn't|no|not|never|stays?|must|can't|cannot|won't|"
         r"keep|stay|leave|wait|\w+s|\w+)\b(?!.*\b(?:was|were|had|did|fun|love|feel|happy)\b)"),
-    cue(2, "we don't stay below above under within",
+    cue(2, "long",
         r"\bas long as (?:we|you|they|it|the \w+)\b.*\b(?:stays?|keep|keeps|below|above|under|within|before|after|"
         r"by|until|don't|doesn't|no|not)\b"),
     cue(2,
@@ -154,7 +160,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         r"^(?:and |also |so )?(?!(?:it|this|that|who|which|he|she|they|we|i|everyone|someone)\b)[\w.' ]{2,30} "
         "(?:wants?|takes|likes|expects?|demands?|asked for|drinks|insists) (?:the|his|her|their|all|every|"
         r"everything|no|only)\b [\w' -]{2,40}? (?:\w+ed|un\w+|without|with|in|by|before|first|separate\w*|plain|"
-        r"black|cold|hot|early|late|short|kept|done|sent)\b(?!.*\b(?:was|were|had|did)\b)"),
+        r"black|cold|hot|early|late|short|kept|done|sent)\b(?!.*\b(?:was|were|had|did)\b)",
+        needs="want|takes|likes|expect|demand|asked for|drinks|insists"),
     cue(2, "let",
         f"{START}(?:don't|do not|never) let (?:the|anyone|anybody|them|him|her|any|guests|kids|it (?:sit|boil|dry|"
         r"cool|get (?:above|below|over|under))|\w+s)\b(?! (?:tell|get you|bring|stop you|doubts|fears))",
@@ -183,7 +190,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         r"\b(?:was|is|were|are|been) (?:very |quite |really |absolutely )?(?:clear|strict|firm|specific|adamant|"
         r"explicit) (?:about|on|that)\b|\b(?:was|is|were) (?:very |quite |really )?(?:clear|strict|adamant|"
         "explicit)(?::|,| —)"),
-    cue(2, "not", r"\b(?:is|are) not to (?!(?:blame|be (?:able|the|a))\b)\w+"),
+    cue(2, "not", r"\b(?:is|are) not to (?!(?:blame|be (?:able|the|a))\b)\w+",
+        needs="is not to|are not to"),
     cue(2, "doesn't don't", r"\b(?:doesn't|don't) want (?:any|anyone|anybody|people|him|her|them|his|their) \w+"),
     cue(2, "other", r"\b(?:at|in|by|for|with|through) no other \w+"),
     cue(2, "next monday tuesday wednesday thursday friday saturday sunday",
@@ -197,7 +205,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "free",
         r"\b(?:nut|gluten|smoke|dairy|alcohol|phone|plastic|meat|scent|pet)-free\b.*\b(?:so|must|only|please|zone|"
         r"school|kitchen|site)\b"),
-    cue(1, "so", r", so (?:check|use|wear|bring|put|take|avoid|ask|oat|only|no|not|never|always|nothing|nobody)\b"),
+    cue(1, "so", r", so (?:check|use|wear|bring|put|take|avoid|ask|oat|only|no|not|never|always|nothing|nobody)\b",
+        needs=", so "),
     # bounds told without a verb of duty
     cue(2, "outside tops ceiling limit cap maximum floor minimum bar",
         r"\bat the outside\b|, tops\b|\btops(?=[.!]*$)|\b(?:is|are|'s) (?:the|our|my|a hard) (?:ceiling|limit|cap|"
@@ -232,7 +241,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "nothing nobody no-one one",
         r"\b(?:nothing|nobody|no one|no-one) (?:about|of|to do with|from|in|with|on|under|over|below|above) "
         r"[\w' ]{1,30}? (?:goes|gets|leaves|enters|comes|stays|touches|sees|may|is (?:sent|shared|sold|thrown|"
-        r"left))\b"),
+        r"left))\b",
+        needs="nothing|nobody|no one|no-one"),
     cue(2, "isn't aren't not", r"\b(?:isn't|aren't|'re not|'s not|is not|are not|am not) to (?!(?:be (?:able|a|the)|"
         r"blame|say|mention|do with|have|you|me|everyone|my|our|the|a)\b)\w+"),
     cue(2, "aren't isn't not", r"^(?:[\w' ]{1,30}[,:;] )?(?!(?:it|that|this|they|there|things|these|those|we|you)\b)"
@@ -273,7 +283,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
     cue(2, "only", r"(?<!\bif )(?:\b(?:is|are)|'s|'re) only (?:ever )?(?:\w+ed|taken|given|shown|sold|sent|held|"
         r"cut|put|drawn|"
         r"worn|driven|lent|kept|fed|built|run|made|read) (?:with|by|after|when|if|under|while|once|behind|between)\b",
-        imperative=True),
+        imperative=True,
+        needs="is only|are only|'s only|'re only"),
     cue(2, "only", r"(?:^|[;:,.] )(?:a|an|every|each|any|the) [\w-]+(?: [\w-]+)? only (?!(?:has|had|knows|is|was|"
         r"gets?)\b)\w+s "
         r"(?:\w+ing|with|when|in|under|after|by|on|if|at|from|beside|once)\b", imperative=True),
@@ -368,7 +379,8 @@ LIMIT_CUES: tuple[Cue, ...] = table(
         r"feel|even|really|look|like|"
         r"seem|believe|mind|understand|say|realize|always|often|think|usually|just|happen|sound)\b)\w+ (?!(?:any "
         r"better|it)\b)"),
-    cue(2, "first", r"^[\w' ]{2,30} first, [\w' ]{2,30} (?:later|after|afterwards|second|then|next|last)\b"),
+    cue(2, "first", r"^[\w' ]{2,30} first, [\w' ]{2,30} (?:later|after|afterwards|second|then|next|last)\b",
+        needs=" first, "),
     cue(2, "more else less", r", (?:and )?(?:no more|nothing more|nothing else|no less)[.!]*$"),
     cue(2, "strictly", r"(?:\b(?:is|are)|'s|'re) strictly\b"),
     cue(2, "doesn't don't", r"^(?:[\w' ]{1,30}[,:] )?(?!(?:it|that|this|they|there|i|we|you|he|she|things|people|"

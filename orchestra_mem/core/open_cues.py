@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestra_mem.core.cues import BASE, START, Cue, cue, table, words
+from orchestra_mem.core.cues import BASE, START, Cue, LazyPattern, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
 # Tables: what belongs to a cue stands together.
@@ -64,7 +64,7 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
     cue(2, "waiting wait awaiting blocked",
         r"\b(?:(?:i'm|we're|am|are|is|still|he's|she's|they're|we|i|been) (?:still |just |all |also |now "
         r")*(?:waiting (?:on|for|to hear)|awaiting)|waiting (?:on|for) [\w' ]+ (?:to|from|before|for)\b|blocked "
-        r"(?:on|pending|waiting)|^awaiting|^waiting (?:on|for))\b(?! (?:the day|someone special|you|this|my turn|"
+        r"(?:on|pending|waiting)|^awaiting|^waiting (?:on|for))\b(?! (?:the day|someone special|you\b|this|my turn|"
         r"that moment|it\b|so long|ages|months))"),
     cue(2, "need needs needed",
         r"\b(?:we|i|someone|somebody|they|you|he|she|one of us|both of us)(?:'ll| will| do| would| also| still| "
@@ -142,7 +142,9 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
     cue(2, "ask find check talk confirm tell call email",
         rf"{START}(?:ask|check with|find out from|talk to|confirm with|tell|call|email|remind) [\w.' ]{{2,40}}? "
         r"(?:whether|if|about the|for the|to (?:send|confirm|bring|check|order|sign|fix|call|look)|when|how many)\b",
-        imperative=True),
+        imperative=True,
+        needs="whether|if|about the|for the|to send|to confirm|to bring|to check|to order|to sign|to fix|"
+        "to call|to look|when|how many"),
     cue(2, "once after when",
         "^(?:once|after|when|as soon as) [^,]{4,60},? (?:we|i|you|someone)(?:'ll| will|'ll have| still)? (?:have "
         r"to|need to|must|'ll need to|will have to|should)\b"),
@@ -170,7 +172,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
     cue(2, "nobody one nothing none",
         r"\b(?:nobody|no one|nothing|none of [\w ]{2,20}) (?:has|have|is|knows (?:who|where|how|what|when|whether|"
         r"if)|seems to know|has an answer|volunteered|signed up|is assigned)\b(?! (?:ever|like|perfect|impossible|"
-        "better|wrong|more))"),
+        "better|wrong|more))",
+        needs="nobody|no one|nothing|none of"),
     cue(1, "far", r"\bso far\b(?=[.,]|$)"),
     cue(2, "hasn't haven't",
         r"\b(?!(?:i|we|you|they|it|that|this|there|what|and|but)\b)[\w.]+ (?:hasn't|haven't) (?!(?:been (?:to|there|"
@@ -194,10 +197,12 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"\b(?:let (?:me|us|him|her|them) know|tell me|get back to me|send me|give me) (?:by|before|until|on|asap|"
         "which|whether|who|when|where|how many|if (?:the|anything|someone|we|it|they|he|she)|once|as soon|your "
         r"(?:answer|choice|size|sizes|number|numbers|order))\b(?! (?:you|i can|you're|how))", asks=True),
-    cue(2, "matter question issue problem for whether business",
+    cue(2, "matter question issue problem whether business",
         r"\bthere(?:'s| is| are) (?:still )?the (?:matter|question|issue|problem|business) of\b|\bthe (?:big |open |"
         r"only |other |remaining )?question (?:of|is|whether|remains)\b|\bwhether (?:we|to|or not|the|it|they) [\w' "
-        r",-]+ (?:is|remains|has|needs|depends|we)\b"),
+        r",-]+ (?:is|remains|has|needs|depends|we)\b",
+        needs="whether we|whether to|whether or|whether the|whether it|question|the matter|the issue|"
+        "the problem|the business"),
     cue(2, "talk discuss go revisit look decide speak return come settle pick",
         r"\b(?:let's|we'll|we can|we should|i'd like to|we need to|can we) (?:talk (?:about|through|over)|discuss|"
         "go (?:over|through)|revisit|look at|decide|return to|pick (?:this|that|it) up|settle|speak about|come "
@@ -221,13 +226,17 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"(?:need|have|owe)|are you able to|you were going to|you wanted to|it's your turn to)\b", asks=True),
     cue(-3, "longer anymore", r"\bno longer\b|\banymore\b"),
     cue(2, _TASK,
-        rf"^(?:(?:please|and|so|also|oh|ok|okay|then|just|kindly|someone|somebody)\b,? )*(?:{_TASK}) (?:the|a|an|"
+        rf"^(?:(?:please|and|so|also|oh|ok|okay|then|just|kindly|someone|somebody)\b,? )*(?!check out\b)(?:{_TASK}) "
+        rf"(?:the|a|an|"
         r"two|three|four|some|more|new|our|all|back|up|\d+|out) [\w'-]+", imperative=True),
     cue(2, "check touch remind get touch look have make pick drop order book arrange schedule chase renew follow",
         f"{START}(?:check (?:back|in) with|get in touch with|touch base with|follow up with|get hold of|get back "
         "to|have a word with|make an appointment|get a quote|pick up the|drop off the|look into|find out (?:who|"
         r"whether|if|when|what|where|how)|find (?:a|an|someone)|chase|book (?:a|the|an)|order (?:a|the|more|\d)|"
-        r"renew|arrange|schedule (?:a|the))\b", imperative=True),
+        r"renew|arrange|schedule (?:a|the))\b", imperative=True,
+        needs="check back with|check in with|in touch with|touch base|follow up with|get hold|get back|"
+        "have a word|appointment|get a quote|pick up the|drop off the|look into|find out|find a|find an|"
+        "find someone|chase|book |order |renew|arrange|schedule "),
     cue(2, "promised promises agreed volunteered offered meant supposed hold going",
         r"\b(?:promised|promises|volunteered|offered) to (?!(?:be (?:there|good)|love|help me)\b)\w+|\b(?:i|we) "
         r"(?:have to|need to|must|should) get hold of\b|\b(?:is|are|was|were) (?:supposed|meant|going) to (?:send|"
@@ -240,7 +249,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         ")*un(?:paid|signed|finished|assigned|answered|opened|tested|read|booked|label?led|done|settled|claimed|"
         r"filled|solved|confirmed|packed|wired|staffed|merged|reviewed|certain)\b"),
     cue(2, "depends hinges up",
-        r"\b(?:depends on (?:whether|if|who|when|the|what)|hinges on|is up to (?:the|him|her|them|you|\w+))\b(?! "
+        r"\b(?:depends on (?:whether|if|who|when|the|what)|hinges on|is up to (?!(?:date|speed|par|scratch|now|"
+        r"standard|spec)\b)(?:the|him|her|them|you|\w+))\b(?! "
         "(?:you to decide what makes))"),
     # no answer, nobody, not known
     cue(2, "hasn't haven't not", r"\b(?:they|he|she|it|who|and|but|him|\w+) (?:hasn't|haven't|has not|have not) "
@@ -257,7 +267,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"in circles|in "
         r"circles about|(?:doesn't|don't|won't|didn't|never) (?:answer|reply|respond|replied|answered)(?=[,.;!]|$| "
         r"(?:my|the|our|"
-        r"to|me|us)\b))"),
+        r"to|me|us)\b))",
+        needs="crickets|in circles|n't |never "),
     cue(2, "found knows know known unknown guess", r"\b(?:i|we|nobody|no one) never found out\b|\b(?:no one|nobody|"
         r"none "
         r"of us) knows?(?=[,.;:]|$| "
@@ -276,7 +287,10 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
     cue(2, "can't cannot don't", r"\b(?:i|we) (?:can't|cannot|don't) (?:yet )?(?:answer yet|close\b|say (?:yet|if|"
         r"whether|when|who|yes|no)|"
         r"remember a decision|have (?:it |that |this )?(?:resolved|settled|answered|decided)|know the answer)"),
-    cue(2, "find", r"\b(?:i|we) (?:can't|cannot|couldn't|didn't) find(?=[,.;!]|$)"),
+    cue(2, "find", r"\b(?:i|we) (?:can't|cannot|couldn't|didn't) find(?=[,.;!]|$| (?:who|what|where|how|why|out)\b)"),
+    cue(2, "found clarified settled cleared", r"\b(?:is|are|'s|remains?|still) (?:still |yet )?to be (?:found out|"
+        r"clarified|"
+        r"settled|cleared up)\b"),
     cue(2, "say decide tell confirm rule judge", r"\b(?!(?:i|we|you|people|some|who|they)\b)\w+ (?:must|has to|"
         r"have to|should|is to|will have to|needs to) "
         r"(?:still |first )?(?:say|decide|tell us|rule|confirm|judge) (?:if|whether|who|when|which|how)\b"),
@@ -285,7 +299,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"paid|finali[sz]ed|cleared|certain)\b(?! (?:to|in the code))"),
     cue(2, "volunteered asked named assigned", r"\b(?:nobody's|no one's|nobody has|no one has|nobody) "
         r"(?:volunteered|asked|been (?:named|assigned|told|"
-        r"asked)|claimed|taken it|offered|picked)\b|\bno (?:one|body) (?:is )?(?:named|assigned|down) for\b"),
+        r"asked)|claimed|taken it|offered|picked)\b|\bno (?:one|body) (?:is )?(?:named|assigned|down) for\b",
+        needs="nobody|no one|no body"),
     cue(2, "waiting", r"\b(?:is|are|'m|'re|'s|still|,|i'm|we're) ?waiting (?:at|with|for|on|to hear) (?:what|"
         r"whether|the|a|an|his|her|their|our|"
         r"\w+'s)\b(?! (?:day|right|perfect|next adventure|moment|chance|wait))"),
@@ -297,7 +312,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"successor|stand-in|backup person) (?:for|yet|named|so far|at)\b"),
     cue(2, "nobody's nobody one's one", r"\b(?:nobody's|no one's|nobody has|no one has) (?!(?:perfect|business|"
         r"fault|home|there|ever|here|"
-        r"favou?rite|like|going)\b)\w+(?:ed|en|ld|de|wn|ne|id|t)\b"),
+        r"favou?rite|like|going)\b)\w+(?:ed|en|ld|de|wn|ne|id|t)\b",
+        needs="nobody's|no one's|nobody has|no one has"),
     cue(2, "couldn't can't could", r"\b(?:couldn't|can't|could not) (?:tell you|tell yet|say)(?=[,.;!]|$| (?:if|"
         r"whether|who|when|what|how|which)\b)"),
     cue(2, "not", r"(?:'ve|'s|\bhave|\bhas) not (?:yet |quite )?(?:settled|decided|agreed|chosen|picked|heard|"
@@ -313,7 +329,8 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"committee|printers?|department|client|customer)\b"),
     cue(2, "guess see tell seen", r"\b(?:is|are|'s) (?:still )?(?:anyone's|anybody's) guess\b|\b(?:we|you)(?:'ll| "
         r"will) (?:just )?have to (?:wait and )?"
-        r"see(?=[,.;]|$)|\bremains? to be seen\b"),
+        r"see(?=[,.;]|$)|\bremains? to be seen\b",
+        needs="guess|have to |to be seen"),
     cue(2, "arguing fighting debating chasing haggling negotiating quarrelling deciding torn",
         r"\b(?:still|is|are|'re|'m) (?:arguing|fighting|"
         r"debating|chasing|haggling|negotiating|quarrelling|deciding|torn) (?:about|over|for|with|on|the|if|"
@@ -327,4 +344,24 @@ OPEN_ITEM_CUES: tuple[Cue, ...] = table(
         r"riddle)\b|\bis beyond me\b"),
     cue(2, "tell know", r"\b(?:they|he|she|\w+)(?:'ll| will) (?:tell us|let us know|let me know|tell me)\b(?! "
         r"(?:about|all|off|stories))"),
+)
+
+# fmt: on
+# An answer that leaves the question before it open.
+NO_ANSWER = LazyPattern(
+    r"(?:(?:because|and|but|so|well|no|honestly|sorry)\b,? )*(?:i haven't|we haven't|nobody (?:knows|has|does)|no "
+    r"one (?:knows|has)|no idea|"
+    r"no clue|(?:i|we) (?:really |still )?don't know|(?:i|we) (?:can't|couldn't) (?:say|tell)|not known|unknown|"
+    r"not yet|"
+    r"who knows|not that i know|never (?:settled|decided)|we never|still (?:open|unclear|hanging|waiting)|(?:that|"
+    r"it)'s (?:still )?(?:open|hanging|unclear|in the air|"
+    r"not settled|"
+    r"not decided)|no answer|no reply|haven't heard|nothing yet|undecided|i never found out|search me|good question)\b"
+)
+UNKNOWN = LazyPattern(
+    r"(?:(?:well|so|honestly|no|sorry|hm+|and|but)\b,? )*(?:i don't know|we don't know|(?:no one|nobody) knows|"
+    r"(?:it's|it is|that's) not "
+    r"(?:known|clear|decided|settled)|unknown|no idea|undecided|not (?:known|decided|settled)|(?:that|it)'s "
+    r"(?:still )?(?:open|"
+    r"unclear)|(?:still|one) open|nothing (?:yet|so far))(?: yet| either)?[.!]*$"
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from orchestra_mem.types import Json, Operation
 
@@ -21,12 +22,20 @@ class Source(StrEnum):
     STATE = "state"
 
 
+class Voice(StrEnum):
+    """Who speaks in a text: what somebody may have decided, and what only tells of it."""
+
+    PERSON = "person"
+    MODEL = "model"
+    COMMIT = "commit"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """A text or value of an operation.
 
     `name` is the field's name in lower case with blanks for underscores, `text` its value; `about` is what the mapping
-    around it is about (a title, or a task and its number), `speaker` who speaks in it.
+    around it is about (a title, or a task and its number), `speaker` who speaks in it, `voice` what kind of speaker.
     """
 
     source: Source
@@ -34,6 +43,7 @@ class Field:
     text: str
     about: str = ""
     speaker: str = ""
+    voice: Voice = Voice.PERSON
 
 
 _SPEECH = frozenset(
@@ -61,6 +71,17 @@ _STATE = frozenset(
 )
 _TOOL_KEYS = frozenset("tool tool_name tool_type tool_call_id tool_use_id toolname function_call".split())
 _TOOL_ROLES = frozenset("tool function ipython environment computer".split())
+# Beside one of these, `result` is what the command printed.
+_COMMANDS = frozenset("command cmd".split())
+_RESULTS = frozenset("result results response".split())
+_MODELS = frozenset("assistant agent model ai llm bot subagent".split())
+_PEOPLE = frozenset("user human person developer system".split())
+_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
+# What a model says where the mapping holds what it was asked, too.
+_PROMPTS = frozenset("prompt messages user_input user_prompt".split())
+_REPLIES = frozenset("response reply answer completion output_text".split())
+_THOUGHTS = frozenset("thought thoughts thinking".split())
+_TOLD_BY_SIBLINGS = _RESULTS | _REPLIES | _THOUGHTS
 _TOOL_TYPES = re.compile(
     r"(?:^|_)(?:tool|tools|function|shell|bash|exec|terminal|stdout|stderr|command_output|file_read|read_file|grep|"
     r"search_results?|http_response|log|logs|trace|build_output|test_output)(?:_|$)"
@@ -88,12 +109,15 @@ _MAX_TEXT_CHARS = 100_000
 
 
 def fields_of(operation: Operation) -> Iterator[Field]:
-    """Walk the data of an operation, in order."""
-    tool = bool(_TOOL_TYPES.search(operation.type.lower()))
+    """Walk the data of an operation, in order; what a harness put into a text comes behind it, as its own field."""
+    kind = operation.type.lower()
+    tool = bool(_TOOL_TYPES.search(kind))
+    voice = Voice.COMMIT if is_commit(operation) else Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
+    around = _Around(tool=tool, voice=voice)
     if isinstance(operation.data, str):
-        yield Field(source=Source.OUTPUT if tool else Source.SPEECH, name="text", text=operation.data)
+        yield from _fields("text", operation.data, around)
     else:
-        yield from _walk(operation.data, name="", tool=tool, about="", speaker="", depth=0)
+        yield from _walk(operation.data, name="", around=around, depth=0)
 
 
 def reads_only(operation: Operation) -> bool:
@@ -104,41 +128,126 @@ def reads_only(operation: Operation) -> bool:
     return any(_READING.match(str(data.get(key) or "")) for key in ("tool", "tool_name"))
 
 
-def _walk(value: Json, *, name: str, tool: bool, about: str, speaker: str, depth: int) -> Iterator[Field]:
+class _Around(NamedTuple):
+    """What the mappings around a value say of it."""
+
+    tool: bool = False
+    about: str = ""
+    speaker: str = ""
+    voice: Voice = Voice.PERSON
+
+
+def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Field]:
     if depth > MAX_DEPTH:
         return
     if isinstance(value, dict):
-        inner_tool = tool or _is_tool(value)
-        about = _about(value) or about
-        speaker = _speaker(value) or speaker
+        inner = _Around(
+            tool=around.tool or _is_tool(value),
+            about=_about(value) or around.about,
+            speaker=(speaker := _speaker(value)) or around.speaker,
+            voice=_voice(value.get("role"), speaker, around.voice),
+        )
+        told = not _TOLD_BY_SIBLINGS.isdisjoint(value)
         for key, item in list(value.items())[:_MAX_ITEMS]:
-            yield from _walk(item, name=key.lower(), tool=inner_tool, about=about, speaker=speaker, depth=depth + 1)
+            name = key.lower()
+            around = _beside(inner, name, value) if told else inner
+            yield from _walk(item, name=name, around=around, depth=depth + 1)
     elif isinstance(value, list):
         for item in value[:_MAX_ITEMS]:
-            yield from _walk(item, name=name, tool=tool, about=about, speaker=speaker, depth=depth + 1)
+            yield from _walk(item, name=name, around=around, depth=depth + 1)
     elif value is not None and value != "":
         if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
             value = f"{value[: _MAX_TEXT_CHARS // 2]}\n{value[-_MAX_TEXT_CHARS // 2 :]}"
-        found = _field(name, value, tool, about, speaker)
-        if found:
-            yield found
+        yield from _fields(name, value, around)
 
 
-def _field(name: str, value: str | int | float | bool, tool: bool, about: str, speaker: str) -> Field | None:
+def _beside(around: _Around, name: str, value: dict[str, Json]) -> _Around:
+    """Tell by the keys beside it what a result or an answer is: what a command printed, or what a model said."""
+    if name in _RESULTS and not _COMMANDS.isdisjoint(value):
+        return around._replace(tool=True)
+    if name in _THOUGHTS or (name in _REPLIES and not _PROMPTS.isdisjoint(value)):
+        return around._replace(voice=Voice.MODEL)
+    return around
+
+
+def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iterable[Field]:
     label = name.replace("_", " ").replace("-", " ")
     key = name.replace("-", "_").replace(" ", "_")
+    tool = around.tool
     if key in _STATE and not (tool and isinstance(value, str) and key in ("result", "errors", "done", "next")):
         text = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-        return Field(source=Source.STATE, name=label, text=text, about="" if about == text else about, speaker=speaker)
-    if not isinstance(value, str):
-        return None
-    if key in _TITLES_ONLY and len(value) <= _TITLE_CHARS:
-        return None
+        about = "" if around.about == text else around.about
+        speaker, voice = around.speaker, around.voice
+        return (Field(source=Source.STATE, name=label, text=text, about=about, speaker=speaker, voice=voice),)
+    if not isinstance(value, str) or (key in _TITLES_ONLY and len(value) <= _TITLE_CHARS):
+        return ()
     if key in _OUTPUT or (tool and key not in _SPEECH_OF_TOOLS):
-        return Field(source=Source.OUTPUT, name=label, text=value, about=about)
+        return (Field(source=Source.OUTPUT, name=label, text=value, about=around.about),)
     if key in _SPEECH or not key or " " in value.strip():
-        return Field(source=Source.SPEECH, name=label, text=value, about=about, speaker=speaker)
-    return None
+        return _said(value, label, around)
+    return ()
+
+
+def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
+    """Tell what was said from what a harness wrapped in tags and put beside it."""
+    about, speaker = around.about, around.speaker
+    wrapped = []
+    if "<" in text:
+        text = _TYPED_TAG.sub("\n\n", text)
+        wrapped = list(_wrapped(text))
+    if not wrapped:
+        return (Field(source=Source.SPEECH, name=name, text=text, about=about, speaker=speaker, voice=around.voice),)
+    begin, said, beside = 0, [], []
+    for start, end, words, inside in wrapped:
+        said.append(text[begin:start])
+        begin = end
+        if _REPORTERS.isdisjoint(words):
+            beside.append(Field(source=Source.OUTPUT, name=name, text=inside, about=about))
+        else:
+            beside.append(Field(source=Source.SPEECH, name=name, text=inside, about=about, voice=Voice.MODEL))
+    whole = "\n\n".join((*said, text[begin:]))
+    said_by = Field(source=Source.SPEECH, name=name, text=whole, about=about, speaker=speaker, voice=around.voice)
+    return (said_by, *beside)
+
+
+_TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")
+# A harness names its tags in several words: what they hold was printed, read or written by a machine. What a person
+# typed comes in such tags, too: their names say so.
+_MACHINE_TAGS = frozenset(
+    "system reminder reminders command local stdout stderr output tool function functions result results notification "
+    "hook caveat environment env context ide file files diff log logs selection persisted search task tasks agent "
+    "agents subagent teammate assistant error errors usage".split()
+)
+_TYPED = "user|human|query|args|arguments?|instructions?|rules?|request"
+_TYPED_TAG = re.compile(rf"</?(?:[a-z0-9]+[-_])*(?:{_TYPED})(?:[-_][a-z0-9]+)*(?:\s[^<>]*)?>")
+_SINGLE_TAGS = frozenset("stdout stderr output log logs diff".split())
+_REPORTERS = frozenset("task tasks agent agents subagent teammate assistant".split())
+
+
+def _wrapped(text: str) -> Iterator[tuple[int, int, frozenset[str], str]]:
+    """Find what a harness wrapped in tags: from where to where, the words of the tag's name, and what stands inside.
+
+    A tag that opens the text and is not closed holds all of it: the text was cut.
+    """
+    begin = 0
+    unclosed: set[str] = set()
+    while match := _TAG.search(text, begin):
+        begin = match.end()
+        name = match[1]
+        words = frozenset(re.split("[-_]", name))
+        if name in unclosed or not _is_of_harness(name, words):
+            continue
+        close = text.find(f"</{name}>", begin)
+        if close < 0 and text[: match.start()].strip():
+            unclosed.add(name)
+            continue
+        inside = text[begin : close if close >= 0 else len(text)]
+        begin = close + len(name) + 3 if close >= 0 else len(text)
+        yield match.start(), begin, words, inside
+
+
+def _is_of_harness(name: str, words: frozenset[str]) -> bool:
+    return name in _SINGLE_TAGS or (len(words) > 1 and not words.isdisjoint(_MACHINE_TAGS))
 
 
 def _is_tool(value: dict[str, Json]) -> bool:
@@ -148,6 +257,16 @@ def _is_tool(value: dict[str, Json]) -> bool:
     return (isinstance(role, str) and role.lower() in _TOOL_ROLES) or (
         isinstance(kind, str) and bool(_TOOL_TYPES.search(kind.lower()))
     )
+
+
+def _voice(role: Json, speaker: str, around: Voice) -> Voice:
+    for name in (role, speaker):
+        if name and isinstance(name, str) and around is not Voice.COMMIT:
+            if name.lower() in _MODELS:
+                return Voice.MODEL
+            if name.lower() in _PEOPLE:
+                return Voice.PERSON
+    return around
 
 
 def _about(value: dict[str, Json]) -> str:
@@ -172,7 +291,7 @@ def _speaker(value: dict[str, Json]) -> str:
 
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_LINE_NUMBERED = re.compile(r"\s*\d+\s*[→|:\t]\s?")
+_LINE_NUMBERED = re.compile(r"\s*\d+\s*(?:[→|\t]|:(?!\d))\s?")
 _CODE_START = re.compile(
     r"\s*(?:(?:def|class|import|from|return|func|function|const|var|package|public|private|static|elif|else|try|except|"
     r"raise|async|await|export|struct|enum|interface|impl|fn|pub|use|SELECT|INSERT|UPDATE|CREATE|ALTER|DROP) "
@@ -182,15 +301,75 @@ _CODE_START = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
 )
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
+_COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S")
+_ANY_SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃(_]|::")  # the same, and more, but quick
+
+
+_HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n?", re.MULTILINE)
+_PATCH_HEADER = re.compile(
+    r"^(?:diff --git |index [0-9a-f]{6,}|--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|"
+    r"(?:new|deleted) file mode |similarity index |rename (?:from|to) ).*\n?",
+    re.MULTILINE,
+)
 
 
 def without_code(text: str) -> str:
-    """Take fenced code out of a text; the rest stays word for word, in its order."""
-    return _FENCED.sub("\n\n", text) if "```" in text or "~~~" in text else text
+    """Take fenced code and patches out of a text; the rest stays word for word, in its order."""
+    if "```" in text or "~~~" in text:
+        text = _FENCED.sub("\n\n", text)
+    return _without_patches(text) if "@@ -" in text else text
+
+
+def _without_patches(text: str) -> str:
+    kept: list[str] = []
+    begin = 0
+    while match := _HUNK.search(text, begin):
+        kept.append(text[begin : match.start()])
+        begin = _end_of_hunk(text, match.end(), int(match[1] or 1), int(match[2] or 1))
+    kept.append(text[begin:])
+    return _PATCH_HEADER.sub("\n", "\n\n".join(kept))
+
+
+def _end_of_hunk(text: str, begin: int, old: int, new: int) -> int:
+    """Find where a hunk ends: its head says how many lines it has of either file."""
+    while (old > 0 or new > 0) and begin < len(text):
+        mark = text[begin]
+        if mark not in " +-\\\t\n":
+            break
+        old -= mark not in "+\\"
+        new -= mark not in "-\\"
+        end = text.find("\n", begin)
+        begin = end + 1 if end >= 0 else len(text)
+    return begin
+
+
+_CODE_SPAN = re.compile(r"`([^`\n]{1,200})`")
+_QUOTED = re.compile(r"(?<!\w)\"(?=[^\"]*\s)[^\"\n]{3,400}\"|“[^”\n]{3,400}”")
+_PLAIN_SPAN = re.compile(r"[\d.,:%$€£ -]+\w{0,3}|(?:[\w'-]+ ){3,}[\w'-]+[.!]?")
+
+
+def masked(sentence: str, *, quotes: bool) -> str:
+    """Put the letter x over code spans, and over quotations where wanted: they are spoken of and say nothing here.
+
+    The length stays. Spans of numbers alone, and of four words or more without a symbol, stand.
+    """
+    if "`" in sentence:
+        sentence = _CODE_SPAN.sub(_x, sentence)
+    if quotes and ('"' in sentence or "“" in sentence):
+        sentence = _QUOTED.sub(lambda match: "x" * len(match[0]), sentence)
+    return sentence
+
+
+def _x(match: re.Match[str]) -> str:
+    return match[0] if _PLAIN_SPAN.fullmatch(match[1]) else "x" * len(match[0])
 
 
 def reads_as_prose(sentence: str) -> bool:
     """Tell whether a sentence was said, and is no code, markup, log line, table row or quotation of a document."""
     if _CODE_START.match(sentence) or _LINE_NUMBERED.match(sentence):
         return False
+    if "    " in sentence and _COLUMNS.search(sentence):
+        return False
+    if _ANY_SYMBOL.search(sentence) is None:
+        return True
     return len(_SYMBOL.findall(sentence)) <= 2 + len(sentence) // 30

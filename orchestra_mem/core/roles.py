@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from orchestra_mem.core.cues import LazyPattern
 from orchestra_mem.core.text import STOP_WORDS
@@ -14,10 +15,9 @@ _TITLE = (
 _KIN = (
     r"(?:sister|brother|mother|father|mom|mum|dad|wife|husband|partner|boss|manager|son|daughter|cousin|aunt|uncle|"
     r"colleague|assistant|boyfriend|girlfriend|flatmate|roommate|neighbou?r|landlord|landlady|supervisor|advisor|"
-    r"adviser|"
-    r"mentor|teacher|doctor|dentist|friend|accountant|lawyer|grandmother|grandfather|grandma|grandpa|niece|nephew|"
-    r"deputy|"
-    r"co-founder|cofounder|teammate|fianc[ée]e?|in-law|predecessor|successor|counterpart|contact|intern|apprentice)"
+    r"adviser|mentor|teacher|doctor|dentist|friend|accountant|lawyer|grandmother|grandfather|grandma|grandpa|niece|"
+    r"nephew|deputy|co-founder|cofounder|teammate|fianc[ée]e?|in-law|predecessor|successor|counterpart|contact|intern|"
+    r"apprentice)"
 )
 _NAME = rf"(?:{_TITLE})?[A-ZÀ-ÖØ-Þ][\w'’-]*\w(?: (?:de |van |von |al-|bin |da |di |del )?[A-ZÀ-ÖØ-Þ][\w'’-]*)?"
 _KIN_NAME = rf"(?:[Mm]y|[Oo]ur|[Hh]er|[Hh]is|[Yy]our|[Tt]heir|{_NAME}'s) (?:\w+ )?{_KIN}(?:,? {_NAME},?)?"
@@ -28,95 +28,72 @@ _ADVERB = (
 )
 _DUTY = (
     r"(?:owns?|runs?|leads?|manages?|heads?(?: up)?|oversees?|coordinates?|looks? after|takes? care of|supervises?|"
-    r"chairs?|maintains?|(?:is|are|am|'s|'m|was made|remains?|will be) (?:now |still |also |the one |solely |jointly )*"
-    r"(?:responsible for|in charge of|accountable for|assigned to|the one (?:who|to)|taking over|running|leading|"
-    r"handling|doing|"
-    r"owning|covering|heading|managing|organising|organizing|coordinating|overseeing|looking after|on call|on duty|"
-    r"on (?:\w+ )?(?:duty|call|shift|watch)|on (?:support|dishes|grill|bar|sound|lights|pager|night shift|reception)|"
-    r"standing in|filling in|stepping in|"
-    r"acting \w+|replacing|officiating|supervising|chairing|teaching|stepping down|leaving the|moving to (?:the "
-    r")?\w+ team)|"
-    r"takes? over|took over|has taken over|will take over|covers? for|stands? in for|fills? in (?:for|as)|steps? in "
-    r"(?:for|as)|"
-    r"stepped in|reports? to|answers? to|works? (?:under|for)|signs? off|approves|has the final (?:say|word)|has "
-    r"final say|"
-    r"decides|has the keys?|holds? the keys?|keeps? the (?:books|minutes|keys|accounts|records)|replaces|replaced|"
-    r"succeeds|"
-    r"officiates?|moderates|presides|referees|mentors|represents|teaches|coaches|supplies|audits|"
-    r"is (?:the|our|my|your|their|her|his)(?: \w+){0,3}? (?:contact|boss|point of contact|go-to|point person|liaison)|"
-    r"deals? with|is the (?:only )?(?:person|one|man|woman|guy|lady)|are the people|do the|shares? (?:the|a)|does "
-    r"(?!(?:not|n't|it|this|that|so|well|look|seem|have|need|want|like|feel|make|take|know|get|go|a|sound like|"
-    r"anyone|anybody|everything)\b)[\w-]+(?=[.,;!]|$| (?:and|on|in|for|at|while|with|every|today|tonight|this)\b)|"
-    r"does (?:the|all|our|most|their|my)|is (?:the |our )?(?:backup|cover|deputy|lead|stand-in|host|chair|captain|"
-    r"second|secretary|treasurer|contact|liaison|understudy|support|goalkeeper|editor|point|head|president|director|"
-    r"manager|leader|coach|principal|chief|owner) (?:for|of|on|in|at)|handles?|"
-    r"(?:reviews|orders|buys|cooks|writes|translates|edits|plans|prepares|books|tracks|trains|tests|checks|hosts|"
-    r"drives|cleans|collects|"
-    r"delivers|designs|prints|pays|mows|feeds|cuts|tunes|keeps|brings|sets up|opens|locks|signs|inspects|repairs|"
-    r"stocks|bakes) (?:the|all|our|every|most)|"
-    r"will (?:be )?(?:leading|lead|run|running|handle|handling|chair|manage|officiate|teach|coach|own|host|moderate|"
-    r"drive|"
-    r"take over|take the lead|look after|oversee|coordinate|supervise|be in charge|be responsible|be our|be the|act "
-    r"as|serve as|"
-    r"stand in|fill in|cover)|acts? as|serves? as|plays? the|works? as|drives the|minds the|tends? (?:the )?bar|"
-    r"brings the)"
+    r"chairs?|maintains?|(?:is|are|am|'s|'m|was made|remains?|will be) (?:now |still |also |the one |solely |jointly "
+    r")*(?:responsible for|in charge of|accountable for|assigned to|the one (?:who|to)|taking over|running|leading|"
+    r"handling|doing|owning|covering|heading|managing|organising|organizing|coordinating|overseeing|looking after|on "
+    r"call|on duty|on (?:\w+ )?(?:duty|call|shift|watch)|on (?:support|dishes|grill|bar|sound|lights|pager|night shift|"
+    r"reception)|standing in|filling in|stepping in|acting \w+|replacing|officiating|supervising|chairing|teaching|"
+    r"stepping down|leaving the|moving to (?:the )?\w+ team)|takes? over|took over|has taken over|will take over|"
+    r"covers? for|stands? in for|fills? in (?:for|as)|steps? in (?:for|as)|stepped in|reports? to|answers? to|works? "
+    r"(?:under|for)|signs? off|approves|has the final (?:say|word)|has final say|decides|has the keys?|holds? the "
+    r"keys?|keeps? the (?:books|minutes|keys|accounts|records)|replaces|replaced|succeeds|officiates?|moderates|"
+    r"presides|referees|mentors|represents|teaches|coaches|supplies|audits|is (?:the|our|my|your|their|her|his)(?: "
+    r"\w+){0,3}? (?:contact|boss|point of contact|go-to|point person|liaison)|deals? with|is the (?:only )?(?:person|"
+    r"one|man|woman|guy|lady)|are the people|do the|shares? (?:the|a)|does (?!(?:not|n't|it|this|that|so|well|look|"
+    r"seem|have|need|want|like|feel|make|take|know|get|go|a|sound like|anyone|anybody|everything)\b)[\w-]+(?=[.,;!]|$| "
+    r"(?:and|on|in|for|at|while|with|every|today|tonight|this)\b)|does (?:the|all|our|most|their|my)|is (?:the |our "
+    r")?(?:backup|cover|deputy|lead|stand-in|host|chair|captain|second|secretary|treasurer|contact|liaison|understudy|"
+    r"support|goalkeeper|editor|point|head|president|director|manager|leader|coach|principal|chief|owner) (?:for|of|on|"
+    r"in|at)|handles?|(?:reviews|orders|buys|cooks|writes|translates|edits|plans|prepares|books|tracks|trains|tests|"
+    r"checks|hosts|drives|cleans|collects|delivers|designs|prints|pays|mows|feeds|cuts|tunes|keeps|brings|sets up|"
+    r"opens|locks|signs|inspects|repairs|stocks|bakes) (?:the|all|our|every|most)|will (?:be )?(?:leading|lead|run|"
+    r"running|handle|handling|chair|manage|officiate|teach|coach|own|host|moderate|drive|take over|take the lead|look "
+    r"after|oversee|coordinate|supervise|be in charge|be responsible|be our|be the|act as|serve as|stand in|fill in|"
+    r"cover)|acts? as|serves? as|plays? the|works? as|drives the|minds the|tends? (?:the )?bar|brings the)"
 )
 # What a person does who has that part, where the words alone say less: the verb comes with all of something.
 _DEED = (
-    r"(?:(?:holds|carries|curates|makes|picks|reads|gives|grants|issues|counts|assigns|draws|sends|files|sorts|"
-    r"posts|records|logs|hands out|covers|watches|guards|minds|walks|waters|updates|edits|runs|logs|grades|marks|"
-    r"pours|loads|drafts) "
-    r"(?:out )?(?:the|all|our|every|most|any)(?! (?:best|most|difference|time|way|world|right))|"
-    r"has (?:the|all the|our) (?!best|same|right|most|feeling|ability|potential|power|chance|time|day|whole|cutest|"
-    r"sweetest|"
-    r"biggest|greatest|following|option|advantage|energy|kids|strength)[\w-]+(?: \w+)?(?=[,.;]|$| and| until| till)|"
-    r"(?:gets|has) the (?:last|final|casting) (?:word|say|vote)|decides on|(?:checks?|looks at|reads|signs) "
-    r"(?:every|each)|(?:'s|has) got (?:the|all the) (?!best|same|right)[\w-]+|writes? (?:this|"
-    r"that) one|"
-    r"(?:is|'s) (?:in (?:goal|defence|defense|the chair|nets?|the kitchen)|on [\w -]{3,25}? (?:until|till|this|today|"
-    r"tonight|tomorrow|from))|"
+    r"(?:(?:holds|carries|curates|makes|picks|reads|gives|grants|issues|counts|assigns|draws|sends|files|sorts|posts|"
+    r"records|logs|hands out|covers|watches|guards|minds|walks|waters|updates|edits|runs|logs|grades|marks|pours|loads|"
+    r"drafts) (?:out )?(?:the|all|our|every|most|any)(?! (?:best|most|difference|time|way|world|right))|has (?:the|all "
+    r"the|our) (?!best|same|right|most|feeling|ability|potential|power|chance|time|day|whole|cutest|sweetest|biggest|"
+    r"greatest|following|option|advantage|energy|kids|strength)[\w-]+(?: \w+)?(?=[,.;]|$| and| until| till)|(?:gets|"
+    r"has) the (?:last|final|casting) (?:word|say|vote)|decides on|(?:checks?|looks at|reads|signs) (?:every|each)|"
+    r"(?:'s|has) got (?:the|all the) (?!best|same|right)[\w-]+|writes? (?:this|that) one|(?:is|'s) (?:in (?:goal|"
+    r"defence|defense|the chair|nets?|the kitchen)|on [\w -]{3,25}? (?:until|till|this|today|tonight|tomorrow|from))|"
     r"(?:is|'s) (?:also |now )?(?:[\w-]+ )?(?:owner|lead|keeper|chair|captain|coordinator|treasurer|secretary|contact|"
-    r"reviewer|editor|steward|buyer|marshal|scorer) (?:for|of)|answers (?:on|for|the)|does (?!not\b)[\w-]+ "
-    r"(?:tomorrow|until|till|from|this)|(?:is|'s) under (?=[A-Z])|signs (?:his|her|their|your|for)|"
-    r"takes (?:the|all) (?:\w+ )?(?:shift|photos|money|tickets|minutes|notes|calls|orders|bookings|register|roll)|"
-    r"does (?:(?!not\b)[\w-]+ )?(?:and|&) [\w-]+(?=[.,;]|$))"
+    r"reviewer|editor|steward|buyer|marshal|scorer) (?:for|of)|answers (?:on|for|the)|does (?!not\b)[\w-]+ (?:tomorrow|"
+    r"until|till|from|this)|(?:is|'s) under (?=[A-Z])|signs (?:his|her|their|your|for)|takes (?:the|all) (?:\w+ "
+    r")?(?:shift|photos|money|tickets|minutes|notes|calls|orders|bookings|register|roll)|does (?:(?!not\b)[\w-]+ "
+    r")?(?:and|&) [\w-]+(?=[.,;]|$))"
 )
 _PART = (
-    r"(?:\w*(?:er|or|ist|ian|eer|man|woman|person|lead|head|chief|ant|smith|keeper|wright)s?|owner|DBA|CTO|CEO|CFO|"
-    r"COO|PM|PO|SRE|TA|PI|VP|"
-    r"chef|cook|sous[- ]chef|boss|nurse|coach|chair|captain|liaison|deputy|intern|sponsor|host|hostess|judge|clerk|"
-    r"treasurer|secretary|president|principal|headteacher|dean|mayor|postdoc|student|apprentice|contact|contact "
-    r"person|go-to|"
-    r"witness|bride|groom|best man|maid of honou?r|stylist|DJ|MC|emcee|medic|referee|pilot|guide|admin|architect|"
-    r"analyst|"
-    r"paramedic|foreman|concierge|on-call|backup|bass|tenor|alto|soprano|drummer|client|delegate|representative|rep|"
-    r"expert|"
-    r"nanny|godmother|godfather|midwife|bridesmaid|au pair|cover|stand-in|understudy|second|agent|trustee|mentor|"
-    r"tutor|sister|brother|wife|husband|cousin|daughter|son|mother|father|aunt|uncle|niece|nephew|"
-    r"mom|mum|dad|partner|fianc[ée]e?|neighbou?r|lawyer|steward|scribe|bartender|barista|superintendent|surveyor)"
+    r"(?:\w*(?:er|or|ist|ian|eer|man|woman|person|lead|head|chief|ant|smith|keeper|wright)s?|owner|DBA|CTO|CEO|CFO|COO|"
+    r"PM|PO|SRE|TA|PI|VP|chef|cook|sous[- ]chef|boss|nurse|coach|chair|captain|liaison|deputy|intern|sponsor|host|"
+    r"hostess|judge|clerk|treasurer|secretary|president|principal|headteacher|dean|mayor|postdoc|student|apprentice|"
+    r"contact|contact person|go-to|witness|bride|groom|best man|maid of honou?r|stylist|DJ|MC|emcee|medic|referee|"
+    r"pilot|guide|admin|architect|analyst|paramedic|foreman|concierge|on-call|backup|bass|tenor|alto|soprano|drummer|"
+    r"client|delegate|representative|rep|expert|nanny|godmother|godfather|midwife|bridesmaid|au pair|cover|stand-in|"
+    r"understudy|second|agent|trustee|mentor|tutor|sister|brother|wife|husband|cousin|daughter|son|mother|father|aunt|"
+    r"uncle|niece|nephew|mom|mum|dad|partner|fianc[ée]e?|neighbou?r|lawyer|steward|scribe|bartender|barista|"
+    r"superintendent|surveyor)"
 )
 _NOT_PART = (
-    r"(?:winner|answer|number|order|matter|other|another|reminder|member|center|color|paper|water|letter|summer|"
-    r"winter|dinner|"
-    r"weather|offer|power|factor|error|server|browser|layer|parser|user|folder|header|parameter|container|filter|"
-    r"wrapper|"
-    r"handler|controller|constructor|iterator|helper|router|driver|adapter|decorator|generator|operator|descriptor|"
-    r"editor|"
-    r"compiler|linter|formatter|monster|treasure|master|blocker|reader|writer|loader|logger|pointer|buffer|identifier|"
-    r"killer|disaster|corner|river|door|floor|mirror|indicator|important|restaurant|elephant|giant|plant|significant|"
-    r"relevant|constant|variant|tenant|redundant|instant|ever|over|under|better|later|never|rather|earlier|either|"
-    r"sweater|"
-    r"checker|marker|tracker|counter|integer|character|register|newsletter|poster|banner|trigger|worker|docker|cluster|"
-    r"bread|ahead|instead|read|dead|thread|spread|overhead|for|or|nor|per|after|together|however|list|exist|gist|"
-    r"pleasure|"
-    r"teaser|dessert|brother-like|cover|starter|provider|manager class|scanner|resolver|scheduler class|mayor of my "
-    r"heart)"
+    r"(?:winner|answer|number|order|matter|other|another|reminder|member|center|color|paper|water|letter|summer|winter|"
+    r"dinner|weather|offer|power|factor|error|server|browser|layer|parser|user|folder|header|parameter|container|"
+    r"filter|wrapper|handler|controller|constructor|iterator|helper|router|driver|adapter|decorator|generator|operator|"
+    r"descriptor|editor|compiler|linter|formatter|monster|treasure|master|blocker|reader|writer|loader|logger|pointer|"
+    r"buffer|identifier|killer|disaster|corner|river|door|floor|mirror|indicator|important|restaurant|elephant|giant|"
+    r"plant|significant|relevant|constant|variant|tenant|redundant|instant|ever|over|under|better|later|never|rather|"
+    r"earlier|either|sweater|checker|marker|tracker|counter|integer|character|register|newsletter|poster|banner|"
+    r"trigger|worker|docker|cluster|bread|ahead|instead|read|dead|thread|spread|overhead|for|or|nor|per|after|together|"
+    r"however|list|exist|gist|pleasure|teaser|dessert|brother-like|cover|starter|provider|manager class|scanner|"
+    r"resolver|scheduler class|mayor of my heart)"
 )
-_LISTED = rf"(?:{_NAME})(?:,? (?:{_TITLE})?\w+)*"
 
 _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
-    (frozenset(triggers.split()), LazyPattern(pattern), "(?P<who>" in pattern)
-    for triggers, pattern in (
+    (frozenset(triggers.split()), LazyPattern(pattern, tuple(needs)), "(?P<who>" in pattern)
+    for triggers, pattern, *needs in (
         (
             "reviews orders buys cooks writes translates edits plans prepares books tracks trains tests checks "
             "hosts drives cleans collects delivers designs prints pays mows feeds cuts tunes opens locks inspects "
@@ -141,7 +118,7 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             "assigns draws sends files sorts "
             "posts records "
             "logs hands walks waters updates grades marks pours loads drafts has gets decides check checks writes "
-            "in on "
+            "goal defence defense net nets kitchen until till today tonight tomorrow this from "
             "owner lead keeper chair captain coordinator treasurer secretary contact reviewer editor steward buyer "
             "marshal "
             "scorer answers does under signs takes minds edits runs",
@@ -157,7 +134,7 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
         ),
         ("dba cto ceo cfo pm sre pi", rf"{_WHO} is (?:the |our )?(?:DBA|CTO|CEO|CFO|COO|PM|SRE|PI|VP)\b"),
         (
-            "i'm i am",
+            "i'm am",
             rf"\b(?:I'm|I am|i'm)(?: now| still| also| currently| actually)* (?:the|your|their|our|a|an)(?: new| "
             rf"acting| interim| only)? (?:[\w-]+ ){{0,2}}?(?!{_NOT_PART}\b){_PART}\b(?! (?:of (?:that|this|it|"
             rf"yours)|person|fan|believer|lover))",
@@ -185,6 +162,8 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             rf"(?:^|[,;:.—–] ?)(?:[Ff]or|[Aa]ll|[Aa]ny|[Aa]nything|[Qq]uestions|[Ii]ssues) [\w' -]{{2,40}}?,? "
             rf"(?:talk to|ask|contact|call|see|email|go to|(?:go|goes) (?:to|through|via)|speak to|ping|write to|"
             rf"reach) (?P<who>{_NAME}|{_KIN_NAME})\b",
+            *("talk to ", "ask ", "contact ", "call ", "see ", "email ", "go to ", "goes ", "go through ", "go via "),
+            *("speak to ", "ping ", "write to ", "reach "),
         ),
         (
             "is was be becomes remains called named contact contacts person lead owner manager reviewer deputy "
@@ -218,6 +197,7 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             "the our my your their",
             rf"\b(?:[Tt]he|[Oo]ur|[Mm]y|[Yy]our|[Tt]heir|\w+'s) (?:[\w-]+ ){{0,2}}?(?!{_NOT_PART}\b){_PART}, "
             rf"(?P<who>{_NAME})(?=[,.;]|$| (?:is|will|has|can|on))",
+            ", ",
         ),
         ("meet", rf"(?:^|[.,!] )[Mm]eet (?P<who>{_NAME}), (?:he|she|they|who|our|the|your)\b"),
         (
@@ -232,10 +212,12 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             rf"(?:^|[,;:.—–(] ?|\b(?:and|but|with|to|from|by|is|for) )(?P<who>{_NAME}), (?:who (?:is|runs|leads|"
             rf"owns|handles|manages)|(?:our|the|my|your|their)(?: new| acting)? (?:[\w-]+ "
             rf"){{0,2}}?(?!{_NOT_PART}\b){_PART})\b(?=,|\.|!|;|$| )",
+            *(", who ", ", our ", ", the ", ", my ", ", your ", ", their "),
         ),
         (
             "with to by through via",
-            rf"(?<!\b[Ii] )(?<!\b[Ww]e )(?<!\b[Yy]ou )(?<!\b[Hh]e )(?<!\b[Ss]he )(?<!\b[Tt]hey )(?:\b(?:is|are|"
+            rf"(?=['isalrgfhp])(?<!\b[Ii] )(?<!\b[Ww]e )(?<!\b[Yy]ou )(?<!\b[Hh]e )(?<!\b[Ss]he )(?<!\b[Tt]hey "
+            rf")(?:\b(?:is|are|"
             rf"stays?|lies?|"
             rf"rests?|remains?) (?:now |still |all |entirely )?(?:with|up to|down to)|'s (?:now |still )?with|"
             rf"\b(?:goes?|falls?) "
@@ -243,6 +225,7 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             rf"(?P<who>{_NAME}|{_KIN_NAME})(?=[,.;:]|$| (?:and|from|until|till|in|at|now|this|for|first|only|"
             rf"tonight|today|"
             rf"tomorrow|he|she|who|not|as|because|since|while)\b)",
+            *(" with ", "up to ", "down to ", "goes ", "go ", "fall", "given ", "gave ", "handed ", "passed "),
         ),
         (
             "'s",
@@ -254,7 +237,8 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
         ),
         (
             "is are 's",
-            rf"(?<!\b[Ii]t)(?<!\b[Tt]hat)(?<!\b[Tt]his)(?<!\b[Hh]e)(?<!\b[Ss]he)(?<!\b[Tt]here)(?<!name)(?<!\b[Hh]ere)(?<!\b[Ww]ho)"
+            rf"(?=[ '])(?<!\b[Ii]t)(?<!\b[Tt]hat)(?<!\b[Tt]his)(?<!\b[Hh]e)(?<!\b[Ss]he)(?<!\b[Tt]here)"
+            rf"(?<!name)(?<!\b[Hh]ere)(?<!\b[Ww]ho)"
             rf"(?<!\b[Ww]hat)(?<!\b[Ww]here)(?<!called)(?<!character)(?<!favourite)(?<!favorite)(?: is| are|'s)(?: "
             rf"now| still| always|) "
             rf"(?P<who>{_NAME})"
@@ -295,7 +279,7 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
             rf"(?:[\w-]+ ){{0,2}}?(?!{_NOT_PART}\b){_PART}\b",
         ),
         (
-            "'s is our my the",
+            "he she",
             rf"(?P<who>{_NAME})[;,] (?:he|she)(?:'s| is)(?: now| also)? (?:our|the|in charge|responsible|under)"
             r"\b",
         ),
@@ -328,6 +312,10 @@ _PATTERNS: tuple[tuple[frozenset[str], LazyPattern, bool], ...] = tuple(
         ),
     )
 )
+_BY_TRIGGER: dict[str, list[int]] = defaultdict(list)
+for _number, _row in enumerate(_PATTERNS):
+    for _trigger in _row[0]:
+        _BY_TRIGGER[_trigger].append(_number)
 _CAPITAL = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w'’-]*\w")
 _KIN_WORDS = frozenset(re.findall(r"[a-z-]{3,}", _KIN))
 # Capitalised at the start of a sentence, but nobody's name.
@@ -346,7 +334,8 @@ _NO_NAMES = STOP_WORDS | frozenset(
     "function class method module file files server client version support summary result results note notes next "
     "first second third finally currently however additionally instead overall step phase option part section "
     "chapter figure table see add fix update remove use run make set get put move keep check let adds fixes updates "
-    "removes uses runs makes sets gets handles returns allows new old default yeah yep wait mark closes closed "
+    "functions classes methods helpers types values removes uses runs makes sets gets handles returns allows new old "
+    "default yeah yep wait mark closes closed "
     "fixed".split()
 )
 
@@ -356,11 +345,14 @@ def find_role(sentence: str, vocabulary: set[str]) -> tuple[str, int] | None:
 
     `vocabulary` are the sentence's lower-case words; apostrophes are straight.
     """
-    named = not _KIN_WORDS.isdisjoint(vocabulary) or any(_is_name(word) for word in _CAPITAL.findall(sentence))
+    named = not _KIN_WORDS.isdisjoint(vocabulary) or any(
+        word.lower() not in _NO_NAMES and _is_name(word) for word in _CAPITAL.findall(sentence)
+    )
     if not named and "i" not in vocabulary:
         return None
-    for triggers, pattern, needs_name in _PATTERNS:
-        if (needs_name and not named) or triggers.isdisjoint(vocabulary):
+    for number in sorted({number for word in vocabulary for number in _BY_TRIGGER.get(word, ())}):
+        pattern, needs_name = _PATTERNS[number][1:]
+        if needs_name and not named:
             continue
         for match in pattern.finditer(sentence):
             who = match.groupdict().get("who")

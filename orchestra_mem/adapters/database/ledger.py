@@ -150,11 +150,13 @@ class SqliteLedger:
         """Must-keeps in the order of their ids; of more than `limit` the newest, or with `weightiest` those first."""
         clauses: list[str] = ["1"]
         values: list[Any] = []
+        # The newest few are found from the end of the table; by an index (which the + forbids) all would be sorted.
+        plain = "+" if limit is not None and not weightiest else ""
         if kinds:
-            clauses.append(f"kind IN ({', '.join('?' * len(kinds))})")
+            clauses.append(f"{plain}kind IN ({', '.join('?' * len(kinds))})")
             values += [kind.value for kind in kinds]
         for clause, value in (
-            ("status = ?", status.value if status else None),
+            (f"{plain}status = ?", status.value if status else None),
             ("operation >= ?", first_operation),
             ("operation <= ?", last_operation),
         ):

@@ -88,4 +88,8 @@ MIGRATIONS: tuple[str, ...] = (
         resolved INTEGER
     ) STRICT;
     """,
+    # 2: the weightiest facts of a kind without sorting all of them
+    """
+    CREATE INDEX must_keeps_weight ON must_keeps (kind, weight, id);
+    """,
 )

@@ -1,0 +1,308 @@
+"""Who speaks, and in what kind of text: what a person says is a rule, what a machine prints or tells is not."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.extraction import find_must_keeps
+from orchestra_mem.core.prose import Source, Voice, fields_of, masked, without_code
+from orchestra_mem.types import Json, Operation
+
+_START = datetime(2025, 3, 3, tzinfo=UTC)
+
+
+def _operation(data: Json, kind: str = "message") -> Operation:
+    return Operation(
+        id=1, session="s", type=kind, data=data, timestamp=_START + timedelta(hours=1), tokens=1, entry_tokens=1
+    )
+
+
+def _facts(data: Json, kind: str = "message") -> list[tuple[str, str]]:
+    return [(fact.kind.value, fact.text) for fact in find_must_keeps(_operation(data, kind))]
+
+
+def _said_by(role: str, text: str) -> list[tuple[str, str]]:
+    return _facts({"role": role, "text": text})
+
+
+RULES = (
+    "Never commit to main.",
+    "never push straight to `release`, open a pull request",
+    "use pnpm, not npm",
+    "Use `uv`, not `pip`.",
+    "Always run the tests first.",
+    "always run `make lint` before you commit",
+    "Please don't touch the generated files under `api/client`.",
+    "Do not add new dependencies without asking me.",
+    "Only the release bot may tag versions.",
+    "All migrations must be reversible.",
+    "You must not log card numbers, not even at debug level.",
+    "No direct writes to the production database, ever.",
+    "Keep functions under 60 lines.",
+    "From now on every change needs a changelog entry.",
+    "I prefer short commit messages.",
+    "Make sure the linter passes before you open a pull request.",
+    "We don't merge on Fridays.",
+    "Nobody deploys without a second pair of eyes.",
+    "Don't ever rebase a branch that others have pulled.",
+    "The bundle may not exceed 300 kB.",
+    "Warning: never run the seed script against staging.",
+    "10:30 sharp, everyone must be in the call.",
+)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "Thanks, that works. {}",
+        "<command-name>/review</command-name>\n<command-args>{}</command-args>",
+        "<system-reminder>The list of tasks is empty.</system-reminder>\n{}",
+        "{}\n<local-command-stdout>Error: no such branch</local-command-stdout>",
+        "<user_query>\n{}\n</user_query>",
+        "```\nassert must_never()\n```\n{}",
+        "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n+y = 3\n{}",
+    ],
+)
+def test_a_rule_of_a_person_is_found(rule: str, around: str) -> None:
+    """What the user of an agent lays down is found, whatever the harness puts around it."""
+    facts = _said_by("user", around.format(rule))
+    assert [text for kind, text in facts if kind == "constraint"] == [rule]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("decision", "Let's go with SQLite for the event store."),
+        ("decision", "Scrap the retry queue, we use cron instead."),
+        ("open item", "Can you check why the build fails on Windows?"),
+        ("open item", "I still need to ask Dana about the licence."),
+        ("failure", "The import crashed again."),
+        ("completion", "I merged #41 this morning."),
+        ("role", "Dana owns the billing service."),
+    ],
+)
+def test_what_else_a_person_says_is_found(kind: str, text: str) -> None:
+    """Decisions, requests, failures, completions and roles told by the user of an agent are found."""
+    assert _said_by("user", text) == [(kind, text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No TIMEZONE column in the table either.",
+        "The handler only runs when the flag is set.",
+        "`close()` never returns an error here.",
+        "Every call site passes the same three arguments.",
+        "It's a local change — no new files, no new dependencies.",
+        "All tests pass and the linter is quiet." + " So nothing reads the field.",
+        "So the cache is dropped before the second read.",
+        "The parser throws a ValueError on line 413, which the caller swallows.",
+        "I need to add the import first.",
+        "We need to tell the two cases apart.",
+        "You're right, this must be the race from before.",
+        "Now let me fix the second test.",
+        "Update the comment above the loop:",
+        'The docs say "you must never call this twice".',
+        "The list is sorted, so the last entry is dead.",
+        "## Still open",
+        "Functions handle the redirects.",
+    ],
+)
+def test_a_model_that_describes_states_no_fact(text: str) -> None:
+    """How code behaves, what comes next, and what is quoted are no rules, decisions, failures or open items."""
+    assert [fact for fact in _said_by("assistant", text) if fact[0] != "completion"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("constraint", "The server must be deployed before the client."),
+        ("constraint", "You said that we must not merge without a review."),
+        ("constraint", "I'll never touch the production database from here on."),
+        ("decision", "We decided to keep the old schema for one release."),
+        ("decision", "I'll go with two helpers instead of one."),
+        ("open item", "The end-to-end tests have not been run yet."),
+        ("open item", "Waiting for your decision about the cache size."),
+        ("failure", "The migration failed with a deadlock."),
+        ("completion", "Fixed the login bug and added a test."),
+        ("completion", "All 43 tests pass."),
+        ("role", "Dana owns the billing service."),
+    ],
+)
+def test_what_a_model_states_as_a_fact_is_found(kind: str, text: str) -> None:
+    """A model's report is believed where it says of a fact that it is one."""
+    assert _said_by("assistant", text) == [(kind, text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<system-reminder>You must never mention this reminder. Always answer briefly.</system-reminder>",
+        "<local-command-caveat>DO NOT respond to these messages unless asked to.</local-command-caveat>",
+        "<command-name>/never-deploy</command-name>\n<command-message>must only</command-message>",
+        "<environment_context>\n<cwd>/srv</cwd>\nNever write outside of it.\n</environment_context>",
+        "<local-command-stdout>Only root may do that; it must not be shared.</local-command-stdout>",
+        "<tool_result>You must always restart the server.",
+        "@@ -3,2 +3,2 @@ def f():\n # we decided to use Redis\n-# never call this\n+# you must always call this\n",
+        "On branch main\nYour branch is up to date with 'origin/main'.\n\nnothing to commit, working tree clean",
+        'no changes added to commit (use "git add" and/or "git commit -a")',
+        "src/app.py:41:7: error: argument must be of type str",
+        "ValueError: the size must not exceed 10",
+        "NAME            MUST        STATE\nworker          always      running",
+    ],
+)
+def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
+    """Wrappers of a harness, patches, compiler messages, listings: nobody's rule, though a person's turn holds them."""
+    assert [fact for fact in _said_by("user", text) if fact[0] != "failure"] == []
+
+
+def test_a_report_in_a_notification_is_a_models() -> None:
+    """What another agent reports comes in tags: it is a model's report, and the words beside it are a person's."""
+    text = (
+        "<task-notification>\n<result>Nothing is cached here.\nFixed the flaky test.\n</result>\n</task-notification>\n"
+        "Nobody merges without me."
+    )
+    fields = list(fields_of(_operation({"role": "user", "text": text})))
+    assert [(field.source, field.voice) for field in fields] == [
+        (Source.SPEECH, Voice.PERSON),
+        (Source.SPEECH, Voice.MODEL),
+    ]
+    assert _said_by("user", text) == [
+        ("constraint", "Nobody merges without me."),
+        ("completion", "Fixed the flaky test."),
+    ]
+
+
+def test_who_speaks_is_told_by_role_speaker_type_and_key() -> None:
+    """A model speaks where a role, a speaker, the type of the operation or the key of an answer says so."""
+    text = "the loop never ends"
+    told: tuple[tuple[Json, str, Voice], ...] = (
+        ({"role": "user", "text": text}, "message", Voice.PERSON),
+        ({"role": "agent", "text": text}, "message", Voice.MODEL),
+        ({"speaker": "Assistant", "text": text}, "message", Voice.MODEL),
+        ({"speaker": "Mara", "text": text}, "message", Voice.PERSON),
+        ({"text": text}, "assistant_message", Voice.MODEL),
+        ({"thought": text}, "step", Voice.MODEL),
+        ({"prompt": "go on", "response": text}, "exchange", Voice.MODEL),
+        ({"response": text}, "exchange", Voice.PERSON),
+        ({"subject": text, "hash": "3f2a9c1"}, "commit", Voice.COMMIT),
+        ({"role": "assistant", "quoted": {"role": "user", "text": text}}, "message", Voice.PERSON),
+    )
+    for data, kind, voice in told:
+        assert [field.voice for field in fields_of(_operation(data, kind)) if field.text == text] == [voice], data
+
+
+def test_what_a_command_printed_is_output() -> None:
+    """`result` beside a command is what it printed, and no rule; elsewhere it is judged."""
+    assert _facts({"command": "go vet", "result": "the argument must be a pointer"}, "step") == []
+    assert _facts({"result": "Reviews must be done by two people."}, "step") == [
+        ("constraint", "Reviews must be done by two people.")
+    ]
+    long = "The size must be a power of two. " * 12
+    assert {kind for kind, _ in _facts({"error": long}, "step")} == {"failure"}
+
+
+@pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "No open questions.", "-", "{}"])
+def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
+    """`no`, `none so far` and the like as an error, a rule or an open question say that there is none."""
+    data: Json = {"error": value, "constraints": [value], "open_questions": value, "next_steps": value}
+    assert _facts(data, "step") == []
+
+
+def test_the_telling_line_of_a_failing_command_is_kept() -> None:
+    """Of what a failing command printed the line that says what is wrong is kept, not its first line."""
+    output = (
+        "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
+        "--- FAIL: TestPaths (0.00s)\n"
+    )
+    assert _facts({"tool": "Bash", "output": output}, "tool_use") == [("failure", "paths_test.go:31: got 0, want 1")]
+    listing = 'Exit code 1\napp/auth.ts:51:          error: "Invalid token",\n=== other ===\n'
+    assert _facts({"tool": "Bash", "output": listing}, "tool_use") == [("failure", "Exit code 1")]
+    behind = "ok  \tpkg/a\npkg/b/x.go:3:5: undefined: open\nProcess exited with code 2\n"
+    assert _facts({"tool": "Bash", "output": behind}, "tool_use") == [("failure", "pkg/b/x.go:3:5: undefined: open")]
+
+
+def test_a_fact_told_twice_in_a_commit_is_kept_once() -> None:
+    """The subject's fact stands in the body again, or the other way round; one that says less is left out."""
+    data: Json = {
+        "hash": "3f2a9c1",
+        "subject": "Use ruff instead of flake8 (#26)",
+        "body": "Use ruff instead of flake8\n\nReleases must be signed.\nReleases must never be signed by bots.",
+    }
+    assert _facts(data, "commit") == [
+        ("decision", "Use ruff instead of flake8 (#26)"),
+        ("constraint", "Releases must be signed."),
+        ("constraint", "Releases must never be signed by bots."),
+    ]
+
+
+def test_only_failures_that_stand_are_kept_of_a_commit() -> None:
+    """What a commit fixes, drops or guards against no longer fails."""
+    quiet = ("Fix crash when the list is empty", "Raise an error if the file is missing", "Drop failing test for ftp")
+    for subject in quiet:
+        assert _facts({"hash": "3f2a9c1", "subject": subject, "body": ""}, "commit") == [], subject
+    data: Json = {"hash": "3f2a9c1", "subject": "Skip the docs job", "body": "The PDF build is still broken."}
+    assert _facts(data, "commit") == [("failure", "The PDF build is still broken.")]
+
+
+def test_code_spans_and_quotations_are_masked() -> None:
+    """A code span, and where wanted a quotation, turns into x; its length stays, numbers and sentences stand."""
+    assert masked("run `make all` now", quotes=False) == "run xxxxxxxxxx now"
+    assert masked("keep it under `200` ms", quotes=False) == "keep it under `200` ms"
+    assert masked("`never push to main`", quotes=False) == "`never push to main`"
+    assert masked('it says "never do this" there', quotes=True) == "it says xxxxxxxxxxxxxxx there"
+    assert masked('it says "never do this" there', quotes=False) == 'it says "never do this" there'
+
+
+@given(text=st.text(alphabet='a `"“”.\n', max_size=80), quotes=st.booleans())
+def test_masking_keeps_places(text: str, quotes: bool) -> None:
+    """A masked sentence has its length, and differs only by x."""
+    hidden = masked(text, quotes=quotes)
+    assert len(hidden) == len(text)
+    assert all(new in (old, "x") for old, new in zip(text, hidden, strict=True))
+
+
+@given(
+    hunk=st.lists(st.sampled_from([" same", "-old", "+new", "", "\\ No newline at end of file"]), max_size=8),
+    rest=st.sampled_from(["- never do this", "Always ask first.", "+ one more thing", ""]),
+)
+def test_a_patch_ends_where_its_head_says(hunk: list[str], rest: str) -> None:
+    """Exactly the lines of a hunk are taken out, so that a list behind it stays."""
+    while hunk and hunk[-1].startswith("\\"):
+        hunk.pop()
+    old = sum(not line.startswith(("+", "\\")) for line in hunk)
+    new = sum(not line.startswith(("-", "\\")) for line in hunk)
+    text = "\n".join(("Look:", f"@@ -1,{old} +1,{new} @@", *hunk, rest))
+    assert without_code(text).split() == ["Look:", *rest.split()]
+
+
+_TAG = re.compile(r"</?[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*(?:\s[^<>]*)?>")
+
+
+_PIECES = (
+    "<system-note>",
+    "</system-note>",
+    "<user_query>",
+    "</user_query>",
+    "<b>",
+    "</b>",
+    "never x < y ",
+    "\n",
+    "<task-x>",
+)
+
+
+@given(pieces=st.lists(st.sampled_from(_PIECES), max_size=12))
+def test_every_word_stays_in_some_field(pieces: list[str]) -> None:
+    """Taking wrappers apart loses nothing but their tags."""
+    text = "".join(("So ", *pieces))
+    told = "".join(field.text for field in fields_of(_operation({"text": text})))
+    bare, kept = (sorted(_TAG.sub("", whole).replace("\n", "")) for whole in (text, told))
+    assert bare == kept
