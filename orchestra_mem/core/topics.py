@@ -1,27 +1,30 @@
-"""What a fact is about, for comparing it with others: its topic, its values, and what it takes back."""
+"""What a fact is about, for comparing it with others: its topic, its values, and what it takes back.
+
+A `Profile` reads only what is asked for: most facts are never compared, and what costs is the reading.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from orchestra_mem.core.clauses import CLOSED, LETTERS, NO_TOPIC, Clause, clauses_of, days_of, values_of
 from orchestra_mem.core.cues import LazyPattern
 from orchestra_mem.core.roles import find_role
 from orchestra_mem.core.text import content_stems, stem
 
 # Words that take something back outright, and words that may only set one thing against another.
 _TAKES_BACK = LazyPattern(
-    r"\b(?:scrap|scratch that|forget (?:what|about|that|the|everything|my)|disregard|strike that|ignore (?:what|my|"
-    r"the)|"
-    r"never ?mind|take (?:it |that )?back|on (?:second|further) thoughts?|chang(?:ed|e|ing) (?:my|our|his|her|their) "
-    r"minds?|"
-    r"change of (?:plans?|heart)|i was wrong|no longer|not (?:\w+ ){0,5}any ?more|"
+    r"\b(?:scrap|scratch (?:that|what|the|those)|(?<!don't )(?<!not )(?<!never )forget (?:what|about|that|the|"
+    r"everything|my)|disregard|"
+    r"strike that|ignore (?:what|my|"
+    r"the)|never ?mind|take (?:it |that )?back|on (?:second|further) thoughts?|chang(?:ed|e|ing) (?:my|our|his|her|"
+    r"their) minds?|change of (?:plans?|heart|menu|mind|course|venue|date)|i was wrong|no longer|"
+    r"not (?:\w+ ){0,5}any ?more|"
     r"(?:doesn't|don't|isn't|aren't|won't|needn't) (?:[\w' -]+ )?(?:any (?:more|longer)|anymore)|"
     r"cancel(?:led|ed|s)?|called off|"
     r"(?:is|are|was|were|been|'s|'re) (?:now |all |officially )*(?:lifted|scrapped|dropped|shelved|revoked|waived|"
-    r"repealed|"
-    r"abolished|overturned|reversed|off the table|suspended|withdrawn)|"
+    r"repealed|abolished|overturned|reversed|off the table|suspended|withdrawn)|"
     r"(?:dropped|lifted|abandoned|reversed|waived|scrapped|ditched|overruled|overturned|revoked|suspended) "
     r"(?:the|that|our|it)|"
     r"(?:fine|ok|okay|allowed|permitted|acceptable|possible|welcome|back on|open|good)\b[\w' ]{0,40} "
@@ -41,7 +44,8 @@ _CHANGE = LazyPattern(
     r"make (?:it|that|them)|takes? over|took over|taken over|taking over|w(?:e|i)nt (?:up|down)|goes (?:up|down)|no "
     r"more|back to|misspoke|not \d\w*|now|from now on|instead|after all|set to|drop(?:ped)?|is now|actually|"
     r"delayed|deferred|updated?|revised?|upgraded?|downgraded?|stands in|fills in|succeeds|becomes?|turns|flips|"
-    r"(?:down|up) to|goes to|change of plan)\b"
+    r"(?:down|up) to|goes to|change of plan|go(?:es|ing)? (?:up|down)|doubled|halved|"
+    r"(?:from|as of|starting|effective) (?:today|tonight|tomorrow|next \w+|\w+day))\b"
 )
 _OLD_VALUE = LazyPattern(
     r"\b(?:instead of|rather than|from|over from|replac(?:es|ed|ing)|not|no longer|scrap|cancel(?:led|ed)?|"
@@ -51,6 +55,7 @@ _OLD_VALUE = LazyPattern(
     r"(?:about |what i said about |using |the |a |an |our |my |that |with |on |to )*(?P<old>[\w'#$€£./:-]+(?: "
     r"[\w'#$€£./:-]+){0,5})"
 )
+_OLD_END = re.compile(r" (?:we|i|to|and|but|let's|they|is|are|for)\b|,")
 
 # What is told to be off, out or gone, before or behind the word that says it.
 _GONE = LazyPattern(
@@ -63,6 +68,10 @@ _GONE = LazyPattern(
     r"\b(?:bye|goodbye|farewell) (?P<bye>[\w'-]+)|\bthe (?P<goes>[\w'-]+) goes(?=[,.;]|$)|"
     r"\b(?:instead of|in place of) (?:the |a |an |our |my |using )?(?P<instead>(?!\w+ing\b)[\w'-]+))"
 )
+_GONE_WORDS = frozenset(
+    "off out dead gone cancelled canceled history too drop drops fall falls has no bye goodbye farewell goes instead "
+    "place".split()
+)
 # A reason against something, and the decision that follows from it.
 _REFUTES = LazyPattern(
     r"^(?P<reason>.*\b(?:no|not|nor|can't|cannot|won't|don't|doesn't|isn't|aren't|too|off|dead|gone|broken|costs?|"
@@ -72,28 +81,6 @@ _REFUTES = LazyPattern(
     r"therefore) )(?=.*\b(?:we|it's|goes|go|becomes?|turns?|gets?|moves?|it is|is|are|instead)\b)"
 )
 
-# Words that tell of change and of time carry no topic.
-_NO_TOPIC = frozenset(
-    stem(word)
-    for word in (
-        "without onto gone scrap forget actually instead mind minds change changed changes longer anymore any more "
-        "decided decide decision agreed agree let lets go going use using used make made keep need needs needed "
-        "want still now again today tomorrow yesterday week month morning afternoon evening night please sure thing "
-        "things say said tell told plan plans rule rules always never must only may shall should can could would "
-        "will get got getting fine okay ok allowed required forbidden move moved switch switched push pushed "
-        "postponed raised raise lowered lower bump bumped extend extended cancel cancelled canceled drop dropped "
-        "cut replace replaced replaces take takes took over back second thought thoughts new old one two three four "
-        "five six seven eight nine ten twelve yet done finish finished complete completed already finally fixed fix "
-        "waiting wait remind forget ask call sent send book booked ordered order settled settle pick picked chose "
-        "choose chosen went come came we'll i'll we're i'm it's they're that's don't until unless before after at "
-        "most least than per stick set put give given also just team people everyone nobody someone anyone really "
-        "right well good great time times day days own owns run runs lead leads handle handles charge manage "
-        "manages look looks care left rather previously last next first enough may might approved approve rejected "
-        "reject deferred correction sorry goes heard working works work pending open todo day monday tuesday "
-        "wednesday thursday friday saturday sunday january february march april june july august september october "
-        "november december noon midnight hour hours minute minutes year years way bit lot think thinking guess".split()
-    )
-)
 # What was to be done and what has been done may differ in these.
 DEEDS = frozenset(
     stem(word)
@@ -103,83 +90,140 @@ DEEDS = frozenset(
         "failing fails crashed test tested upload uploaded name".split()
     )
 )
-_WORD_NUMBERS = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|hundred"
+_CONCLUDES = LazyPattern(
+    r"(?:^|[.,;:!?] ?|\s)(?:so|hence|therefore|that's why|which means)\b(?! (?:that|far|much|many|good|nice|cool|"
+    r"sorry|long|loud|big|small|expensive|cheap)\b),?|[.!;] (?:(?:so|then|ok|right),? )?"
 )
-_DAY_NAMES = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_MONTHS = (
-    "(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
-    "nov(?:ember)?|dec(?:ember)?)"
+_SO_WORD = LazyPattern(
+    r"(?:^|[.,;:!?—–-] ?|\s)(?:so|hence|therefore|that's why|which means)\b(?! (?:that|far|much|many|good|nice|cool|"
+    r"sorry|"
+    r"long|loud|big|small|expensive|cheap)\b)"
 )
-_VALUE = re.compile(
-    rf"(?P<date>\b(?:the )?\d{{1,2}}(?:st|nd|rd|th)(?: of {_MONTHS}| {_MONTHS})?\b|\b{_MONTHS} \d{{1,2}}(?:st|nd|rd|"
-    rf"th)?\b|\b\d{{1,2}} {_MONTHS}\b|"
-    rf"\b\d{{4}}-\d\d-\d\d\b|\b{_DAY_NAMES}\b|\btomorrow\b|\bnext week\b)"
-    r"|(?P<time>\b\d{1,2}(?::\d\d)? ?[ap]m\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b)"
-    r"|(?P<money>[$€£]\s?\d[\d,.]*k?|\b\d[\d,.]* ?(?:dollars?|euros?|pounds|usd|eur)\b)"
-    r"|(?P<share>\b\d+(?:\.\d+)? ?(?:%|percent\b))"
-    rf"|(?P<span>\b(?:\d[\d,.]* ?|(?:{_WORD_NUMBERS}) )(?:ms|s|sec|seconds?|min|minutes?|h|hours?|days?|weeks?|"
-    rf"months?|years?)\b)"
-    r"|(?P<size>\b\d[\d,.]* ?(?:[kmgt]i?b|bytes?|tokens?|lines?)\b)"
-    r"|(?P<measure>\b\d[\d,.]* ?(?:°[cf]?|degrees|mm|cm|m|km|kg|g|mg|ml|l|px)\b)"
-    rf"|(?P<bound>(?<=most )|(?<=least )|(?<=than )|(?<=under )|(?<=over )|(?<=above )|(?<=below )|(?<=exceed )|"
-    rf"(?<=maximum )|(?<=minimum )|(?<=from )|(?<=to )|(?<=is )|(?<=limit )|(?<=of )|(?<=on )|^)"
-    rf"(?P<number>\d[\d,.]*\d|\d|\b(?:{_WORD_NUMBERS})\b)"
+# What speaks against something, as a reason to choose another thing.
+_FAILS = LazyPattern(
+    r"\b(?:no|not|nor|never|too|off|dead|gone|broken|cancel\w*|costs?|mess|fail\w*|leak\w*|closed|shut|refus\w*|"
+    r"reject\w*|full|taken|booked|overbooked|sold out|out of|ill|sick|away|on leave|on strike|bust|sold|hates?|worse|"
+    r"smells?|wants? \d+|expensive|slow|bends?|jams?|pain|unsafe|banned|illegal|wrong|retired|quit|left|problem)\b|"
+    r"n't\b"
 )
-NUMERIC = frozenset({"number", "span", "size", "measure", "money", "share"})
+_UNDECIDED = LazyPattern(
+    r"\b(?:choose|decide|decided|pick|select|settle|agree|whether|which|who|undecided|open question|not sure|unclear|"
+    r"tbd)\b"
+)
 
 
-@dataclass(frozen=True, slots=True)
+_EXCLUDING = frozenset(CLOSED) | frozenset(
+    "keep keeping keeps drop open opens closed closes allowed forbidden without off never".split()
+)
+
+
 class Profile:
-    """What of a fact is compared, in stems.
+    """What of a fact is compared, in stems, read when it is first asked for.
 
-    `topic` leaves out words of change, time and duty, `frame` the values alone; `values` are pairs of type and value;
-    `old` is what the fact itself names as replaced, `gone` what it says is off,
-    `refuted` what its reason speaks of; `who` is the person whose part it tells.
+    `topic` leaves out words of change, time and duty, `frame` the values alone; `values` are pairs of type and value.
     """
 
-    topic: frozenset[str]
-    frame: frozenset[str]
-    values: tuple[tuple[str, str], ...]
-    old: frozenset[str]
-    gone: frozenset[str]
-    refuted: frozenset[str]
-    takes_back: bool
-    reverses: bool
-    changes: bool
-    who: str
+    def __init__(self, text: str) -> None:
+        self._flat = " ".join(text.replace("’", "'").split())
+        self.text = self._flat.lower()
+        self.values, bare = values_of(self.text)
+        self.frame = frozenset(content_stems(bare))
+        self.topic = (self.frame - NO_TOPIC) | days_of(self.values)
+
+    @cached_property
+    def purpose(self) -> frozenset[str]:
+        """The topic without the deed, in which what was to be done and what has been done may differ."""
+        return (self.topic - DEEDS) or self.topic
+
+    @cached_property
+    def undecided(self) -> bool:
+        """Whether it leaves a choice open."""
+        return _UNDECIDED.search(self.text) is not None
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The clauses that say something, in order."""
+        return tuple(clauses_of(self.text))
+
+    @cached_property
+    def parted(self) -> tuple[str, str]:
+        """What may be a reason, and what was concluded from it; no reason where nothing stands before."""
+        ends = [match for match in _CONCLUDES.finditer(self.text) if match.end() < len(self.text)]
+        if ends:
+            return self.text[: ends[-1].start()], self.text[ends[-1].end() :]
+        reason, _, conclusion = self.text.partition(", ")
+        return (reason, conclusion) if " " in reason and conclusion.count(" ") >= 2 else ("", self.text)
+
+    @cached_property
+    def concludes(self) -> bool:
+        """Whether it draws a conclusion in so many words (`so`, `hence`)."""
+        return _SO_WORD.search(self.text) is not None
+
+    @cached_property
+    def fails(self) -> bool:
+        """Whether what may be its reason speaks of something that is bad or cannot be."""
+        return bool(self.parted[0]) and _FAILS.search(self.parted[0]) is not None
+
+    @cached_property
+    def contrasts(self) -> bool:
+        """Whether it has a word of which another one is the opposite, or excluded by it (`green`, `closed`)."""
+        return not _EXCLUDING.isdisjoint(LETTERS.findall(self.text))
+
+    @cached_property
+    def old(self) -> frozenset[str]:
+        """What the fact itself names as replaced."""
+        found = _OLD_VALUE.finditer(self.text)
+        return frozenset(word for match in found for word in content_stems(_OLD_END.split(match["old"])[0])) - NO_TOPIC
+
+    @cached_property
+    def gone(self) -> frozenset[str]:
+        """What it says is off."""
+        if _GONE_WORDS.isdisjoint(LETTERS.findall(self.text)):
+            return frozenset()
+        named = (text for match in _GONE.finditer(self.text) for text in match.groups() if text)
+        return frozenset(word for text in named for word in content_stems(text) if not word[0].isdigit()) - NO_TOPIC
+
+    @cached_property
+    def refuted(self) -> frozenset[str]:
+        """What its reason speaks of, where that speaks against something."""
+        match = _REFUTES.match(self.text)
+        return frozenset(content_stems(match["reason"])) - NO_TOPIC if match else frozenset()
+
+    @cached_property
+    def takes_back(self) -> bool:
+        """Whether it takes something back outright."""
+        return _TAKES_BACK.search(self.text) is not None
+
+    @cached_property
+    def reverses(self) -> bool:
+        """Whether it takes something back, or sets one thing against another."""
+        return self.takes_back or _SETS_AGAINST.search(self.text) is not None
+
+    @cached_property
+    def changes(self) -> bool:
+        """Whether it speaks of change."""
+        return _CHANGE.search(self.text) is not None
+
+    @cached_property
+    def who(self) -> str:
+        """The person whose part it tells."""
+        reason, conclusion = self.parted
+        if reason and len(self.text) == len(self._flat):
+            # `Pavel's kid is ill, so Noor is on call.`
+            role = find_role(self._flat[-len(conclusion) :].strip(), _vocabulary_of(conclusion))
+            if role is not None and role[0] != "I":
+                return role[0]
+        role = find_role(self._flat.split(": ", 1)[-1], _vocabulary_of(self.text))
+        if role is None:
+            return ""
+        return self._flat.split(":", 1)[0] if role[0] == "I" and ": " in self._flat else role[0]
 
 
-_OLD_END = re.compile(r" (?:we|i|to|and|but|let's|they|is|are|for)\b|,")
+def _vocabulary_of(low: str) -> set[str]:
+    return set(LETTERS.findall(low)) | {"'s"}
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=640)
 def profile_of(text: str) -> Profile:
     """Read from the text of a fact what is compared."""
-    flat = " ".join(text.replace("’", "'").split())
-    low = flat.lower()
-    values: list[tuple[str, str]] = []
-    for match in _VALUE.finditer(low):
-        kind = match.lastgroup or ""
-        values.append((kind, match.group().strip().removeprefix("the ")))
-    bare = _VALUE.sub(" ", low)
-    stems = frozenset(content_stems(bare))
-    days = {value.rstrip("s") for kind, value in values if kind == "date" and value.rstrip("s").endswith("day")}
-    old = {word for match in _OLD_VALUE.finditer(low) for word in content_stems(_OLD_END.split(match["old"])[0])}
-    gone = {word for match in _GONE.finditer(low) for found in match.groups() if found for word in content_stems(found)}
-    refuted = _REFUTES.match(low)
-    takes_back = _TAKES_BACK.search(low) is not None
-    vocabulary = set(re.findall(r"[a-z]+", low)) | {"'s"}
-    role = find_role(flat.split(": ", 1)[-1], vocabulary)
-    return Profile(
-        topic=(stems - _NO_TOPIC) | frozenset(days),
-        frame=stems,
-        values=tuple(values),
-        old=frozenset(old) - _NO_TOPIC,
-        gone=frozenset(word for word in gone if not word[0].isdigit()) - _NO_TOPIC,
-        refuted=frozenset(content_stems(refuted["reason"])) - _NO_TOPIC if refuted else frozenset(),
-        takes_back=takes_back,
-        reverses=takes_back or _SETS_AGAINST.search(low) is not None,
-        changes=_CHANGE.search(low) is not None,
-        who="" if role is None else flat.split(":", 1)[0] if role[0] == "I" and ": " in flat else role[0],
-    )
+    return Profile(text)
