@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,6 +21,7 @@ from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCou
 from orchestra_mem.recording import Draft
 from orchestra_mem.reporting import Reporter
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Compacted, SessionCompactor
 from orchestra_mem.tiers.working import WorkingMemory
@@ -53,6 +54,7 @@ class MemoryParts:
     session: SessionMemoryManager
     compactor: SessionCompactor
     episodic: EpisodicMemoryManager
+    hand_edits: HandEditManager
     tracker: ContextWindowTracker
     epochs: EpochKeeper
     reporter: Reporter
@@ -84,6 +86,7 @@ class Flow:
         self._changes = -1
         self._retry_at = 0
         self._window_known = False
+        self._seen_documents: Mapping[DocumentName, object] = {}
 
     @property
     def started(self) -> date | None:
@@ -160,11 +163,12 @@ class Flow:
         self._parts.epochs.end_epochs()
 
     def sync(self) -> None:
-        """See what other processes have recorded since the last look; microseconds where they have not."""
+        """See what other processes have recorded and people have edited since the last look; else microseconds."""
         changes = self._parts.change_count()
         if changes != self._changes or self.session is None:
             self._catch_up()
             self._changes = changes
+        self.take_in_edits()
 
     def _keep_within_limits(self) -> None:
         """Spill and refresh where due."""
@@ -216,7 +220,22 @@ class Flow:
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
         return Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
 
+    def take_in_edits(self) -> None:
+        """Read into the ledger what people have changed in the documents since the last look."""
+        states = self._parts.episodic.states()
+        if states == self._seen_documents:
+            return
+        try:
+            if self._parts.hand_edits.take_in() and self.session is not None:
+                self._parts.compactor.settle(self.session)
+        except StorageError as error:
+            self._parts.reporter.failed("hand edits", error)
+        else:
+            self._parts.reporter.recovered("hand edits")
+            self._seen_documents = states
+
     def _update_documents(self, reason: VersionReason) -> None:
+        self.take_in_edits()
         recent = [entry.short for entry in self._parts.working.entries()[-5:]]
         session = self.session.id if self.session else ""
         view = self._parts.reporter.view(session, recent)
@@ -229,6 +248,8 @@ class Flow:
                 self._parts.reporter.failed(name.value, failed[name])
             else:
                 self._parts.reporter.recovered(name.value)
+        if not failed:
+            self._seen_documents = self._parts.episodic.states()
 
     def context(self, for_operation: str, budget_tokens: int) -> OrchestratorContext:
         """The context for a budget as things stand."""

@@ -12,12 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
+from orchestra_mem.core.conflicts import ConflictBlock, Resolved
 from orchestra_mem.core.context import OrchestratorContext
-from orchestra_mem.errors import ClosedError
+from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.flow import Flow, MemoryParts, Refreshed
 from orchestra_mem.recall import Expansion, Recall
 from orchestra_mem.recording import make_draft
 from orchestra_mem.types import (
+    DocumentName,
     Json,
     MustKeep,
     MustKeepKind,
@@ -195,10 +197,27 @@ class OrchestratorContextManager:
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
         """What may not be lost and was found so far, oldest first: by kind, and those alone that hold now."""
-        self._check_open()
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
         kinds = () if kind is None else (kind,)
         status = MustKeepStatus.STANDING if standing else None
         return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+
+    def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
+        """Lines that a person and the machine have both changed, and that wait for the person's word."""
+        self._check_open()
+        return self._parts.hand_edits.conflicts()
+
+    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
+        """Let the machine's lines take the place of the person's (`accept`), or take the machine's out.
+
+        Raises:
+            NotFoundError: no document has a conflict with this id.
+        """
+        with self._lock:
+            self._check_open()
+            return self._parts.hand_edits.resolve(conflict, accept=accept)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
@@ -220,8 +239,22 @@ class OrchestratorContextManager:
                 "working_memory": self.working_memory.get_stats(),
                 "session_memory": self.session_memory.get_stats(),
                 "episodic_memory": self.episodic_memory.get_stats(),
-                "problems": self._parts.reporter.problems(),
+                "problems": [*self._parts.reporter.problems(), *self._conflict_problems()],
             }
+
+    def _conflict_problems(self) -> list[Json]:
+        try:
+            waiting = self._parts.hand_edits.conflicts()
+        except StorageError:  # told as the document's own problem
+            return []
+        return [
+            {
+                "subject": name.value,
+                "since": None,
+                "problem": f"conflict {block.id} in line {block.line} waits for you: `orchestra-mem conflicts`",
+            }
+            for name, block in waiting
+        ]
 
     # Opening and closing
 

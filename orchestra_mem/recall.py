@@ -46,7 +46,9 @@ class Recall:
         number, kind = int(match["number"]), (match["kind"] or "S").upper()
         if kind == "K":
             fact = self._ledger.must_keep(number)
-            return Expansion(reference=f"K{number}", operations=(self._log.operation(fact.operation),), fact=fact)
+            # What a person wrote by hand stands in no operation.
+            behind = (self._log.operation(fact.operation),) if fact.operation else ()
+            return Expansion(reference=f"K{number}", operations=behind, fact=fact)
         if kind in {"OP", "O", "#"}:
             return Expansion(reference=f"op {number}", operations=(self._log.operation(number),))
         summary = self._ledger.summary(number)

@@ -57,16 +57,21 @@ class Reporter:
             )
         counts = self._ledger.count_must_keeps()
         decisions = self._sizes.decisions_in_full + self._sizes.decisions_in_brief
-        facts: dict[MustKeepKind, list[MustKeep]] = {
+        listed: dict[MustKeepKind, list[MustKeep]] = {
             kind: self._ledger.must_keeps(
                 kinds=[kind], status=MustKeepStatus.STANDING, limit=_MOST_SHOWN, weightiest=True
             )
             for kind in MustKeepKind
             if kind is not MustKeepKind.DECISION
         }
-        facts[MustKeepKind.DECISION] = self._ledger.must_keeps(
+        listed[MustKeepKind.DECISION] = self._ledger.must_keeps(
             kinds=[MustKeepKind.DECISION], limit=decisions, weightiest=True
         )
+        # What a person took out is shown no more, and what one wrote stands in the person's own lines.
+        facts = {
+            kind: [fact for fact in found if fact.operation and fact.status is not MustKeepStatus.REMOVED]
+            for kind, found in listed.items()
+        }
         return ProjectView(
             project=self._project,
             updated=self._clock(),
@@ -75,7 +80,10 @@ class Reporter:
             operations=self._log.last_operation(),
             sessions=len(self._log.sessions()),
             facts=facts,
-            counts={kind: sum(by_status.values()) for kind, by_status in counts.items()},
+            counts={
+                kind: sum(by_status.values()) - by_status.get(MustKeepStatus.REMOVED, 0)
+                for kind, by_status in counts.items()
+            },
             standing_counts={kind: by_status.get(MustKeepStatus.STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
             decisions_in_full=self._sizes.decisions_in_full,

@@ -62,6 +62,7 @@ class MustKeepStatus(StrEnum):
     STANDING = "standing"
     SUPERSEDED = "superseded"
     DONE = "done"
+    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +141,8 @@ class MustKeep:
 
     `text` is a passage of the operation, word for word (white space apart). `id` is 0 until it is stored;
     `superseded_by` is the id of the must-keep that took its place, 0 where none did. `weight` is how much is to be made
-    of who said it, 0 and up: documents that cannot hold all show the weightiest.
+    of who said it, 0 and up: documents that cannot hold all show the weightiest. `author` is a person where one wrote
+    or reworded it by hand in a document; `operation` is 0 where it stands in no operation.
     """
 
     kind: MustKeepKind
@@ -152,6 +154,7 @@ class MustKeep:
     id: int = 0
     superseded_by: int = 0
     weight: float = 1.0
+    author: Author = Author.MACHINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,14 +219,16 @@ class Notice:
 class WrittenDocument:
     """The machine's own last text of a document (None if it never wrote one), before any merging.
 
-    `digest` is the SHA-256 of the whole file as it was then left; `pending` and `pending_digest` are the same of a
-    write that was announced and not yet confirmed.
+    `digest` is the SHA-256 of the whole file as it was then left, and `left` that file's text; `pending`,
+    `pending_digest` and `pending_left` are the same of a write that was announced and not yet confirmed.
     """
 
     text: str | None = None
     digest: str | None = None
+    left: str | None = None
     pending: str | None = None
     pending_digest: str | None = None
+    pending_left: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

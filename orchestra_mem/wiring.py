@@ -32,6 +32,7 @@ from orchestra_mem.reporting import DocumentSizes, Reporter
 from orchestra_mem.settings import Durability, Settings
 from orchestra_mem.tiers.document_merge import timeless
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.working import WorkingMemory
@@ -194,6 +195,7 @@ class Wiring:
                 session=session,
                 compactor=compactor,
                 episodic=episodic,
+                hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=self._clock),
                 tracker=self._tracker(),
                 epochs=self._epochs(session, episodic),
                 reporter=reporter,

@@ -112,7 +112,7 @@ def test_a_persons_edit_of_a_document_is_told_behind_the_border(
     memory.refresh()
     after = memory.get_orchestrator_context("x")
     assert after.epoch > context.epoch
-    assert "- Ask Grace about the zebra.\n" in after.prefix
+    assert "- Ask Grace about the zebra." in after.prefix
     assert "was changed" not in after.timeline
 
 

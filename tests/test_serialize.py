@@ -233,6 +233,7 @@ def test_records_have_their_fields_as_json() -> None:
         "kind": "open item",
         "text": "y",
         "operation": 1,
+        "author": "machine",
         "timestamp": "2025-01-15T14:30:15.123456+00:00",
         "identifiers": [],
         "status": MustKeepStatus.STANDING.value,

@@ -16,7 +16,7 @@ from orchestra_mem.core.extractive import Passage, extract, render
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.kept import body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import MustKeep, Summary
+from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
 
 METHOD = "extractive"
 _MIN_SUMMARY_TOKENS = 48
@@ -191,14 +191,16 @@ def summarise(
 ) -> Draft:
     """Summarise a segment by extraction: the best of what it says, then every must-keep word for word.
 
-    `facts` are the segment's must-keeps, with their numbers and present state; `said` is what earlier summaries say:
-    their words are no news.
+    `facts` are the segment's must-keeps, with their numbers and present state; what a person took out of the documents
+    is said no more. `said` is what earlier summaries say: their words are no news.
     """
+    every = facts
+    facts = [fact for fact in every if fact.status is not MustKeepStatus.REMOVED]
     kept = kept_lines(facts)
     passages = [
         Passage(
             key=source.operation,
-            text=_without(source.text, facts, source.operation),
+            text=_without(source.text, every, source.operation),
             speaker=source.speaker,
             when=f"{source.time:%Y-%m-%d}",
             weight=source.weight,

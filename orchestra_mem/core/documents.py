@@ -20,6 +20,8 @@ _BRIEF_CHARS = 120
 # Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 _NONE = "- None\n"
+_UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
+_HEAD_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,12 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
     updated = view.updated.isoformat(timespec="seconds") if view.updated else "never"
     front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
     return f"{front}\n{body}"
+
+
+def updated_at(text: str) -> str:
+    """When the machine wrote a document, as its front matter says; empty where it does not."""
+    found = _UPDATED.search(text, 0, _HEAD_CHARS)
+    return found["time"] if found else ""
 
 
 def _head(title: str, view: ProjectView) -> str:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 KEPT = "Kept:"
 # Ids of facts that a higher level names one by one; of more it gives the range and the number.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
     r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
-    r"(?: \((?:done|superseded(?: by K\d+)?)\))?: ",
+    r"(?: \((?:done|superseded(?: by K\d+)?)\))?: (?P<said>[^\n]*)\n?",
     re.MULTILINE,
 )
 
@@ -70,21 +70,30 @@ def kept_numbers(text: str) -> list[int]:
 
 
 def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
-    """A text whose lines of must-keeps tell their present state; what people changed behind it stays."""
+    """A text whose lines of must-keeps tell their present state; what people changed behind it stays.
+
+    Lines of facts that a person took out are gone, and those that one reworded say so.
+    """
 
     def line(match: re.Match[str]) -> str:
         fact = facts.get(int(match["number"]))
-        return match.group() if fact is None else f"{match['head']}{_state(fact)}: "
+        if fact is None:
+            return match.group()
+        if fact.status is MustKeepStatus.REMOVED:
+            return ""
+        said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
+        return f"{match['head']}{_state(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
     return _KEPT_LINE.sub(line, text)
 
 
 def told(text: str) -> str:
     """What a summary tells: its body, and what its must-keeps say."""
-    kept = (_KEPT_LINE.sub("", line) for line in text.splitlines() if _KEPT_LINE.match(line))
-    return "\n".join([body_of(text), *kept]).strip()
+    return "\n".join([body_of(text), *(match["said"] for match in _KEPT_LINE.finditer(text))]).strip()
 
 
 def without_states(text: str) -> str:
     """A text whose lines of must-keeps tell no state: what the machine may change in a summary is nobody's edit."""
-    return _KEPT_LINE.sub(lambda match: f"{match['head']}: ", text)
+    return _KEPT_LINE.sub(
+        lambda match: f"{match['head']}: {match.group()[match.start('said') - match.start() :]}", text
+    )

@@ -181,7 +181,9 @@ def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
     for fact in facts:
         state = "" if fact.status is MustKeepStatus.STANDING else fact.status.value
         says = clipped(" ".join(fact.text.split()))
-        table.add_row(f"K{fact.id}", fact.kind.value, f"op{fact.operation}", state, says)
+        table.add_row(
+            f"K{fact.id}", fact.kind.value, f"op{fact.operation}" if fact.operation else "by hand", state, says
+        )
     yield table
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import unified_diff
 
 from orchestra_mem.core.markdown import Block, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
@@ -43,6 +44,12 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
     found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
     return replace(found, text=_with_none(found.text, machine, person))
+
+
+def difference(before: str, after: str, from_name: str, to_name: str) -> str:
+    """The unified difference of two texts, with the names in its head."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    return "".join(unified_diff(old, new, fromfile=from_name, tofile=to_name))
 
 
 def timeless(text: str) -> list[str]:

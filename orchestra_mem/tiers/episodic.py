@@ -10,18 +10,17 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from difflib import unified_diff
 from pathlib import Path
 
-from orchestra_mem.core.documents import ProjectView, render_document
-from orchestra_mem.core.entries import visible
+from orchestra_mem.core.conflicts import mark, without_conflicts
+from orchestra_mem.core.documents import ProjectView, render_document, updated_at
+from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
-from orchestra_mem.core.merge import Merged
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_merge import merged, timeless
+from orchestra_mem.tiers.document_merge import difference, merged, timeless
 from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
@@ -154,7 +153,7 @@ class EpisodicMemoryManager:
         with self._store.syncing_once():
             for plan in plans:
                 with done.noting(plan.name):
-                    self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged))
+                    self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
                     if plan.current is not None:
                         self._keep(plan.name, plan.current, plan.last, reason)
             for plan in plans:
@@ -164,7 +163,7 @@ class EpisodicMemoryManager:
         for plan in plans:
             if plan.name not in done.failed:
                 with done.noting(plan.name):
-                    self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged))
+                    self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
                     self._store.prune_versions(plan.name.value, self._keep_versions)
                     done.changed.add(plan.name)
 
@@ -172,44 +171,68 @@ class EpisodicMemoryManager:
         """What is to be written, if anything: where a document would say the same, its file is left as it is."""
         current = self._store.read(self.path(name))
         last = self._settled(name, current)
-        if last.text is not None and current is not None and timeless(last.text) == timeless(text):
+        untouched = current is not None and last.digest == digest(current)
+        if untouched and last.text is not None and timeless(last.text) == timeless(text):
             return []
-        found = merged(last.text, text, current)
+        person = None if current is None else self._said(name, current, last)
+        if person is not None:
+            person = with_numbers(name, person, self._ledger.by_hand())
+        found = merged(last.text, text, person)
+        marked = mark(found, current or "") if person is not None else found.text
         if found.conflicts:
-            self._tell_conflict(name, text, found)
-        if current is not None and timeless(found.text) == timeless(current):
+            logger.warning(
+                "%s: you and the machine have changed the same lines; yours stand, the machine's are shown below them: "
+                "`orchestra-mem conflicts`",
+                self.path(name),
+            )
+        if current is not None and timeless(marked) == timeless(current):
             # The file stays as it is and whose it is.
             self._store.prune_versions(name.value, self._keep_versions)
-            self._ledger.confirm_write(name.value, text, last.digest or "")
+            self._ledger.confirm_write(name.value, text, last.digest or "", last.left or text)
             return []
-        return [_Plan(name=name, text=text, merged=found.text, current=current, last=last)]
+        return [_Plan(name=name, text=text, merged=marked, current=current, last=last)]
 
     def _settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
         last = self._ledger.written(name.value)
         if last.pending is not None and current is not None and last.pending_digest == digest(current):
-            return WrittenDocument(last.pending, last.pending_digest)
+            return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def _tell_conflict(self, name: DocumentName, text: str, found: Merged) -> None:
-        # Named by the person's lines, which stay: what the machine has there may change with every refresh.
-        lines = (" / ".join(conflict.person.split("\n")).strip(" /")[:120] for conflict in found.conflicts)
-        yours = visible("; ".join(lines))
-        problem = (
-            f"{self.path(name)}: the machine would change lines that you have changed; yours stand "
-            f"(«{yours or 'taken out'}»), its text is a version with the reason `conflict`: "
-            f"`orchestra-mem history {name.value}`"
-        )
-        if self._ledger.add_notice(name.value, problem, self._clock()):
-            logger.warning("%s", problem)
-        told = [v for v in self._store.versions(name.value) if v.reason is VersionReason.CONFLICT]
-        if not told or timeless(self._store.read_version(told[-1])) != timeless(text):
-            self._store.keep_version(
-                name.value, text, time=self._clock(), author=Author.MACHINE, reason=VersionReason.CONFLICT
-            )
+    def _said(self, name: DocumentName, current: str, last: WrittenDocument) -> str:
+        """What a person has made of the machine's last text: a document as it stands, without the marked conflicts.
+
+        An editor that was opened before the machine last wrote saves a text that never had what came since. Such a
+        text tells by its time what it was made from; what the person did to that is done to the machine's last file.
+        """
+        person = without_conflicts(current)
+        if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
+            return person
+        for version in reversed(self._store.versions(name.value)):
+            opened = self._store.read_version(version)
+            if updated_at(opened) == updated_at(current):
+                return merged(without_conflicts(opened), without_conflicts(last.left), person).text
+        return person
+
+    def said(self) -> dict[DocumentName, tuple[str, str]]:
+        """Of each document that stands there the machine's last text and what a person has made of it."""
+        texts: dict[DocumentName, tuple[str, str]] = {}
+        for name in DocumentName:
+            with suppress(DocumentError):  # told where it is to be written
+                current = self._store.read(self.path(name))
+                # A file that was taken away says nothing of the facts in it.
+                if current is not None and current.strip():
+                    last = self._settled(name, current)
+                    texts[name] = (last.text or "", self._said(name, current, last))
+        return texts
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
+        if author is Author.PERSON and last.left is not None:
+            # What the person took out stands only in the text before.
+            self._store.keep_version(
+                name.value, last.left, time=self._clock(), author=Author.MACHINE, reason=VersionReason.EDIT
+            )
         return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
 
     def text(self, name: DocumentName) -> str:
@@ -223,7 +246,7 @@ class EpisodicMemoryManager:
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter; none where it cannot be read."""
         try:
-            return tuple(block for block in split_blocks(self.text(name)) if not block.front)
+            return tuple(block for block in split_blocks(without_conflicts(self.text(name))) if not block.front)
         except StorageError as error:
             logger.warning("%s", error)
             return ()
@@ -285,14 +308,7 @@ class EpisodicMemoryManager:
         name = _document(document)
         version = self._version(name, sequence)
         before, after = self._store.read_version(version), self.text(name)
-        return "".join(
-            unified_diff(
-                before.splitlines(keepends=True),
-                after.splitlines(keepends=True),
-                fromfile=f"{name.value} (version {version.sequence})",
-                tofile=f"{name.value} (now)",
-            )
-        )
+        return difference(before, after, f"{name.value} (version {version.sequence})", f"{name.value} (now)")
 
     def restore(self, document: str, sequence: int) -> Version:
         """Put an earlier text back, word for word; the present one becomes a version.
@@ -310,11 +326,23 @@ class EpisodicMemoryManager:
             current = self._store.read(self.path(name))
             if current == old:
                 return version
-            kept = version
-            if current is not None:
-                kept = self._keep(name, current, self._settled(name, current), VersionReason.RESTORE)
-            self._store.replace(self.path(name), old, expected=current, name="restore")
+            kept = self.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
             self._ledger.resolve_notices(name.value, self._clock())
+        return kept
+
+    def put(
+        self, name: DocumentName, text: str, *, expected: str | None, reason: VersionReason, point: str
+    ) -> Version | None:
+        """Write a whole text for a person, after keeping as a version what stood there; None where nothing did.
+
+        Raises:
+            DocumentConflictError: the document no longer holds `expected`.
+        """
+        kept = None
+        with self._store.lock():
+            if expected is not None:
+                kept = self._keep(name, expected, self._settled(name, expected), reason)
+            self._store.replace(self.path(name), text, expected=expected, name=point)
         return kept
 
     def _version(self, name: DocumentName, sequence: int | None) -> Version:

@@ -158,11 +158,11 @@ class SessionMemoryManager:
             if session.status is SessionStatus.ARCHIVED:
                 return
             self._seen = None
-            self._look(session)
+            self._look(session, after_kill=True)
             if self._appended_through > session.spilled_through:
                 self._log.set_spilled(session.id, self._appended_through)
 
-    def _look(self, session: Session) -> None:
+    def _look(self, session: Session, *, after_kill: bool = False) -> None:
         """Know what stands in the document, whoever wrote it; mend what a killed process left. The lock is held."""
         path = self.place.document(session)
         state = self._store.state(path)
@@ -172,7 +172,9 @@ class SessionMemoryManager:
             self._foreign_writes += 1
         text = self._store.read(path)
         unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
-        mended = self._rebuilt(session) if text is None else self._mended(session, text, unspilled)
+        # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
+        least = 1 if after_kill else _TORN_CHARS
+        mended = self._rebuilt(session) if text is None else self._mended(session, text, unspilled, least)
         if mended != text:
             self._store.replace(path, mended, expected=text, name="resume")
         self._appended_through = _standing_through(mended, session.spilled_through, unspilled)
@@ -206,14 +208,15 @@ class SessionMemoryManager:
             with_states(part.block.text, facts) if part.summary else part.block.text for part in document.parts
         )
 
-    def _mended(self, session: Session, text: str, unspilled: Sequence[Entry]) -> str:
+    def _mended(self, session: Session, text: str, unspilled: Sequence[Entry], least_chars: int) -> str:
         """The text without a torn entry at its end, and with an end that entries can be appended to."""
         if session.status is not SessionStatus.ACTIVE:
             return text
-        start = text.rfind("\n### [") + 1
+        last_line = text.rfind("\n") + 1
+        start = last_line if 0 < len(text) - last_line < _TORN_CHARS else text.rfind("\n### [") + 1
         torn = text[start:]
         for entry in unspilled:
-            if len(torn) >= _TORN_CHARS and torn != entry.text and entry.text.startswith(torn):
+            if len(torn) >= least_chars and torn != entry.text and entry.text.startswith(torn):
                 logger.info("removed a torn entry of operation %s from the session document", entry.operation.id)
                 text = text[:start]
                 break

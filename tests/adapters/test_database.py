@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from orchestra_mem.errors import (
 )
 from orchestra_mem.serialize import MAX_DEPTH, checked_json
 from orchestra_mem.types import (
+    Author,
     Json,
     MustKeep,
     MustKeepKind,
@@ -303,11 +305,26 @@ def test_facts_come_back_and_change_state(log: SqliteEventLog, ledger: SqliteLed
 def test_write_is_announced_and_confirmed(ledger: SqliteLedger) -> None:
     """What was about to be written is known beside what stands, until it is confirmed."""
     assert ledger.written("a") == WrittenDocument()
-    ledger.confirm_write("a", "one", "1")
-    ledger.announce_write("a", "two", "2")
-    assert ledger.written("a") == WrittenDocument("one", "1", "two", "2")
-    ledger.confirm_write("a", "two", "2")
-    assert ledger.written("a") == WrittenDocument("two", "2")
+    ledger.confirm_write("a", "one", "1", "one")
+    ledger.announce_write("a", "two", "2", "two and mine")
+    assert ledger.written("a") == WrittenDocument("one", "1", "one", "two", "2", "two and mine")
+    ledger.confirm_write("a", "two", "2", "two and mine")
+    assert ledger.written("a") == WrittenDocument("two", "2", "two and mine")
+    ledger.confirm_write("a", "two", "3", "two and no \udcff character")
+    assert ledger.written("a").left == "two and no \ufffd character"
+
+
+def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, log: SqliteEventLog) -> None:
+    """Added, reworded and taken out, all or none; the counts follow."""
+    _record(log, _draft("x"))
+    ledger.add_must_keeps("1-session", [_fact(1), _fact(2)], [], judged_through=1)
+    own = replace(_fact(3), operation=0, author=Author.PERSON)
+    reworded = replace(_fact(1), text="other words", identifiers=("#9",), author=Author.PERSON, weight=3.0)
+    removed = replace(_fact(2), status=MustKeepStatus.REMOVED)
+    ledger.edit_must_keeps([own], [(_fact(1), reworded), (_fact(2), removed)])
+    assert ledger.must_keeps() == [reworded, removed, own]
+    assert ledger.by_hand() == [own]
+    assert ledger.count_must_keeps()[own.kind] == {MustKeepStatus.STANDING: 2, MustKeepStatus.REMOVED: 1}
 
 
 def test_notice_stands_once_until_it_is_resolved(ledger: SqliteLedger) -> None:

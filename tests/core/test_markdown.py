@@ -6,18 +6,26 @@ import time
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from orchestra_mem.core.markdown import (
     PIN,
     Block,
+    append_entry,
+    append_section,
+    delete_section,
     front_matter,
     front_matter_fault,
+    insert_section,
     join_blocks,
+    replace_lines,
+    replace_section,
     split_blocks,
     without_front_matter,
 )
+from orchestra_mem.errors import NotFoundError
 
 LINES = st.sampled_from(
     [
@@ -149,6 +157,142 @@ def test_a_fence_that_is_never_closed_hides_nothing() -> None:
     assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
 
 
+COMMONMARK = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
+# What ours leaves open on purpose is closed behind each text, so that both see the same.
+CLOSED = "\n\n-->?>]]>\n</script>\n\n" + "`" * 9 + "\n\n" + "~" * 9 + "\n"
+
+
+def commonmark_headings(text: str) -> list[tuple[int, int]]:
+    """Level and line of the headings that markdown-it-py finds in the document itself."""
+    return [
+        (int(token.tag[1]), token.map[0] + 1)
+        for token in COMMONMARK.parse(text)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    ]
+
+
+def headings(text: str) -> list[tuple[int, int]]:
+    """Level and line of the headings that ours finds."""
+    return [(block.level, block.line) for block in split_blocks(text) if block.level]
+
+
+PREFIXES = st.lists(
+    st.sampled_from([" ", "  ", "   ", "    ", "> ", ">", "- ", "1. ", "2) ", "* ", "+   ", "-     "]), max_size=3
+).map("".join)
+CORES = st.sampled_from(
+    "|# a|## b ##|#b|####### x|text|===|---|-|=|***|* * *|```|```py|````|``` a`b|~~~|<div>|</div>|<!-- c|-->|<!-- x -->"
+    "|<pre>|</pre>|<a>|<a b='c'>x|<?x|?>|<!A|<![CDATA[|]]>|<b|1.|10. x|\\# x|#\ty|a | b".split("|")
+)
+STRUCTURED = st.lists(st.tuples(PREFIXES, CORES).map("".join), max_size=9)
+
+
+@settings(max_examples=300)
+@given(STRUCTURED, st.sampled_from(["\n", "\r\n"]))
+@example(["- a", "  # b", "# c"], "\n")
+@example(["- ```", "  # b", "# c", "```", "# d", "```"], "\n")
+@example(["<!-- c", "# b", "-->", "# c"], "\n")
+@example(["<div>", "# b", "", "# c"], "\n")
+@example(["a", "b", "---", "> c", "---"], "\n")
+@example(["  ####### x", "    ---", "==="], "\n")
+def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> None:
+    """In any tangle of lists, quotations, fences, HTML, rules and underlines."""
+    text = "text\n\n" + end.join(lines) + CLOSED
+    assert headings(text) == commonmark_headings(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A\n=\n", [(1, "A", 1)]),
+        ("A\r\n---\r\nb\r\n", [(2, "A", 1)]),
+        ("x\n\n A \nB\n  ===  \n", [(0, "", 1), (1, "A B", 3)]),
+        ("# A\n---\n", [(1, "A", 1)]),
+        ("[a]: /b\nC\n---\n", [(0, "", 1), (2, "C", 2)]),
+        ("[a]: /b\n===\n", [(0, "", 1)]),
+        ("> A\n---\n", [(0, "", 1)]),
+        ("- A\n---\n", [(0, "", 1)]),
+        ("    A\n---\n", [(0, "", 1)]),
+    ],
+)
+def test_an_underlined_line_is_a_heading(text: str, found: list[tuple[int, str, int]]) -> None:
+    """All lines of its paragraph are the title; definitions of links, lists, quotations and code are not."""
+    assert outline(text) == found
+
+
+def test_a_byte_order_mark_hides_no_heading() -> None:
+    """The mark that some editors write belongs to the first block."""
+    assert split_blocks("\ufeff# A\n") == (Block(text="\ufeff# A\n", level=1, title="A", line=1),)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("# A\nb\n", "# A\n"), ("A\r\nB\r\n---\r\nc", "A\r\nB\r\n---\r\n"), ("# A", "# A"), ("a\n", "")],
+)
+def test_a_block_knows_the_lines_of_its_heading(text: str, lines: str) -> None:
+    """The underline is one of them."""
+    assert split_blocks(text)[0].heading == lines
+
+
+def test_a_comment_that_is_never_closed_hides_nothing() -> None:
+    """Half a comment does not take the rest of the document into one block."""
+    assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
+
+
+SHELF = "---\r\na: 1\r\n---\r\n# T \r\n\r\n## A\r\n\r\n- a\t\r\n\r\n\r\nB\r\n---\r\n- b\r\n### C\r\n- c"
+
+
+@pytest.mark.parametrize(
+    ("edited", "old", "new"),
+    [
+        (replace_section(SHELF, "A", "- x\n- y"), "- a\t", "- x\r\n- y"),
+        (replace_section(SHELF, "B", "- x"), "- b\r\n### C\r\n- c", "- x"),
+        (replace_section("# A", "A", "x\n"), "# A", "# A\n\nx"),
+        (replace_section("# A\n\n# B\n", "A", "x\n"), "# A\n\n", "# A\n\nx\n\n"),
+        (delete_section(SHELF, "A"), "## A\r\n\r\n- a\t\r\n\r\n\r\n", ""),
+        (delete_section(SHELF, "B"), "B\r\n---\r\n- b\r\n### C\r\n- c", ""),
+        (insert_section(SHELF, "B", "## X\n- x\n"), "B\r\n---", "## X\r\n- x\r\n\r\nB\r\n---"),
+        (insert_section(SHELF, "A", "## X", after=True), "B\r\n---", "## X\r\n\r\nB\r\n---"),
+        (append_section(SHELF, "## X\n"), "- c", "- c\r\n\r\n## X\r\n"),
+        (append_section("", "## X"), "", "## X\n"),
+        (append_entry(SHELF, "A", "- x"), "- a\t\r\n", "- a\t\r\n- x\r\n"),
+        (append_entry(SHELF, "B", "- x"), "- b\r\n", "- b\r\n- x\r\n"),
+        (append_entry(SHELF, "B", "### X\nx\n"), "- c", "- c\r\n\r\n### X\r\nx\r\n"),
+        (append_entry(SHELF, "C", "- x"), "- c", "- c\r\n- x"),
+        (append_entry("# A\n", "A", "- x\n"), "# A\n", "# A\n\n- x\n"),
+        (replace_lines(SHELF, 8, 8, "x"), "- a\t\r\n", "x\r\n"),
+        (replace_lines(SHELF, 8, 8, ""), "- a\t\r\n", ""),
+        (replace_lines(SHELF, 8, 7, "x\ny\n"), "- a\t", "x\r\ny\r\n- a\t"),
+        (replace_lines(SHELF, 15, 15, "x"), "- c", "x"),
+        (replace_lines(SHELF, 16, 15, "x"), "- c", "- c\r\nx"),
+    ],
+)
+def test_an_edit_changes_its_own_lines_alone(edited: str, old: str, new: str) -> None:
+    """All other bytes stay, and what is new has the document's line ends."""
+    sources = [text for text in (SHELF, "", "# A", "# A\n", "# A\n\n# B\n") if text.replace(old, new, 1) == edited]
+    assert sources, edited
+
+
+@given(STRUCTURED, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["- x", "### X\n\nx\n"]))
+def test_an_appended_entry_leaves_every_other_line(lines: list[str], end: str, entry: str) -> None:
+    """Whatever stands in the document: its lines are there, in order, and besides them the entry and blank lines."""
+    text = end.join(["# Top", *lines, ""])
+    new = append_entry(text, "Top", entry)
+    left = new.split(end)
+    for line in text.split(end):
+        assert line in left
+        del left[: left.index(line) + 1]
+    count = len(new.split(end)) - len(text.split(end))
+    assert 1 <= count <= 5
+    assert all(line in new.split(end) for line in entry.splitlines())
+
+
+def test_a_section_that_is_not_there_is_told_with_those_that_are() -> None:
+    """The message names what may be meant."""
+    with pytest.raises(NotFoundError) as error:
+        replace_section("# A\n## B\n", "C", "x")
+    assert str(error.value) == "the document has no section 'C'; its headings are: 'A', 'B'"
+
+
 def test_a_pin_holds_for_its_block_alone() -> None:
     """The mark pins the block that it stands in, behind a line or on its own."""
     text = f"# A\n\n{PIN}\n## B\nline {PIN}\n## C\n"
@@ -232,15 +376,24 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
         "# " + "#" * 40 + " x\n",
         "\r",
         "`" * 50,
+        "a\n---\n",
+        "- a\n  # b\n",
+        "> > - a\n",
+        "<!-- a\n",
+        "- <!-- a\n",
+        "<div>\n",
+        "[a]: b\n===\n",
+        "   ```\n",
+        "- ```\n",
     ],
 )
 def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
     """Twice the text takes about twice as long, and a megabyte a moment."""
     text = "---\n" + line * (1_000_000 // len(line))
-    start = time.perf_counter()
+    start = time.process_time()
     assert join_blocks(split_blocks(text)) == text
     assert front_matter_fault(text) is not None or line != "text\n"
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 6.0
 
 
 def test_a_long_heading_is_cut_in_linear_time() -> None:

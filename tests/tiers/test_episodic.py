@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.database import Database, SqliteLedger
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents import ProjectView, render_document
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -122,43 +123,41 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
 
 
 def test_a_persons_edit_between_two_machine_writes_survives(shelf: Shelf) -> None:
-    """The machine's change and the person's both stand, and the person's text is a version by `person`."""
+    """The machine's change and the person's both stand; the text before either and the person's are versions."""
     shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
     shelf.person("# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n")
     assert shelf.machine("# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nnone\n")
     assert shelf.text() == "# Plan\n\n- one\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
-    assert [author for author, _, _ in shelf.versions()] == [Author.PERSON]
+    assert [author for author, _, _ in shelf.versions()] == [Author.MACHINE, Author.PERSON]
     assert shelf.machine("# Plan\n\n- two\n- three\n\n## Notes\n\nnone\n")
     assert shelf.text() == "# Plan\n\n- two\n- three\n\n## Notes\n\nAsk Grace first.\n"
     assert shelf.ledger.notices() == []
 
 
-def test_a_conflict_is_told_and_both_texts_are_kept(shelf: Shelf) -> None:
-    """The person's words stand in the document, the machine's are a version that the notice names; told once."""
+def test_a_conflict_is_shown_below_the_persons_lines(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
+    """The person's words stand in place, the machine's are in a marked block; the model is given the person's alone."""
     shelf.machine("a\nb\nc\n")
     shelf.person("a\nperson\nc\n")
     shelf.machine("a\nmachine\nc\nd\n")
-    assert shelf.text() == "a\nperson\nc\nd\n"
-    conflict = next(v for v in shelf.memory.history("work_plan") if v.reason is VersionReason.CONFLICT)
-    assert kept_text(conflict) == "a\nmachine\nc\nd\n"
-    assert [notice.text for notice in shelf.ledger.notices()] == [
-        f"{shelf.memory.path(PLAN)}: the machine would change lines that you have changed; yours stand («person»), "
-        "its text is a version with the reason `conflict`: `orchestra-mem history work_plan`"
-    ]
+    text = shelf.text()
+    (block,) = find_conflicts(text)
+    assert (block.machine, block.person_lines, block.unchanged) == ("machine\n", 1, True)
+    assert without_conflicts(text) == "a\nperson\nc\nd\n"
+    assert "".join(part.text for part in shelf.memory.blocks(PLAN)) == "a\nperson\nc\nd\n"
+    assert "yours stand" in caplog.text
     shelf.machine("a\nmachine\nc\nd\ne\n")
-    assert shelf.text() == "a\nperson\nc\nd\ne\n"
-    assert len(shelf.ledger.notices()) == 1
+    assert without_conflicts(shelf.text()) == "a\nperson\nc\nd\ne\n"
+    assert [again.id for again in find_conflicts(shelf.text())] == [block.id]
 
 
-def test_the_same_conflict_is_not_told_again_for_ever(shelf: Shelf) -> None:
-    """A line that the machine changes each time and a person has taken over gives a bounded number of notices."""
+def test_a_conflict_whose_machine_side_changes_each_time_stays_one(shelf: Shelf) -> None:
+    """A line that a person has taken over has one block below it, which tells the machine's present words."""
     shelf.machine("a\ncount 0\nc\n")
     shelf.person("a\nmy count\nc\n")
     for number in range(1, 30):
         shelf.machine(f"a\ncount {number}\nc\n")
-    assert shelf.text() == "a\nmy count\nc\n"
-    assert len(shelf.ledger.notices()) <= 2
-    assert len(shelf.versions()) <= 5
+    assert without_conflicts(shelf.text()) == "a\nmy count\nc\n"
+    assert [block.machine for block in find_conflicts(shelf.text())] == ["count 29\n"]
 
 
 TEXT = st.text() | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape"))
@@ -455,14 +454,14 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
 
 
 def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Shelf) -> None:
-    """Also where the machine has something new to say that a person's line stands against."""
+    """Also where the machine has something to say that a person's line stands against."""
     shelf.machine("updated: 1\na\nb\nc\n")
     shelf.person("updated: 1\na\nmine\nc\n")
     shelf.machine("updated: 2\na\nB\nc\n")
     before = shelf.memory.states()
-    shelf.machine("updated: 3\na\nBB\nc\n")
+    shelf.machine("updated: 3\na\nB\nc\n")
     assert shelf.memory.states() == before
-    assert shelf.text() == "updated: 1\na\nmine\nc\n"
+    assert without_conflicts(shelf.text()) == "updated: 2\na\nmine\nc\n"
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
@@ -487,5 +486,5 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     assert "- We defer it. (K1)\n" in shelf.text(PLAN)
     assert "We defer it. (K1)" in shelf.text(LOG)
     assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
-    assert [author for author, _, _ in shelf.versions(STATE)] == [Author.MACHINE, Author.PERSON]
+    assert [author for author, _, _ in shelf.versions(STATE)][-1] is Author.PERSON
     shelf.database.close()

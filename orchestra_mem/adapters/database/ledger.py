@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -12,14 +13,16 @@ from typing import Any
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds, to_microseconds
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, Summary, WrittenDocument
+from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Notice, Summary, WrittenDocument
 
 _SUMMARY = (
     "SELECT m.id, s.id, m.level, m.first_operation, m.last_operation, m.operation_count, m.parent, m.method, m.tokens, "
     "m.source_tokens, m.since, m.until, m.created, m.details, m.text "
     "FROM summaries m JOIN sessions s ON s.number = m.session"
 )
-_MUST_KEEP = "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight FROM must_keeps"
+_MUST_KEEP = (
+    "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight, author FROM must_keeps"
+)
 
 
 class SqliteLedger:
@@ -101,36 +104,45 @@ class SqliteLedger:
     ) -> None:
         """Store new must-keeps under the ids they bear, and the changed state of some that stood, all or none."""
         with self._database.transaction("judge") as connection:
-            connection.executemany(
-                "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, "
-                "superseded_by, weight) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        fact.id,
-                        fact.kind.value,
-                        fact.text,
-                        fact.operation,
-                        to_microseconds(fact.timestamp),
-                        json.dumps(fact.identifiers),
-                        fact.status.value,
-                        fact.superseded_by,
-                        fact.weight,
-                    )
-                    for fact in new
-                ],
-            )
+            _insert(connection, new)
             connection.executemany(
                 "UPDATE must_keeps SET status = ?, superseded_by = ? WHERE id = ?",
                 [(fact.status.value, fact.superseded_by, fact.id) for fact in changed],
             )
             steps = Counter((fact.kind, fact.status) for fact in [*new, *changed])
             steps.subtract((fact.kind, MustKeepStatus.STANDING) for fact in changed)
-            connection.executemany(
-                "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
-                "ON CONFLICT (kind, status) DO UPDATE SET count = count + excluded.count",
-                [(kind.value, status.value, step) for (kind, status), step in steps.items() if step],
-            )
+            _count(connection, steps)
             connection.execute("UPDATE sessions SET judged_through = ? WHERE id = ?", (judged_through, session))
+
+    def edit_must_keeps(self, new: Sequence[MustKeep], edited: Sequence[tuple[MustKeep, MustKeep]]) -> None:
+        """Store what people wrote, reworded (before, now) and took out by hand, all or none."""
+        with self._database.transaction("edit") as connection:
+            _insert(connection, new)
+            connection.executemany(
+                "UPDATE must_keeps SET text = ?, identifiers = ?, status = ?, superseded_by = ?, weight = ?, "
+                "author = ? WHERE id = ?",
+                [
+                    (
+                        fact.text,
+                        json.dumps(fact.identifiers),
+                        fact.status.value,
+                        fact.superseded_by,
+                        fact.weight,
+                        fact.author.value,
+                        fact.id,
+                    )
+                    for _, fact in edited
+                ],
+            )
+            steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
+            steps.subtract((before.kind, before.status) for before, _ in edited)
+            _count(connection, steps)
+
+    def by_hand(self) -> list[MustKeep]:
+        """The facts that people have written by hand, which stand in no operation, in the order of their ids."""
+        with self._database.reading("listing must-keeps") as connection:
+            rows = connection.execute(f"{_MUST_KEEP} WHERE author = 'person' AND operation = 0 ORDER BY id").fetchall()
+        return [_must_keep(row) for row in rows]
 
     def next_must_keep_id(self) -> int:
         """The id that the next must-keep will bear."""
@@ -204,29 +216,33 @@ class SqliteLedger:
         """What the machine last wrote to a document, and what it was about to write if that is not settled."""
         with self._database.reading("reading a document's base") as connection:
             row = connection.execute(
-                "SELECT written, digest, pending, pending_digest FROM documents WHERE name = ?", (document,)
+                "SELECT written, digest, coalesce(document, written), pending, pending_digest, "
+                "coalesce(pending_document, pending) FROM documents WHERE name = ?",
+                (document,),
             ).fetchone()
         return WrittenDocument(*row) if row else WrittenDocument()
 
-    def announce_write(self, document: str, text: str, digest: str) -> None:
-        """Note what is about to be written, and the digest of the file that will hold it.
+    def announce_write(self, document: str, text: str, digest: str, left: str) -> None:
+        """Note what is about to be written, the digest of the file that will hold it, and that file's whole text.
 
         So after a crash it is known whether the file was replaced.
         """
         with self._database.transaction("announce") as connection:
             connection.execute(
-                "INSERT INTO documents (name, pending, pending_digest) VALUES (?, ?, ?) ON CONFLICT (name) "
-                "DO UPDATE SET pending = excluded.pending, pending_digest = excluded.pending_digest",
-                (document, text, digest),
+                "INSERT INTO documents (name, pending, pending_digest, pending_document) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET pending = excluded.pending, "
+                "pending_digest = excluded.pending_digest, pending_document = excluded.pending_document",
+                (document, text, digest, None if left == text else _storable(left)),
             )
 
-    def confirm_write(self, document: str, text: str, digest: str) -> None:
-        """Note that the machine's text is in place, in a file with this digest."""
+    def confirm_write(self, document: str, text: str, digest: str, left: str) -> None:
+        """Note that the machine's text is in place, in a file with this digest and this whole text."""
         with self._database.transaction("confirm") as connection:
             connection.execute(
-                "INSERT INTO documents (name, written, digest) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-                "written = excluded.written, digest = excluded.digest, pending = NULL, pending_digest = NULL",
-                (document, text, digest),
+                "INSERT INTO documents (name, written, digest, document) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (name) DO UPDATE SET written = excluded.written, digest = excluded.digest, "
+                "document = excluded.document, pending = NULL, pending_digest = NULL, pending_document = NULL",
+                (document, text, digest, None if left == text else _storable(left)),
             )
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool:
@@ -254,6 +270,41 @@ class SqliteLedger:
                 "SELECT time, subject, text FROM notices WHERE resolved IS NULL ORDER BY id"
             ).fetchall()
         return [Notice(time=from_microseconds(time), subject=subject, text=text) for time, subject, text in rows]
+
+
+def _storable(text: str) -> str:
+    """What a person wrote, in characters that SQLite takes; bytes that are no UTF-8 are shown as such."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _insert(connection: sqlite3.Connection, facts: Sequence[MustKeep]) -> None:
+    connection.executemany(
+        "INSERT INTO must_keeps (id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight, "
+        "author) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                fact.id,
+                fact.kind.value,
+                fact.text,
+                fact.operation,
+                to_microseconds(fact.timestamp),
+                json.dumps(fact.identifiers),
+                fact.status.value,
+                fact.superseded_by,
+                fact.weight,
+                fact.author.value,
+            )
+            for fact in facts
+        ],
+    )
+
+
+def _count(connection: sqlite3.Connection, steps: Mapping[tuple[MustKeepKind, MustKeepStatus], int]) -> None:
+    connection.executemany(
+        "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
+        "ON CONFLICT (kind, status) DO UPDATE SET count = count + excluded.count",
+        [(kind.value, status.value, step) for (kind, status), step in steps.items() if step],
+    )
 
 
 def _summary(row: Any) -> Summary:
@@ -297,7 +348,7 @@ def _summary(row: Any) -> Summary:
 # A refresh reads the same facts several times, and again at the next one.
 @lru_cache(maxsize=1_536)
 def _must_keep(row: tuple[Any, ...]) -> MustKeep:
-    number, kind, text, operation, time, identifiers, status, superseded_by, weight = row
+    number, kind, text, operation, time, identifiers, status, superseded_by, weight, author = row
     return MustKeep(
         id=number,
         kind=MustKeepKind(kind),
@@ -308,4 +359,5 @@ def _must_keep(row: tuple[Any, ...]) -> MustKeep:
         status=MustKeepStatus(status),
         superseded_by=superseded_by,
         weight=weight,
+        author=Author(author),
     )

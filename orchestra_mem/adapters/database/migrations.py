@@ -92,4 +92,11 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE INDEX must_keeps_weight ON must_keeps (kind, weight, id);
     """,
+    # 3: facts that people write by hand, and the whole files that the machine left (null where they are its own text)
+    """
+    ALTER TABLE must_keeps ADD COLUMN author TEXT NOT NULL DEFAULT 'machine';
+    CREATE INDEX must_keeps_by_hand ON must_keeps (id) WHERE author = 'person';
+    ALTER TABLE documents ADD COLUMN document TEXT;
+    ALTER TABLE documents ADD COLUMN pending_document TEXT;
+    """,
 )

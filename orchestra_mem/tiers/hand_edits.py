@@ -1,0 +1,133 @@
+"""Taking in what people say by editing the episodic documents: their facts are facts like any other.
+
+A fact that a person takes out is shown nowhere again; one that is reworded says what the person says; one that is added
+is listed, searched and never brought under by the machine. Doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestra_mem.core.conflicts import ConflictBlock, Resolved, find_conflicts
+from orchestra_mem.core.conflicts import accept as core_accept
+from orchestra_mem.core.conflicts import reject as core_reject
+from orchestra_mem.core.entries import visible
+from orchestra_mem.core.hand_edits import HandEdits, hand_edits, reworded
+from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.kept import squeeze
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepStatus, VersionReason
+
+logger = logging.getLogger(__name__)
+
+# What a person took the trouble to write counts as much as what an operation was marked critical for.
+WEIGHT = 3.0
+
+
+class HandEditManager:
+    """Reads what people have changed in the documents into the ledger, and carries out what they say of conflicts."""
+
+    def __init__(self, *, episodic: EpisodicMemoryManager, ledger: Ledger, store: DocumentStore, clock: Clock) -> None:
+        self._episodic = episodic
+        self._ledger = ledger
+        self._store = store
+        self._clock = clock
+
+    def take_in(self) -> int:
+        """Bring the ledger up to the documents; the number of facts that changed.
+
+        Raises:
+            StorageError: a document cannot be read, or the ledger not be written.
+        """
+        with self._store.lock():
+            texts = self._episodic.said()
+            edits = hand_edits(texts)
+            known = self._ledger.by_hand()
+            numbered = self._ledger.must_keeps_by_id(sorted({*edits.removed, *edits.reworded}))
+            own = {fact.id for fact in known}
+            edited = [
+                (before, now)
+                for before in numbered
+                if before.id not in own and (now := self._edited(before, edits)) != before
+            ]
+            # Only where all documents stand there: in one that was taken away nothing was said of its facts.
+            edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
+            new = self._new(edits, known)
+            if new or edited:
+                self._ledger.edit_must_keeps(new, edited)
+        if new or edited:
+            logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+        return len(new) + len(edited)
+
+    def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
+        """The collisions that wait for a person's word, document by document."""
+        return [(name, block) for name in DocumentName for block in find_conflicts(self._episodic.text(name))]
+
+    def resolve(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
+        """Let the machine's lines of a conflict take the place of the person's, or take them out.
+
+        Raises:
+            NotFoundError: no document has a conflict with this id.
+            DocumentConflictError: somebody has saved the document this instant.
+        """
+        decide = core_accept if accept else core_reject
+        with self._store.lock():
+            waiting = self.conflicts()
+            for name, block in waiting:
+                if block.id == conflict:
+                    text = self._episodic.text(name)
+                    done = decide(text, conflict)
+                    self._episodic.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
+                    return name, done
+        there = ", ".join(block.id for _, block in waiting) or "none"
+        raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
+
+    @staticmethod
+    def _edited(fact: MustKeep, edits: HandEdits) -> MustKeep:
+        if fact.id in edits.removed:
+            return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
+        return _saying(fact, reworded(fact.text, *edits.reworded[fact.id]))
+
+    @staticmethod
+    def _own_edited(known: Sequence[MustKeep], edits: HandEdits, *, gone: bool) -> list[tuple[MustKeep, MustKeep]]:
+        """What people wrote before and now says something else or, where `gone` can be told, stands nowhere."""
+        said = {squeeze(visible(text)) for _, text in edits.added}
+        changed: list[tuple[MustKeep, MustKeep]] = []
+        for fact in known:
+            if fact.status is MustKeepStatus.REMOVED:
+                continue
+            if fact.id in edits.standing:
+                changed.append((fact, _saying(fact, edits.standing[fact.id])))
+            elif gone and squeeze(fact.text) not in said:
+                changed.append((fact, replace(fact, status=MustKeepStatus.REMOVED)))
+        return [(before, now) for before, now in changed if now != before]
+
+    def _new(self, edits: HandEdits, known: Sequence[MustKeep]) -> list[MustKeep]:
+        there = {squeeze(fact.text) for fact in known if fact.status is not MustKeepStatus.REMOVED}
+        number = self._ledger.next_must_keep_id()
+        texts = [(kind, text) for kind, text in edits.added if squeeze(visible(text)) not in there]
+        return [
+            MustKeep(
+                kind=kind,
+                text=visible(text),
+                operation=0,
+                timestamp=self._clock(),
+                identifiers=find_identifiers(visible(text)),
+                id=number + position,
+                weight=WEIGHT,
+                author=Author.PERSON,
+            )
+            for position, (kind, text) in enumerate(texts)
+        ]
+
+
+def _saying(fact: MustKeep, text: str) -> MustKeep:
+    """A fact in a person's words."""
+    said = visible(text)
+    if squeeze(said) == squeeze(fact.text):
+        return fact
+    return replace(fact, text=said, identifiers=find_identifiers(said), weight=WEIGHT, author=Author.PERSON)

@@ -1,0 +1,287 @@
+"""Conflicts in a document: both sides' words can be read, taken, and thrown away, and nothing else changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.conflicts import (
+    ConflictBlock,
+    Resolved,
+    accept,
+    faults,
+    find_conflicts,
+    mark,
+    reject,
+    without_conflicts,
+)
+from orchestra_mem.core.markdown import split_blocks
+from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.errors import NotFoundError
+
+BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"
+MACHINE = BASE.replace("- b\n", "- b by the machine -->\n")
+PERSON = BASE.replace("- b\n", "- b by me\n- more\n")
+MARKED = mark(merge(BASE, MACHINE, PERSON))
+ID = find_conflicts(MARKED)[0].id
+SHOWN = (
+    "# T\n\n- a\n- b by me\n- more\n"
+    "<!-- conflict eb46a5: the 2 lines above are yours and stand; the machine would write this instead. "
+    "Delete this block, or: orchestra-mem accept eb46a5 -->\n"
+    "> - b by the machine -->\n"
+    "<!-- /conflict eb46a5: 2 lines, d0d8ca -->\n"
+    "- c\n\n## End\n\n- x\n"
+)
+
+LINES = st.lists(
+    st.sampled_from(
+        ["a", "b", "", "  c ", "> d", "# e", "## f", "```", "<!-- g -->", "--> h", "<!-- /conflict 3f9a1c -->", "\tj"]
+    ),
+    max_size=6,
+)
+
+
+@st.composite
+def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
+    """A merge with at least one conflict, of lines that like to break markers."""
+    top, machine, person, bottom = draw(LINES), draw(LINES), draw(LINES), draw(LINES)
+    head, tail = ["# top", *top, "anchor 1"], ["anchor 2", *bottom]
+    base = [*head, "old", *tail]
+    new = [*head, "the machine's", *machine, *tail]
+    own = [*head, "the person's", *person, *tail]
+    found = merge(*("".join(f"{line}{end}" for line in lines) for lines in (base, new, own)))
+    assume(found.conflicts)
+    return found
+
+
+def test_a_conflict_reads_well() -> None:
+    """The person's lines stand, and right below is what the machine would write, quoted."""
+    assert MARKED == SHOWN
+
+
+def test_a_block_tells_all_that_is_needed_to_decide() -> None:
+    """Where it stands, what the machine would write, and how many lines above it are meant."""
+    assert find_conflicts(SHOWN) == (
+        ConflictBlock(
+            id="eb46a5",
+            line=6,
+            last_line=8,
+            machine="- b by the machine -->\n",
+            person_lines=2,
+            unchanged=True,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "person", "said"),
+    [
+        ("B\n", "P\n", "the line above is yours and stands; the machine would write this instead"),
+        ("", "P\n", "the line above is yours and stands; the machine would take it out"),
+        ("", "P\nQ\n", "the 2 lines above are yours and stand; the machine would take them out"),
+        ("B\n", "", "you took lines out here; the machine would write this"),
+    ],
+)
+def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -> None:
+    """In words that fit one line and several, and lines that are no longer there."""
+    text = mark(merge("a\nb\nc\n", f"a\n{machine}c\n", f"a\n{person}c\n"))
+    block = find_conflicts(text)[0]
+    assert text.split("\n")[block.line - 1] == (
+        f"<!-- conflict {block.id}: {said}. Delete this block, or: orchestra-mem accept {block.id} -->"
+    )
+
+
+@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
+def test_without_its_blocks_a_document_is_the_merged_text(merged: Merged) -> None:
+    """Byte for byte, and nothing is wrong with the markers, whatever lines they stand between."""
+    text = mark(merged)
+    assert len(find_conflicts(text)) == len(merged.conflicts)
+    assert without_conflicts(text) == merged.text
+    assert all("conflict" not in problem or "3f9a1c" in text for _, problem in faults(text))
+
+
+@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
+def test_accepting_puts_the_machines_lines_in_the_place_of_the_persons(merged: Merged) -> None:
+    """Byte for byte as if the machine's had stood there."""
+    conflict = merged.conflicts[0]
+    place = len("".join(merged.text.splitlines(keepends=True)[: conflict.line - 1]))
+    text = mark(merged)
+    block = find_conflicts(text)[0]
+    assert block.unchanged
+    resolved = accept(text, block.id)
+    expected = merged.text[:place] + conflict.machine + merged.text[place + len(conflict.person) :]
+    assert without_conflicts(resolved.text) == expected
+    assert resolved.replaced
+
+
+@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
+def test_rejecting_takes_the_block_out(merged: Merged) -> None:
+    """The person's lines stand as they did."""
+    text = mark(merged)
+    for block in find_conflicts(text):
+        text = reject(text, block.id).text
+    assert text == merged.text
+
+
+@given(conflicting())
+def test_the_machines_headings_and_code_do_not_leave_the_block(merged: Merged) -> None:
+    """What is quoted is no section of the document, and opens no fence or comment."""
+    shown = [(block.level, block.title) for block in split_blocks(mark(merged)) if block.level]
+    own = [(block.level, block.title) for block in split_blocks(merged.text) if block.level]
+    if "```" not in merged.text and "<!-- /" not in merged.text:
+        assert shown == own
+
+
+def test_the_same_conflict_again_is_the_same_block() -> None:
+    """Merging once more, with or without the block in the person's file, changes no byte."""
+    again = mark(merge(BASE, MACHINE, without_conflicts(MARKED)), MARKED)
+    assert again == MARKED
+
+
+def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere() -> None:
+    """The machine's text is the base by then, so that the merge itself knows of no conflict."""
+    machine = MACHINE.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
+    merged = merge(MACHINE, machine, without_conflicts(MARKED))
+    assert not merged.conflicts
+    assert mark(merged, MARKED) == MARKED.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
+
+
+def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old() -> None:
+    """There is one block for the person's lines, with what the machine would write now."""
+    machine = MACHINE.replace("by the machine", "by the machine at last")
+    text = mark(merge(MACHINE, machine, without_conflicts(MARKED)), MARKED)
+    assert [block.machine for block in find_conflicts(text)] == ["- b by the machine at last -->\n"]
+    assert without_conflicts(text) == PERSON
+
+
+def test_a_deleted_line_that_the_machine_keeps_changing_has_one_block() -> None:
+    """Also where nothing of the person's stands above it."""
+    person = BASE.replace("- b\n", "")
+    text = mark(merge(BASE, MACHINE, person))
+    machine = MACHINE.replace("by the machine", "by the machine at last")
+    again = mark(merge(MACHINE, machine, without_conflicts(text)), text)
+    assert [block.machine for block in find_conflicts(again)] == ["- b by the machine at last -->\n"]
+    assert without_conflicts(again) == person
+
+
+def test_a_rejected_conflict_does_not_come_back() -> None:
+    """While the machine leaves those lines as they are."""
+    left = reject(MARKED, ID).text
+    machine = MACHINE.replace("- x\n", "- x\n- y\n")
+    assert mark(merge(MACHINE, machine, without_conflicts(left)), left) == left.replace("- x\n", "- x\n- y\n")
+
+
+def test_an_accepted_conflict_is_no_change_of_the_machines_text() -> None:
+    """The document says what the machine said."""
+    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
+
+
+def test_equal_conflicts_have_ids_of_their_own() -> None:
+    """Each can be decided alone."""
+    base, ours, mine = "1\nb\n2\nb\n3\n", "1\nm\n2\nm\n3\n", "1\np\n2\np\n3\n"
+    text = mark(merge(base, ours, mine))
+    first, second = (block.id for block in find_conflicts(text))
+    assert second == f"{first}-2"
+    assert without_conflicts(accept(text, second).text) == "1\np\n2\nm\n3\n"
+
+
+def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accepted() -> None:
+    """Nobody knows any more which of them were meant; the machine's follow them, and that is told."""
+    edited = MARKED.replace("- more\n", "- more and more\n")
+    assert not find_conflicts(edited)[0].unchanged
+    assert accept(edited, ID) == Resolved(
+        text=without_conflicts(edited).replace("- more and more\n", "- more and more\n- b by the machine -->\n"),
+        line=6,
+        replaced=False,
+        note="the lines above were changed meanwhile: they stay, and the machine's follow them",
+    )
+
+
+def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:
+    """It stays through everything, and `faults` says so."""
+    edited = MARKED.replace("> - b by the machine", "> - b by both")
+    assert find_conflicts(edited) == ()
+    assert without_conflicts(edited) == edited
+    assert faults(edited) == ((6, f"conflict {ID} was edited inside: it is your text now; delete its markers"),)
+    with pytest.raises(NotFoundError) as error:
+        accept(edited, ID)
+    assert str(error.value) == (
+        f"there is no conflict '{ID}' in the document; open are: none; "
+        f"line 6: conflict {ID} was edited inside: it is your text now; delete its markers"
+    )
+
+
+def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> None:
+    """Nor is another line end."""
+    merged = merge("a\nb\nc\n", "a\nm  \n\nn\nc\n", "a\np \nc\n")
+    stripped = "\n".join(line.rstrip() for line in mark(merged).split("\n"))
+    assert [block.unchanged for block in find_conflicts(stripped)] == [True]
+    assert len(find_conflicts(stripped.replace("\n", "\r\n"))) == 1
+
+
+OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([OPENING, MIDDLE], [(1, f"conflict {ID} has no end: delete this line")]),
+        ([MIDDLE, CLOSING], [(2, f"conflict {ID} has no beginning: delete this line")]),
+        (
+            [OPENING, OPENING, MIDDLE, CLOSING, CLOSING],
+            [
+                (1, f"conflict {ID} has another inside: both are text now"),
+                (5, f"conflict {ID} has no beginning: delete this line"),
+            ],
+        ),
+        (
+            ["<!-- conflict 3f9a1c what -->", MIDDLE, CLOSING],
+            [
+                (1, "the beginning of a conflict is damaged: '<!-- conflict 3f9a1c what -->'"),
+                (3, f"conflict {ID} has no beginning: delete this line"),
+            ],
+        ),
+        (
+            [OPENING, "mine", MIDDLE, CLOSING],
+            [(1, f"conflict {ID} was edited inside: it is your text now; delete its markers")],
+        ),
+        (["<!-- /conflict 3f9a -->"], [(1, "the end of a conflict is damaged: '<!-- /conflict 3f9a -->'")]),
+        (["<!-- a conflict of 3f9a -->", "a conflict", "<!-- pin -->"], []),
+    ],
+)  # fmt: skip
+def test_damaged_markers_are_text_and_are_told_with_their_line(lines: list[str], found: list[tuple[int, str]]) -> None:
+    """Halves, nested ones, ones that no longer say what they should; a text about conflicts is none."""
+    text = "\n".join([*lines, ""])
+    assert list(faults(text)) == found
+    assert without_conflicts(text) == text
+    assert find_conflicts(text) == ()
+
+
+def test_half_a_block_does_not_swallow_a_whole_one_behind_it() -> None:
+    """The one that is whole can still be decided."""
+    text = "<!-- conflict abcdef: half -->\n" + MARKED
+    assert [block.id for block in find_conflicts(text)] == [ID]
+    assert faults(text) == ((1, "conflict abcdef has no end: delete this line"),)
+
+
+def test_a_block_pasted_twice_counts_once() -> None:
+    """The copy is text, and told."""
+    text = MARKED + "\n".join([OPENING, MIDDLE, CLOSING, ""])
+    assert len(find_conflicts(text)) == 1
+    assert faults(text) == ((14, f"conflict {ID} stands here again: this copy is text"),)
+
+
+def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_trace() -> None:
+    """Neither marked nor rejected."""
+    merged = merge("a\nb", "a\nm", "a\np")
+    text = mark(merged)
+    assert merged.text == without_conflicts(text) == reject(text, find_conflicts(text)[0].id).text == "a\np"
+    assert accept(text, find_conflicts(text)[0].id).text == "a\nm"
+
+
+@given(st.text(), st.text())
+def test_any_text_goes_through_unchanged_where_there_is_no_conflict(text: str, before: str) -> None:
+    """Marking nothing, and looking for what is not there."""
+    assert mark(Merged(text=text), before) == text
+    assert without_conflicts(text) == text

@@ -1,0 +1,191 @@
+"""Hand edits: what a person says by editing a document is so, in every document and for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
+from tests.conftest import Clock
+
+# A working memory this small lets a refresh look at nearly all that was recorded.
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
+STATE, PLAN, LOG = DocumentName.PROJECT_STATE, DocumentName.WORK_PLAN, DocumentName.DECISION_LOG
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with a rule, a decision and an open item in its documents."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
+        for text in (
+            "We decided to store sessions in Postgres.",
+            "Never deploy on a Friday.",
+            "TODO: write the migration guide.",
+        ):
+            clock.now += timedelta(minutes=1)
+            opened.record_operation("message", {"role": "user", "text": text})
+        _go_on(opened, clock)
+        yield opened
+
+
+def _path(memory: OrchestratorContextManager, name: DocumentName) -> Path:
+    return memory.episodic_memory.path(name)
+
+
+def _edit(memory: OrchestratorContextManager, name: DocumentName, old: str, new: str) -> None:
+    path = _path(memory, name)
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "The cache was rebuilt.") -> None:
+    for said in (text, "Tea was had.", "It rained."):
+        clock.now += timedelta(minutes=1)
+        memory.record_operation("message", {"role": "user", "text": said})
+    memory.refresh()
+
+
+def _says(memory: OrchestratorContextManager, kind: MustKeepKind) -> list[str]:
+    return [fact.text for fact in memory.facts(kind)]
+
+
+def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """The machine does not bring it back; the ledger keeps it as removed, and the versions have the line."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    _edit(memory, STATE, f"- {rule.text} (K{rule.id})\n", "")
+    for number in range(3):
+        _go_on(memory, clock, f"We decided to try queue {number}.")
+    assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
+    assert _says(memory, MustKeepKind.CONSTRAINT) == []
+    (removed,) = [fact for fact in memory.facts(standing=False) if fact.id == rule.id]
+    assert (removed.status, removed.author) == (MustKeepStatus.REMOVED, Author.PERSON)
+    kept = [Path(version.path).read_text(encoding="utf-8") for version in memory.episodic_memory.history(STATE.value)]
+    assert any(rule.text in text for text in kept)
+
+
+def test_a_fact_that_is_reworded_says_what_the_person_says(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In the ledger, the document and the context, also after the machine has written anew."""
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Friday or a Monday.")
+    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Friday or a Monday."]
+    _go_on(memory, clock, "We decided to cache tokens.")
+    text = _path(memory, STATE).read_text(encoding="utf-8")
+    assert text.count("Never deploy on a Friday") == text.count("Never deploy on a Friday or a Monday.") == 1
+    assert "Friday or a Monday" in memory.get_orchestrator_context("task_execution").render()
+
+
+@pytest.mark.parametrize(
+    "written", ["### Use bcrypt for passwords\n\nBecause it is slow.\n", "- Use bcrypt for passwords\n"]
+)
+def test_a_decision_that_is_added_is_one_like_any_other(
+    memory: OrchestratorContextManager, clock: Clock, written: str
+) -> None:
+    """It is listed at once, gets its number written behind it, stands once, and can be followed."""
+    path = _path(memory, LOG)
+    if written.startswith("-"):
+        _edit(memory, LOG, "## Decisions\n\n", f"## Decisions\n\n{written}\n")
+    else:
+        path.write_text(path.read_text(encoding="utf-8").rstrip("\n") + f"\n\n{written}", encoding="utf-8")
+    (own,) = [fact for fact in memory.facts(MustKeepKind.DECISION) if fact.author is Author.PERSON]
+    assert (own.text, own.operation, own.weight) == ("Use bcrypt for passwords", 0, 3.0)
+    for number in range(2):
+        _go_on(memory, clock, f"We decided to rename topic {number}.")
+    text = path.read_text(encoding="utf-8")
+    assert text.count("Use bcrypt for passwords") == 1
+    assert f"Use bcrypt for passwords (K{own.id})\n" in text
+    assert len([fact for fact in memory.facts() if fact.author is Author.PERSON]) == 1
+    expansion = memory.expand(f"K{own.id}")
+    assert (expansion.operations, expansion.fact) == ((), own)
+
+
+def test_a_fact_that_was_added_and_taken_out_again_is_gone(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """And may be added once more."""
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Ask Grace about the quota\n")
+    assert "Ask Grace about the quota" in _says(memory, MustKeepKind.OPEN_ITEM)
+    _go_on(memory, clock)
+    (own,) = [fact for fact in memory.facts() if fact.author is Author.PERSON]
+    _edit(memory, PLAN, f"- Ask Grace about the quota (K{own.id})\n", "")
+    _go_on(memory, clock)
+    assert "Ask Grace about the quota" not in _says(memory, MustKeepKind.OPEN_ITEM)
+    assert "Ask Grace" not in _path(memory, PLAN).read_text(encoding="utf-8")
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Ask Grace about the quota\n")
+    assert _says(memory, MustKeepKind.OPEN_ITEM)[-1] == "Ask Grace about the quota"
+
+
+def test_a_line_that_is_moved_to_another_document_is_still_there(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Cut here and pasted there, it is not taken out."""
+    (item,) = memory.facts(MustKeepKind.OPEN_ITEM)
+    line = f"- {item.text} (K{item.id})\n"
+    _edit(memory, PLAN, line, "")
+    _edit(memory, STATE, "## Blockers\n", f"## Blockers\n\n{line}")
+    _go_on(memory, clock)
+    assert [fact.id for fact in memory.facts(MustKeepKind.OPEN_ITEM)] == [item.id]
+
+
+def test_a_document_that_is_taken_away_says_nothing_of_its_facts(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """The machine writes it anew, with all of them."""
+    _path(memory, STATE).unlink()
+    _go_on(memory, clock)
+    assert "Never deploy on a Friday." in _path(memory, STATE).read_text(encoding="utf-8")
+
+
+def test_an_editor_that_was_open_before_a_refresh_takes_nothing_out(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """What it saves is what the person did to the text that was opened; what came since stands."""
+    opened = _path(memory, LOG).read_text(encoding="utf-8")
+    _go_on(memory, clock, "We decided to log in JSON.")
+    assert "log in JSON" in _path(memory, LOG).read_text(encoding="utf-8")
+    own = "### Ask the team before a release\n"
+    _path(memory, LOG).write_text(f"{opened.rstrip()}\n\n{own}", encoding="utf-8")
+    assert "We decided to log in JSON." in _says(memory, MustKeepKind.DECISION)
+    _go_on(memory, clock, "We decided to drop the cron job.")
+    text = _path(memory, LOG).read_text(encoding="utf-8")
+    for said in ("log in JSON", "Ask the team before a release", "drop the cron job", "sessions in Postgres"):
+        assert text.count(said) == 1, text
+    assert find_conflicts(text) == ()
+
+
+def test_a_conflict_is_accepted_or_rejected(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Each is listed with its id; the text before is a version; what is not there is told with what is."""
+    _edit(memory, STATE, "- **Sessions**: 1\n", "- **Sessions**: 1\n\nNote: mine\n")
+    recent = next(line for line in _path(memory, STATE).read_text(encoding="utf-8").splitlines() if "(op " in line)
+    memory.episodic_memory.write(STATE, f"# A\n\n{recent}\n", memory.episodic_memory.history(STATE.value)[0].reason)
+    text = _path(memory, STATE).read_text(encoding="utf-8")
+    path = _path(memory, STATE)
+    path.write_text(text.replace(recent, "person"), encoding="utf-8")
+    memory.episodic_memory.write(STATE, "# A\n\nmachine\n", memory.episodic_memory.history(STATE.value)[0].reason)
+    ((name, block),) = memory.conflicts()
+    assert (name, block.machine) == (STATE, "machine\n")
+    with pytest.raises(NotFoundError, match=f"there is no conflict 'abc'; open are: {block.id}"):
+        memory.resolve_conflict("abc", accept=True)
+    before = path.read_text(encoding="utf-8")
+    name, done = memory.resolve_conflict(block.id, accept=True)
+    assert (name, done.replaced) == (STATE, True)
+    after = path.read_text(encoding="utf-8")
+    assert "machine\n" in after
+    assert "person" not in after
+    assert without_conflicts(after) == after
+    assert Path(memory.episodic_memory.history(STATE.value)[-1].path).read_text(encoding="utf-8") == before
+    assert memory.conflicts() == []
+
+
+def test_taking_in_twice_changes_nothing(memory: OrchestratorContextManager) -> None:
+    """The documents tell what is so, not what was done to them."""
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Sunday.")
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n")
+    first = memory.facts(standing=False)
+    _path(memory, PLAN).touch()
+    assert memory.facts(standing=False) == first
