@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
-from itertools import chain
+from heapq import heapify, heappop, heappush, heappushpop, heapreplace
+from itertools import chain, repeat
 from math import log
+from operator import mul
 
 from orchestra_mem.core.shortening import Clause, Shortener, clauses, cut, unmarked, whole
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, distinct_stems, split_sentences, stem
@@ -74,8 +75,8 @@ class _Unit:
     """
 
     __slots__ = (
-        "chosen", "clauses", "cost", "gain", "line", "passage", "prose", "quality", "row", "run", "score", "seen",
-        "stems", "text",
+        "chosen", "clauses", "cost", "frame", "gain", "line", "passage", "prose", "quality", "row", "run", "score",
+        "seen", "stems", "text",
     )  # fmt: skip
 
     def __init__(self, passage: int, line: int, text: str, prose: bool, quality: float, stems: _Stems) -> None:
@@ -87,10 +88,11 @@ class _Unit:
         self.stems: tuple[_Stems, ...] = (stems,)  # of each clause
         self.clauses: tuple[Clause, ...] = ()
         self.chosen: _Run | None = None
+        self.frame = _FAR_CHARS  # what the rendering adds to it
         self.cost = 0
         self.row: _Row = ("", "", 0, "")  # what is chosen of it, as it is written
         self.score = 0.0  # the highest gain with which it was picked
-        self.run: _Run | None = None  # the best part of it and its gain, when so many picks were `seen`
+        self.run = _WHOLE  # the best part of it and its gain, when so many picks were `seen`
         self.gain = 0.0
         self.seen = -1
 
@@ -225,10 +227,10 @@ def _weights(units: Sequence[_Unit], highest: dict[str, float], names: set[str])
     A name of a speaker weighs nothing. The slope over frequency is slight on purpose: of the words that are asked
     for later, the frequent ones are asked for more often, the rare ones are more easily lost.
     """
-    counts = Counter(chain.from_iterable(chain.from_iterable(unit.stems for unit in units)))
+    counts = Counter(chain.from_iterable([unit.stems[0] for unit in units]))
     rarity = {count: 1.0 / (1.0 + _RARITY * log(count)) for count in set(counts.values())}
-    weights: defaultdict[str, float] = defaultdict(float)  # shortening may, rarely, join what no sentence has
-    weights.update((found, highest.get(found, 0.0) * rarity[count]) for found, count in counts.items())
+    weighed = map(mul, map(highest.get, counts, repeat(0.0)), map(rarity.__getitem__, counts.values()))
+    weights = defaultdict(float, zip(counts, weighed, strict=True))  # 0 for what, rarely, shortening alone joins
     weights.update(dict.fromkeys(names, 0.0))
     return weights
 
@@ -249,11 +251,10 @@ class _Choice:
         self.worth = self.weights.__getitem__
         self.labels = [(_flat(passage.when), _flat(passage.speaker), passage.key) for passage in passages]
         self.covered: set[str] = set()
-        self._cover(content_stems(said))
+        self._cover(self.weights.keys() & content_stems(said))
         self.picks: list[tuple[int, _Run | None]] = []
         self.crowding = [1.0] * len(passages)
         self.whens: set[str] = set()
-        self.joins = [False] * len(self.units)  # whether it would stand in the bullet of a chosen neighbour
         self.used = 0
         self.floor = 0.0
         self.heap = [(-self._evaluated(index), index) for index in range(len(self.units))]
@@ -283,41 +284,48 @@ class _Choice:
     def _choose(self, allowed: int) -> None:
         """Pick until `allowed` is used up by estimate; what did not fit stays in the heap."""
         missed: list[tuple[float, int]] = []
-        heap = self.heap
-        while heap and len(missed) < _PATIENCE:
-            index = heappop(heap)[1]
+        while len(missed) < _PATIENCE and (index := self._next()) is not None:
             unit = self.units[index]
-            gain = unit.gain if unit.seen == len(self.picks) else self._evaluated(index)
-            if gain <= self.floor:
-                continue
-            if heap and gain < -heap[0][0]:
-                heappush(heap, (-gain, index))
-                continue
-            if not unit.clauses:
-                unit.refine(self.shortener)
-                heappush(heap, (-self._evaluated(index), index))
-                continue
-            run = unit.run
-            if run is None:
-                continue
-            text = _flat(unit.part(run))
+            text = _flat(unit.part(unit.run))
             cost = self.measure(text) + 1
             extra = cost - unit.cost + (0 if unit.chosen else self._frame_cost(index))
             if self.used + extra > allowed:
-                missed.append((-gain, index))
+                missed.append((-unit.gain, index))
                 continue
-            self.floor = self.floor or gain * _WORTHLESS
+            self.floor = self.floor or unit.gain * _WORTHLESS
             self.used += extra
             unit.cost, unit.row = cost, self._row(unit, text)
-            self._pick(index, run)
+            self._pick(index, unit.run)
         for entry in missed:
-            heappush(heap, entry)
+            heappush(self.heap, entry)
+
+    def _next(self) -> int | None:
+        """Take the unit with the most gain out of the heap, where each stands with a gain that it had once.
+
+        Gains only fall, but for those that `_pick` puts in again: while one is the highest, no other needs a look.
+        """
+        heap, units, now = self.heap, self.units, len(self.picks)
+        entry = heappop(heap) if heap else None
+        while entry:
+            index = entry[1]
+            unit = units[index]
+            gain = unit.gain if unit.seen == now else self._evaluated(index)
+            if gain <= self.floor:
+                entry = heappop(heap) if heap else None
+            elif heap and gain < -heap[0][0]:
+                entry = heapreplace(heap, (-gain, index))
+            elif unit.clauses:
+                return index
+            else:
+                unit.refine(self.shortener)
+                entry = heappushpop(heap, (-self._evaluated(index), index))
+        return None
 
     def _pick(self, index: int, run: _Run) -> None:
         unit = self.units[index]
-        first = unit.chosen is None
+        near = [] if unit.chosen else [i for i in (index - 1, index + 1) if 0 <= i < len(self.units)]
         self.picks.append((index, unit.chosen))
-        unit.chosen = run
+        unit.chosen, unit.frame = run, 0
         unit.score = max(unit.score, unit.gain)
         self.crowding[unit.passage] += _CROWDING
         self.whens.add(self.passages[unit.passage].when)
@@ -325,49 +333,44 @@ class _Choice:
             self._cover(part)
         if len(unit.clauses) > run[1] - run[0] + 1:
             heappush(self.heap, (-self._evaluated(index), index))
-        for near in (index - 1, index + 1) if first else ():  # they cost less now
-            if 0 <= near < len(self.units) and self.units[near].line == unit.line:
-                self.joins[near] = True
-                if self.units[near].chosen is None:
-                    heappush(self.heap, (-self._evaluated(near), near))
+        for i in near:  # they cost less now
+            neighbour = self.units[i]
+            if neighbour.line == unit.line and neighbour.chosen is None:
+                neighbour.frame = _NEAR_CHARS
+                heappush(self.heap, (-self._evaluated(i), i))
 
     def _cover(self, stems: Iterable[str]) -> None:
         weights, covered = self.weights, self.covered
         for found in stems:
             if found not in covered:
                 covered.add(found)
-                if found in weights:
-                    weights[found] *= _REPEAT
+                weights[found] *= _REPEAT
 
     def _frame_cost(self, index: int) -> int:
         """Estimate what the rendering adds around a unit: the time if it is new, and the bullet."""
         passage = self.passages[self.units[index].passage]
         cost = self.measure(f"{passage.when}:\n") if passage.when and passage.when not in self.whens else 0
-        return cost if self.joins[index] else cost + self.measure(f"- {passage.speaker}: ")
+        return cost if self.units[index].frame == _NEAR_CHARS else cost + self.measure(f"- {passage.speaker}: ")
 
     def _evaluated(self, index: int) -> float:
         """Find the part of a sentence, more than what is chosen of it, with the most gain for its cost; note both."""
         unit = self.units[index]
         unit.seen = len(self.picks)
-        old = unit.chosen
-        extra = 0 if old else _NEAR_CHARS if self.joins[index] else _FAR_CHARS
         if len(unit.clauses) > 1:
-            density, unit.run = self._best_run(unit, extra)
-        elif old:
-            density, unit.run = 0.0, None
+            density, unit.run = self._best_run(unit)
         else:
-            density, unit.run = sum(map(self.worth, unit.stems[0])) / (len(unit.text) + extra), _WHOLE
+            density = 0.0 if unit.chosen else sum(map(self.worth, unit.stems[0])) / (len(unit.text) + unit.frame)
         unit.gain = gain = density * unit.quality / self.crowding[unit.passage]
         return gain
 
-    def _best_run(self, unit: _Unit, extra: int) -> tuple[float, _Run | None]:
+    def _best_run(self, unit: _Unit) -> tuple[float, _Run]:
         old = unit.chosen
         gains = [sum(map(self.worth, part)) for part in unit.stems]
         spent = unit.clauses[old[1]].end - unit.clauses[old[0]].start if old else 0
         has = sum(gains[old[0] : old[1] + 1]) if old else 0.0
-        best, found = 0.0, None
+        best, found = 0.0, _WHOLE
         for i, j in unit.runs():
-            chars = unit.clauses[j].end - unit.clauses[i].start - spent + extra
+            chars = unit.clauses[j].end - unit.clauses[i].start - spent + unit.frame
             density = (sum(gains[i : j + 1]) - has) / max(chars, 1)
             if density > best:
                 best, found = density, (i, j)

@@ -67,6 +67,7 @@ _NOT_PROSE = re.compile(r"[^\w\s,.'\"()-]")
 _WORD = re.compile(r"#?[^\W_]+(?:(?:['\u2019._/:@+#-]|::|://|_+|(?<=\d),(?=\d))[^\W_]+)*")
 _PUNCTUATION = ".,;:!?\"'()"
 _JOINT = re.compile(r"[._/:@+#-]+")
+_JOINTS_AS_SPACES = bytes.maketrans(b"._/:@+#-", b"        ")  # of bytes: translating text is six times slower
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
 _LONG_WORD_CHARS = 80  # what is longer is data and not a word: kept whole, not cached, not stemmed
@@ -94,16 +95,6 @@ def split_sentences(text: str) -> tuple[str, ...]:
     Lines in fenced code and table rows are not split further. None is longer than `MAX_SENTENCE_CHARS`.
     """
     sentences: list[str] = []
-    for block, whole in _blocks(text):
-        if whole:
-            sentences.extend(_bounded(block))
-        else:
-            _split_block(block, sentences)
-    return tuple(sentences)
-
-
-def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Give stripped lines, wrapped ones joined; the flag says that a block must not be split at full stops."""
     has_fences = "```" in text or "~~~" in text
     fenced = False
     block = before = ""  # what is open, and its last line
@@ -113,28 +104,26 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
             before = ""
             continue
         fence = has_fences and after.startswith(_FENCE_MARKS) and len(line) - len(after) <= _MAX_FENCE_INDENT
-        if before and not fence and _is_wrapped(before, after) and len(block) <= 4 * MAX_SENTENCE_CHARS:
+        may_go_on = len(before) > _MIN_WRAPPED_CHARS and not fence and len(block) <= 4 * MAX_SENTENCE_CHARS
+        if may_go_on and _is_wrapped(before, after):
             block += line
             before = line
             continue
-        if block:
-            yield block.strip(), False
+        _split_block(block.strip(), sentences)
         block = before = ""
         fenced ^= fence
         if fence or fenced or after[0] == "|":
-            yield after.rstrip(), True
+            sentences.extend(_bounded(after.rstrip()))
             continue
         bullet = _BULLET.match(after) if after[0] in _BULLETS else None
         block = after[bullet.end() :] if bullet else after
         before = block if bullet else line
-    if block:
-        yield block.strip(), False
+    _split_block(block.strip(), sentences)
+    return tuple(sentences)
 
 
 def _is_wrapped(before: str, after: str) -> bool:
     """Tell whether a line continues the sentence that the line before it left open."""
-    if len(before) <= _MIN_WRAPPED_CHARS:
-        return False
     before = before.rstrip()
     if len(before) < _MIN_WRAPPED_CHARS or before[-1] in ".!?:;\u3002\u2026|{}" or " " not in before:
         return False
@@ -147,9 +136,11 @@ def _is_wrapped(before: str, after: str) -> bool:
 
 
 def _split_block(block: str, sentences: list[str]) -> None:
-    """Add a block's sentences."""
-    begin, end = 0, len(block)
-    for match in (_ASCII_END if block.isascii() else _END).finditer(block):
+    """Add the sentences of a stripped line, or of several that an editor wrapped."""
+    find_end = (_ASCII_END if block.isascii() else _END).search
+    begin = stop = 0
+    end = len(block)
+    while match := find_end(block, stop):
         stop = match.end()
         if stop < end and _ends_sentence(block, match):
             _add(block[begin:stop].strip(), sentences)
@@ -244,11 +235,10 @@ def stem(word: str) -> str:
 def content_stems(text: str) -> list[str]:
     """List the stems of the words that are not stop words, in order, repeats included."""
     pieces = text.split()
-    if max(map(len, pieces), default=0) > _LONG_WORD_CHARS:
+    if len(text) > _LONG_WORD_CHARS and max(map(len, pieces), default=0) > _LONG_WORD_CHARS:
         uncached = piece_stems.__wrapped__
-        return [
-            found for piece in pieces for found in (piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece)
-        ]
+        found = [(piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece) for piece in pieces]
+        return list(chain.from_iterable(found))
     return list(chain.from_iterable(map(piece_stems, pieces)))
 
 
@@ -263,7 +253,7 @@ def distinct_stems(pieces: Iterable[str]) -> dict[str, None]:
 def plain_word(piece: str) -> str:
     """Give the one word that a piece between white space is but for punctuation, as most are; else nothing."""
     word = piece.strip(_PUNCTUATION)
-    return word if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()) else ""
+    return word if word.isalpha() and word.isascii() and (word.islower() or word[1:].islower()) else ""
 
 
 @lru_cache(maxsize=4_096)
@@ -273,42 +263,54 @@ def piece_stems(piece: str) -> tuple[str, ...]:
     if word:
         word = word.lower()
         return () if word in STOP_WORDS else (stem(word),)
-    return tuple(found for token in _WORD.findall(piece) for found in token_stems(token))
+    found = _WORD.findall(piece)
+    if len(found) == 1:
+        return _stems(found[0])  # to be kept here is enough
+    return tuple(chain.from_iterable(map(token_stems, found)))
 
 
 def token_stems(token: str) -> tuple[str, ...]:
     """List the stems of one token of `tokens` and of its parts, without stop words."""
-    return _cached_stems(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
-
-
-def _parts(token: str) -> tuple[str, ...]:
-    return _cached_parts(token) if len(token) <= _LONG_WORD_CHARS else (token.lower(),)
+    return _cached_stems(token) if len(token) <= _LONG_WORD_CHARS else _stems(token)
 
 
 @lru_cache(maxsize=2_048)
-def _cached_parts(token: str) -> tuple[str, ...]:
+def _cached_stems(token: str) -> tuple[str, ...]:
+    return _stems(token)
+
+
+def _stems(token: str) -> tuple[str, ...]:
+    if len(token) > _LONG_WORD_CHARS:
+        return (token.lower(),)
+    # Numbers and identifiers have no stems: let them take no place in the cache of those.
+    return tuple([_stem(word) if word.isalpha() else word for word in _parts(token) if word not in STOP_WORDS])
+
+
+def _parts(token: str) -> list[str]:
+    if len(token) > _LONG_WORD_CHARS:
+        return [token.lower()]
     whole = token.lower().replace("\u2019", "'")
-    if whole.isascii() and whole.isalpha() and (token.islower() or token[1:].islower() or token.isupper()):
-        return (whole,)
     if "'" in whole:
         return _apostrophe_parts(token, whole)
     if not whole.isascii() and re.search(_CJK, whole):
-        return tuple(_pairs(whole))
-    pieces = [piece for piece in _JOINT.split(token) if piece]
-    parts = [part.lower() for piece in pieces for part in _subparts(piece)]
-    if parts == [whole] or ("-" in whole and all(piece.isalpha() for piece in whole.split("-"))):
-        return tuple(parts)
-    return (whole, *(part for part in parts if part != whole))
+        return list(_pairs(whole))
+    if token == whole:  # as most are: no humps to look for
+        parts = whole.encode().translate(_JOINTS_AS_SPACES).decode().split()
+    else:
+        parts = [part.lower() for piece in _JOINT.split(token) if piece for part in _subparts(piece)]
+    if parts[0] == whole or ("-" in whole and all(map(str.isalpha, whole.split("-")))):
+        return parts
+    return [whole, *parts]
 
 
-def _apostrophe_parts(token: str, whole: str) -> tuple[str, ...]:
+def _apostrophe_parts(token: str, whole: str) -> list[str]:
     """Keep contractions whole, take the possessive off, and split what is joined by more than the apostrophe."""
     if whole in STOP_WORDS:
-        return (whole,)
+        return [whole]
     if whole.endswith("'s"):
-        return _cached_parts(token[:-2])
+        return _parts(token[:-2])
     pieces = _JOINT.split(token.replace("\u2019", "'"))
-    return (whole,) if len(pieces) == 1 else tuple(part for piece in pieces if piece for part in _parts(piece))
+    return [whole] if len(pieces) == 1 else [part for piece in pieces if piece for part in _parts(piece)]
 
 
 def _subparts(piece: str) -> list[str]:
@@ -328,11 +330,6 @@ def _pairs(whole: str) -> Iterator[str]:
         begin = run.end()
     if begin < len(whole):
         yield whole[begin:]
-
-
-@lru_cache(maxsize=2_048)
-def _cached_stems(token: str) -> tuple[str, ...]:
-    return tuple(stem(word) for word in _cached_parts(token) if word not in STOP_WORDS)
 
 
 class _Stemmers(threading.local):

@@ -10,8 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from string import ascii_lowercase, ascii_uppercase, digits
 
-from orchestra_mem.core.text import piece_stems, plain_word, token_stems, tokens
+from orchestra_mem.core.text import piece_stems, token_stems, tokens
+
+_Weighed = tuple[tuple[float, tuple[str, ...]], ...]  # what each of some stems weighs
 
 _LIGHT_WORD = 0.25
 _ADVERB = 0.4
@@ -70,9 +73,11 @@ _LIGHT_STEMS = frozenset(
     """.split()
     for found in token_stems(word)
 )
-_IDENTIFIER_MARK = re.compile(r"[_/#@]|\w\.\w|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")
+_IDENTIFIER_MARK = re.compile(r"[#@.]|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")  # a dot in a token stands between words
 _HASH = re.compile(r"(?=[0-9a-fA-F-]*\d)[0-9a-fA-F-]{7,}\Z")
-_CHANGE_OF_KIND = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|(?<=[A-Z])[A-Z](?=[a-z])")
+_KIND_OF = dict.fromkeys(ascii_lowercase, "a") | dict.fromkeys(ascii_uppercase, "A") | dict.fromkeys(digits, "0")
+_KINDS = "".join(_KIND_OF.get(chr(byte), "-") for byte in range(256)).encode()
+_CHANGES_WITH_CAPITALS = (b"aA", b"0A", b"A0", b"AAa")  # a last capital begins the word behind it: `HTTPServer`
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _OUTCOME_STEMS = frozenset(
     found
@@ -98,8 +103,7 @@ _CODE_LINE = re.compile(
 _CODE_MARK = re.compile(r"--+>|=>|->|:=|[!=]==?|\);|\{$")
 _DATA_FIELD_LINE = re.compile(r"\s*[\"'][\w .$-]{1,40}[\"']\s*:")
 _ANAPHOR = re.compile(r"(?:it|that|this|these|those|they|he|she|him|her)\b")
-_ONESELF = re.compile(r"(?:\w++,? ){0,3}(?:i|we|my|our)\b")
-_OTHER = re.compile(r"(?:\w++,? )?your?\b")
+_SPEAKS_OF = re.compile(r"(?:\w++,? ){0,3}(?:i|we|my|our)\b|(?P<other>(?:\w++,? )?your?\b)")
 
 
 class Vocabulary:
@@ -129,12 +133,12 @@ class Vocabulary:
 
     def weights(self) -> dict[str, float]:
         """Weigh each stem: the highest weight of the words that it comes from, over 0."""
+        weighed = chain(map(_inside, self._inside), map(_opening, self._opening), map(_outside, self._outside))
         highest: dict[str, float] = {}
-        for found, weight in chain.from_iterable(
-            chain(map(_inside, self._inside), map(_opening, self._opening), map(_outside, self._outside))
-        ):
-            if weight > highest.get(found, 0.0):
-                highest[found] = weight
+        for weight, stems in chain.from_iterable(weighed):
+            for found in stems:
+                if weight > highest.get(found, 0.0):
+                    highest[found] = weight
         return highest
 
 
@@ -144,47 +148,56 @@ def of_language(weights: Mapping[str, float]) -> set[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _inside(piece: str) -> tuple[tuple[str, float], ...]:
+def _inside(piece: str) -> _Weighed:
     return _weighed(piece, False, False)
 
 
 @lru_cache(maxsize=2_048)
-def _opening(piece: str) -> tuple[tuple[str, float], ...]:
+def _opening(piece: str) -> _Weighed:
     return _weighed(piece, True, False)
 
 
 @lru_cache(maxsize=2_048)
-def _outside(piece: str) -> tuple[tuple[str, float], ...]:
+def _outside(piece: str) -> _Weighed:
     return _weighed(piece, False, True)
 
 
-def _weighed(piece: str, opening: bool, plain: bool) -> tuple[tuple[str, float], ...]:
-    """Weigh the stems of a piece between white space."""
-    word = plain_word(piece)
-    if word:
-        if len(word) > _LONGEST_WORD_CHARS:
-            return ()
-        return _shared(piece_stems(piece), _word_weight(word, plain or opening))
-    weights: list[tuple[str, float]] = []
-    for token in tokens(piece):
-        if len(token) <= _LONGEST_WORD_CHARS and (stems := token_stems(token)):
-            weight = _token_weight(token, plain or opening, plain)
-            weights.extend(_shared(stems, 1.5 * weight / len(stems) if len(stems) > 1 else weight))
+def _weighed(piece: str, opening: bool, plain: bool) -> _Weighed:
+    """Weigh the words of a piece between white space."""
+    found = tokens(piece)
+    if len(found) == 1:
+        return _shared(piece_stems(piece), found[0], plain or opening, plain)
+    weighed: list[tuple[float, tuple[str, ...]]] = []
+    for token in found:
+        weighed += _shared(token_stems(token), token, plain or opening, plain)
         opening = False
-    return tuple(weights)
+    return tuple(weighed)
 
 
-def _shared(stems: Sequence[str], weight: float) -> tuple[tuple[str, float], ...]:
-    return tuple([(found, weight * _LIGHT_WORD if found in _LIGHT_STEMS else weight) for found in stems])
+def _shared(stems: tuple[str, ...], token: str, opening: bool, plain: bool) -> _Weighed:
+    """Let the stems of a token share its weight."""
+    if not stems or len(token) > _LONGEST_WORD_CHARS:
+        return ()
+    weight = _token_weight(token, opening, plain)
+    if len(stems) > 1:
+        weight = 1.5 * weight / len(stems)
+    if _LIGHT_STEMS.isdisjoint(stems):
+        return ((weight, stems),)
+    light = tuple([found for found in stems if found in _LIGHT_STEMS])
+    heavy = tuple([found for found in stems if found not in _LIGHT_STEMS])
+    return (weight, heavy), (weight * _LIGHT_WORD, light)
 
 
 def _token_weight(token: str, opening: bool, plain: bool) -> float:
     if token.isdigit():
         return _NUMBER if len(token) <= len("2024") and not plain else _NUMBER / 4
-    if _HASH.match(token) or _is_encoded(token):
+    if token.isalpha() and token[1:].islower():  # most are plain words: no identifiers, no data
+        return _word_weight(token, opening)
+    joined = "_" in token or "/" in token
+    if (not joined and _HASH.match(token)) or _is_encoded(token):
         return _DATA_WORD
     weight = _word_weight(token, opening)
-    return _IDENTIFIER if weight > _UNPRONOUNCEABLE and _IDENTIFIER_MARK.search(token) else weight
+    return _IDENTIFIER if weight > _UNPRONOUNCEABLE and (joined or _IDENTIFIER_MARK.search(token)) else weight
 
 
 def _word_weight(word: str, opening: bool) -> float:
@@ -197,7 +210,13 @@ def _word_weight(word: str, opening: bool) -> float:
 
 def _is_encoded(token: str) -> bool:
     """Tell base64 and the like from names: their characters change kind every few places."""
-    return len(token) >= _MIN_ENCODED_CHARS and len(_CHANGE_OF_KIND.findall(token)) * 3 >= len(token)
+    if len(token) < _MIN_ENCODED_CHARS:
+        return False
+    kinds = token.encode().translate(_KINDS)
+    changes = kinds.count(b"a0") + kinds.count(b"0a")
+    if b"A" in kinds:
+        changes += sum(map(kinds.count, _CHANGES_WITH_CAPITALS))
+    return changes * 3 >= len(token)
 
 
 def sentence_weight(sentence: str, *, fenced: bool, place: int, count: int) -> tuple[float, bool]:
@@ -207,7 +226,9 @@ def sentence_weight(sentence: str, *, fenced: bool, place: int, count: int) -> t
     `fenced` says that it stands in a fenced block: code, or what a tool printed.
     """
     symbols = _count_symbols(sentence) / len(sentence)
-    code = _is_code_line(sentence) or (symbols > 0 and _has_code_mark(sentence))
+    # No kind of code line begins with a capital unless a colon follows.
+    may_be_code = ":" in sentence or not sentence[0].isupper()
+    code = (may_be_code and _CODE_LINE.match(sentence) is not None) or (symbols > 0 and _has_code_mark(sentence))
     if (code or len(sentence) > _LONGEST_WORD_CHARS) and _says_nothing(sentence, code):
         return 0.0, False
     weight = _FENCED if fenced else 1.0
@@ -225,11 +246,6 @@ def _count_symbols(sentence: str) -> int:
     if sentence.isascii():
         return len(sentence) - len(sentence.encode().translate(None, _ASCII_SYMBOLS))
     return len(_SYMBOL.findall(sentence))
-
-
-def _is_code_line(sentence: str) -> bool:
-    # No kind of code line begins with a capital unless a colon follows.
-    return not (sentence[0].isupper() and ":" not in sentence) and _CODE_LINE.match(sentence) is not None
 
 
 def _has_code_mark(sentence: str) -> bool:
@@ -265,6 +281,7 @@ def kind_weight(sentence: str, stems: Iterable[Iterable[str]]) -> float:
     head = sentence[:_HEAD_CHARS].lower()
     if _ANAPHOR.match(head):
         weight *= _BACKWARD
-    if _ONESELF.match(head):
-        return weight * _OF_ONESELF
-    return weight * (_OF_THE_OTHER if _OTHER.match(head) else 1.0)
+    found = _SPEAKS_OF.match(head)
+    if found:
+        weight *= _OF_THE_OTHER if found["other"] else _OF_ONESELF
+    return weight

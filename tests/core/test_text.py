@@ -118,6 +118,13 @@ def test_content_stems_leave_stop_words_out() -> None:
     assert content_stems("It isn't what you'd have done") == ["done"]
 
 
+def test_what_is_too_long_for_a_word_is_not_stemmed() -> None:
+    """What is longer is data and not a word: kept whole, not cached, not stemmed."""
+    data = "running" * 20
+    assert content_stems(f"{data} `{data}` src/{data}.py") == [data, data, f"src/{data}.py"]
+    assert words(data) == [data]
+
+
 @given(TEXTS)
 def test_content_stems_are_the_stems_of_the_tokens(text: str) -> None:
     """Each token's stems in turn; every word of `words` that is no stop word is among them, stemmed."""
