@@ -43,25 +43,27 @@ class HandEditManager:
         Raises:
             StorageError: a document cannot be read, or the ledger not be written.
         """
+        # Mostly nobody has edited anything: that is seen without holding up who writes.
+        if not any(self._changes()):
+            return 0
         with self._store.lock():
-            texts = self._episodic.said()
-            edits = hand_edits(texts)
-            known = self._ledger.by_hand()
-            numbered = self._ledger.must_keeps_by_id(sorted({*edits.removed, *edits.reworded}))
-            own = {fact.id for fact in known}
-            edited = [
-                (before, now)
-                for before in numbered
-                if before.id not in own and (now := self._edited(before, edits)) != before
-            ]
-            # Only where all documents stand there: in one that was taken away nothing was said of its facts.
-            edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
-            new = self._new(edits, known)
+            new, edited = self._changes()
             if new or edited:
                 self._ledger.edit_must_keeps(new, edited)
-        if new or edited:
-            logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+        logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
         return len(new) + len(edited)
+
+    def _changes(self) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
+        """The facts that people have added, and those that they changed (before, now)."""
+        texts = self._episodic.said()
+        edits = hand_edits(texts)
+        known = self._ledger.by_hand()
+        own = {fact.id for fact in known}
+        numbers = sorted({*edits.removed, *edits.reworded} - own)
+        edited = [(fact, self._edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
+        # Only where all documents stand there: in one that was taken away nothing was said of its facts.
+        edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
+        return self._new(edits, known), [(before, now) for before, now in edited if now != before]
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document."""
@@ -104,7 +106,7 @@ class HandEditManager:
                 changed.append((fact, _saying(fact, edits.standing[fact.id])))
             elif gone and squeeze(fact.text) not in said:
                 changed.append((fact, replace(fact, status=MustKeepStatus.REMOVED)))
-        return [(before, now) for before, now in changed if now != before]
+        return changed
 
     def _new(self, edits: HandEdits, known: Sequence[MustKeep]) -> list[MustKeep]:
         there = {squeeze(fact.text) for fact in known if fact.status is not MustKeepStatus.REMOVED}
