@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.extractive import Extract, Passage, extract, render
 from orchestra_mem.core.shortening import _OPENER, Shortener, clauses, cut
 from orchestra_mem.core.text import split_sentences, words
+from orchestra_mem.core.weighing import _is_encoded
 
 TALK = (
     ("Ana", "Hey Ben! Long time no see, how are you?"),
@@ -298,3 +300,10 @@ def test_a_megabyte_is_summarised_in_seconds(text: str) -> None:
     found = extract([Passage(key=1, text=text)], budget=4_000)
     assert time.perf_counter() - started < 15  # about one second; quadratic time takes minutes
     assert all(split_sentences(one.text) for one in found)
+
+
+@given(st.text("abXY01_-.\u00e9", min_size=10, max_size=30))
+def test_what_changes_its_kind_of_characters_every_few_places_is_encoded(token: str) -> None:
+    """Tell base64 and the like from names: a capital with which the next word begins is a change before it."""
+    changes = re.findall(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])|[A-Z](?=[0-9])|(?<=[A-Z])[A-Z](?=[a-z])", token)
+    assert _is_encoded(token) == (3 * len(changes) >= len(token))
