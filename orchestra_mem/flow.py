@@ -20,6 +20,7 @@ from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.recording import Draft
 from orchestra_mem.reporting import Reporter
+from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -55,6 +56,7 @@ class MemoryParts:
     compactor: SessionCompactor
     episodic: EpisodicMemoryManager
     hand_edits: HandEditManager
+    authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
     reporter: Reporter

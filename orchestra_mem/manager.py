@@ -18,6 +18,7 @@ from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.flow import Flow, MemoryParts, Refreshed
 from orchestra_mem.recall import Expansion, Recall
 from orchestra_mem.recording import make_draft
+from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import (
     DocumentName,
     Json,
@@ -203,6 +204,17 @@ class OrchestratorContextManager:
         kinds = () if kind is None else (kind,)
         status = MustKeepStatus.STANDING if standing else None
         return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+
+    def blame(self, document: str) -> list[BlamedLine]:
+        """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
+            return self._parts.authorship.blame(document)
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """Lines that a person and the machine have both changed, and that wait for the person's word."""

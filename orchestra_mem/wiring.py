@@ -30,6 +30,7 @@ from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.reporting import DocumentSizes, Reporter
 from orchestra_mem.settings import Durability, Settings
+from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.document_merge import timeless
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
@@ -167,14 +168,7 @@ class Wiring:
             limits=self._limits(),
             window=timedelta(seconds=compaction.verbatim_window_s),
         )
-        episodic = EpisodicMemoryManager(
-            ledger=ledger,
-            store=store,
-            counter=self._counter,
-            clock=self._clock,
-            folder=self._memory,
-            keep_versions=orchestrator.keep_versions,
-        )
+        episodic = self._episodic(ledger, store)
         reporter = self._reporter(log, ledger)
         if read_only is not None:
             reporter.read_only(read_only)
@@ -196,6 +190,7 @@ class Wiring:
                 compactor=compactor,
                 episodic=episodic,
                 hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=self._clock),
+                authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store),
                 tracker=self._tracker(),
                 epochs=self._epochs(session, episodic),
                 reporter=reporter,
@@ -206,6 +201,16 @@ class Wiring:
                 auto_refresh=orchestrator.auto_refresh_enabled,
                 latency_target_ms=orchestrator.refresh_latency_target_ms,
             )
+        )
+
+    def _episodic(self, ledger: SqliteLedger, store: FileDocumentStore) -> EpisodicMemoryManager:
+        return EpisodicMemoryManager(
+            ledger=ledger,
+            store=store,
+            counter=self._counter,
+            clock=self._clock,
+            folder=self._memory,
+            keep_versions=self._settings.orchestrator.keep_versions,
         )
 
     def _limits(self) -> Limits:

@@ -6,6 +6,7 @@ and nothing is gone: every fact bears a number (`K12`) that `expand` follows to 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,11 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
     updated = view.updated.isoformat(timespec="seconds") if view.updated else "never"
     front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
     return f"{front}\n{body}"
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a document's bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def updated_at(text: str) -> str:

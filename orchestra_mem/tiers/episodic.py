@@ -7,7 +7,6 @@ version first.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestra_mem.core.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents import ProjectView, render_document, updated_at
+from orchestra_mem.core.documents import ProjectView, digest, render_document, updated_at
 from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
@@ -170,7 +169,7 @@ class EpisodicMemoryManager:
     def _plan(self, name: DocumentName, text: str) -> list[_Plan]:
         """What is to be written, if anything: where a document would say the same, its file is left as it is."""
         current = self._store.read(self.path(name))
-        last = self._settled(name, current)
+        last = self.settled(name, current)
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.text is not None and timeless(last.text) == timeless(text):
             return []
@@ -192,7 +191,7 @@ class EpisodicMemoryManager:
             return []
         return [_Plan(name=name, text=text, merged=marked, current=current, last=last)]
 
-    def _settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
+    def settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
         last = self._ledger.written(name.value)
         if last.pending is not None and current is not None and last.pending_digest == digest(current):
@@ -222,7 +221,7 @@ class EpisodicMemoryManager:
                 current = self._store.read(self.path(name))
                 # A file that was taken away says nothing of the facts in it.
                 if current is not None and current.strip():
-                    last = self._settled(name, current)
+                    last = self.settled(name, current)
                     texts[name] = (last.text or "", self._said(name, current, last))
         return texts
 
@@ -341,7 +340,7 @@ class EpisodicMemoryManager:
         kept = None
         with self._store.lock():
             if expected is not None:
-                kept = self._keep(name, expected, self._settled(name, expected), reason)
+                kept = self._keep(name, expected, self.settled(name, expected), reason)
             self._store.replace(self.path(name), text, expected=expected, name=point)
         return kept
 
@@ -383,11 +382,6 @@ class EpisodicMemoryManager:
     def states(self) -> Mapping[DocumentName, object]:
         """What tells whether the documents have changed, without reading them."""
         return {name: self._store.state(self.path(name)) for name in DocumentName}
-
-
-def digest(text: str) -> str:
-    """The SHA-256 of a document's bytes."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _document(name: str) -> DocumentName:

@@ -174,7 +174,7 @@ class SessionMemoryManager:
         unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
-        mended = self._rebuilt(session) if text is None else self._mended(session, text, unspilled, least)
+        mended = self.machine_text(session) if text is None else self._mended(session, text, unspilled, least)
         if mended != text:
             self._store.replace(path, mended, expected=text, name="resume")
         self._appended_through = _standing_through(mended, session.spilled_through, unspilled)
@@ -183,7 +183,7 @@ class SessionMemoryManager:
     def _unspilled(self, session: Session) -> list[Operation]:
         return self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
 
-    def _rebuilt(self, session: Session) -> str:
+    def machine_text(self, session: Session) -> str:
         """The document as the event log and the ledger have it."""
         standing = self._ledger.summaries(session.id, standing=True)
         spans = [(summary.first_operation, summary.last_operation) for summary in standing]
