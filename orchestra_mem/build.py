@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
     from orchestra_mem.adapters.git_history import open_git_history
     from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.watcher import DocumentWatcher
     from orchestra_mem.manager import OrchestratorContextManager
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
+    from orchestra_mem.settings import WatchChoice
 
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
-    "CONFIG_PATH", "HOME", "Initialised", "default_config_text", "find_project", "initialise", "load_settings",
-    "open_git_history", "open_jsonl_history", "open_memory", "utc_now",
+    "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "default_config_text", "find_project", "initialise",
+    "load_settings", "open_git_history", "open_jsonl_history", "open_memory", "open_watcher", "utc_now",
 ]  # fmt: skip
 
 # Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
 _ON_FIRST_USE = {
+    "DocumentWatcher": "orchestra_mem.adapters.watcher",
     "CONFIG_PATH": "orchestra_mem.adapters.config_files",
     "default_config_text": "orchestra_mem.adapters.config_files",
     "load_settings": "orchestra_mem.adapters.config_files",
@@ -140,3 +143,40 @@ def open_memory(
     settings = load_settings(folder, os.environ, config or {})
     wiring = Wiring(folder, folder / HOME, settings, clock=clock, counter=counter, write_point=write_point)
     return wiring.manager()
+
+
+def open_watcher(
+    project: str | Path,
+    on_change: Callable[[frozenset[Path]], None],
+    *,
+    config: Mapping[str, object] | None = None,
+    mode: WatchChoice | None = None,
+) -> DocumentWatcher | None:
+    """Make a watcher of a project's documents, those of running sessions too; None where settings have it off.
+
+    It watches from `start()` (or `with`) to `close()`. Nothing else starts one: every context sees what was saved
+    before it without.
+
+    Args:
+        project: the project's folder.
+        on_change: is called, on a thread of the watcher's, with the documents that were saved or taken away.
+        config: settings as `open_memory` takes them.
+        mode: in place of `documents.watch`.
+
+    Raises:
+        ConfigError: settings that cannot be used; all faults are named.
+    """
+    from orchestra_mem.adapters import watcher
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.settings import WatchChoice
+
+    folder = Path(project).resolve()
+    settings = load_settings(folder, os.environ, config or {})
+    wanted = mode or settings.documents.watch
+    if wanted is WatchChoice.OFF:
+        return None
+    orchestrator = settings.orchestrator
+    return watcher.DocumentWatcher(
+        [folder / orchestrator.memory_dir, folder / orchestrator.session_dir], on_change=on_change,
+        mode="poll" if wanted is WatchChoice.POLL else "auto",
+    )  # fmt: skip

@@ -32,6 +32,14 @@ class CounterChoice(StrEnum):
     ESTIMATE = "estimate"
 
 
+class WatchChoice(StrEnum):
+    """How changed documents are seen at once: by the system's events, by looking again and again, or not at all."""
+
+    AUTO = "auto"
+    POLL = "poll"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class Between:
     """The range of a number, both ends included."""
@@ -147,11 +155,12 @@ class EntriesSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentsSettings:
-    """How much of each kind the episodic documents hold."""
+    """How much of each kind the episodic documents hold, and how it is seen that somebody has saved one."""
 
     decisions_in_full: Annotated[int, Between(1, 100_000)] = 50
     decisions_in_brief: Annotated[int, Between(0, 100_000)] = 200
     progress_items: Annotated[int, Between(1, 100_000)] = 30
+    watch: WatchChoice = WatchChoice.AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

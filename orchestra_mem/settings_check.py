@@ -118,9 +118,12 @@ def _checked(key: Key, given: Given) -> tuple[object, str]:
     if key.kind is str:
         return _checked_text(key, value if given.text is None else given.text)
     if issubclass(key.kind, StrEnum):
-        if isinstance(value, str) and value in {choice.value for choice in key.kind}:
-            return key.kind(value), ""
-        return None, f"must be one of {', '.join(choice.value for choice in key.kind)}, not {_told(value)}"
+        choices = [choice.value for choice in key.kind]
+        # YAML reads a bare off as false.
+        meant = "off" if value is False and "off" in choices else value
+        if isinstance(meant, str) and meant in choices:
+            return key.kind(meant), ""
+        return None, f"must be one of {', '.join(choices)}, not {_told(value)}"
     if key.kind is bool:
         return (value, "") if isinstance(value, bool) else (None, f"must be true or false, not {_told(value)}")
     return _checked_number(key, value)

@@ -153,7 +153,7 @@ def test_options_of_all_scripts() -> None:
     assert SCRIPTS.parents[1] / "shared" / "data" == DEFAULT_DATA
 
 
-@pytest.mark.parametrize("script", ["latency.py", "growth.py", "prefix.py"])
+@pytest.mark.parametrize("script", ["latency.py", "growth.py", "prefix.py", "edits.py"])
 def test_scripts_start_from_any_folder(script: str, tmp_path: Path) -> None:
     """They find the checkout's package and each other, with nothing installed or set."""
     done = subprocess.run(

@@ -10,7 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces import commands_ask, commands_check, commands_documents, commands_record, demo
+from orchestra_mem.faces import (
+    commands_ask,
+    commands_blame,
+    commands_check,
+    commands_conflicts,
+    commands_documents,
+    commands_edit,
+    commands_record,
+    commands_watch,
+    demo,
+)
 from orchestra_mem.faces.shell import INTERRUPTED, ProjectOption
 
 EPILOG = "Exit codes: 0 all well, 1 failed or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
@@ -63,7 +73,11 @@ demo.add_to(app, "Begin")
 commands_record.add_to(app, _importing, "Record")
 app.add_typer(_importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
 commands_ask.add_to(app, "Ask")
+commands_edit.add_to(app, "Documents")
+commands_conflicts.add_to(app, "Documents")
+commands_watch.add_to(app, "Documents")
 commands_documents.add_to(app, "Documents")
+commands_blame.add_to(app, "Documents")
 app.add_typer(_config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
 commands_check.add_to(app, _config, "Look after")
 

@@ -1,4 +1,4 @@
-"""Commands that tell whether all is well: config show, config check, doctor."""
+"""Commands that tell whether all is well: config show, config check, check, doctor."""
 
 from __future__ import annotations
 
@@ -80,6 +80,32 @@ def check(project: ProjectOption = None, as_json: JsonOption = False, debug: Deb
     return None
 
 
+def check_documents(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+    """Look through the documents: every fault with file and line, and what happens meanwhile. 1 where there is one.
+
+    Example: orchestra-mem check
+    """
+    with shell(project, as_json, debug) as run:
+        from orchestra_mem import diagnosis
+        from orchestra_mem.build import HOME, load_settings
+        from orchestra_mem.faces.document_rendering import problem_record, problems_view
+
+        if not (run.project / HOME).is_dir():
+            raise run.no_memory()
+        problems = diagnosis.check_documents(run.project, load_settings(run.project, os.environ))
+        if as_json:
+            run.answer({"project": str(run.project), "problems": [problem_record(problem) for problem in problems]})
+        elif not problems:
+            run.text("all is well with the documents\n")
+        elif run.out.is_terminal:
+            run.show(*problems_view(problems))
+        else:
+            # Unfolded, for programs that look for file:line.
+            run.text("".join(f"{problem}\n  meanwhile {problem.meanwhile}\n" for problem in problems))
+        if problems:
+            raise typer.Exit(FAILED)
+
+
 def doctor(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
     """Look for what is wrong with a memory, part by part, and say what to do. Exits with 1 where something is.
 
@@ -113,4 +139,5 @@ def add_to(app: typer.Typer, config: typer.Typer, panel: str) -> None:
     """Add these commands."""
     config.command("show")(show)
     config.command("check")(check)
+    app.command("check", rich_help_panel=panel)(check_documents)
     app.command(rich_help_panel=panel)(doctor)

@@ -69,7 +69,8 @@ def status_view(record: dict[str, Json]) -> Iterator[RenderableType]:
     problems = record["problems"]
     assert isinstance(problems, list)
     for problem in map(as_json_object, problems):
-        yield Text(f"! {problem['subject']}: {problem['problem']} (since {problem['since']})", style="bold red")
+        since = f" (since {problem['since']})" if problem["since"] else ""
+        yield Text(f"! {problem['subject']}: {problem['problem']}{since}", style="bold red")
     if not problems:
         yield Text("no problems", style="green")
 

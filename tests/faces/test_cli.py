@@ -34,6 +34,8 @@ READING = [
     ("context",), ("status",), ("ops",), ("sessions",), ("flush",), ("refresh",), ("expand", "S1"), ("losses",),
     ("facts",),
     ("history", "project_state"), ("diff", "project_state"), ("restore", "project_state", "1"), ("doctor",),
+    ("edit", "project_state"), ("blame", "work_plan"), ("check",),
+    ("conflicts",), ("accept", "abcdef"), ("reject", "abcdef"), ("watch",),
 ]  # fmt: skip
 
 
@@ -52,6 +54,7 @@ def test_the_commands_are_those() -> None:
     assert {" ".join(name) for name in COMMANDS} == {
         "init", "demo", "import git", "import jsonl", "record", "context", "status", "ops", "sessions", "flush",
         "refresh", "expand", "facts", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
+        "edit", "blame", "conflicts", "accept", "reject", "watch", "check",
     }  # fmt: skip
 
 
@@ -84,6 +87,9 @@ def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) ->
         (("expand", "what"), 1, "NotFoundError"),
         (("ops", "--session", "zzz"), 1, "NotFoundError"),
         (("restore", "work_plan", "99"), 1, "NotFoundError"),
+        (("accept", "abcdef"), 1, "NotFoundError"),
+        (("reject", "abcdef"), 1, "NotFoundError"),
+        (("edit", "diary"), 1, "NotFoundError"),
         (("history", "diary"), 1, "NotFoundError"),
         (("import", "git", "."), 1, "HistoryError"),
         (("import", "jsonl", "gone.jsonl"), 1, "HistoryError"),
@@ -169,7 +175,16 @@ def test_version_is_the_packages(run: Any) -> None:
 
 def test_no_colours_reach_a_pipe(filled: Any) -> None:
     """Nor bars; what is printed may be stored and read by programs."""
-    for command in (("status",), ("ops",), ("losses",), ("doctor",), ("diff", "project_state"), ("context",)):
+    for command in (
+        ("status",),
+        ("ops",),
+        ("losses",),
+        ("doctor",),
+        ("diff", "project_state"),
+        ("context",),
+        ("conflicts",),
+        ("check",),
+    ):
         with _start(*command, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
             output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors

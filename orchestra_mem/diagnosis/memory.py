@@ -19,6 +19,7 @@ from orchestra_mem.adapters.config_files import load_settings
 from orchestra_mem.adapters.database import Database, ReadOnlyDatabase
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.build import HOME, open_memory
+from orchestra_mem.diagnosis.documents import check_documents
 from orchestra_mem.errors import ConfigError, OrchestraMemError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.settings import Settings
@@ -76,6 +77,8 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
         )
         return findings
     tell("documents")
+    # Before the memory is opened, which would make a document again that is not there.
+    findings += _documents(project, settings)
     findings += _memory(project)
     return findings
 
@@ -192,7 +195,6 @@ def _memory(project: Path) -> Iterator[Finding]:
         yield Finding(part="memory", health=Health.FAULT, words=str(error), advice="do what it says, then look again")
         return
     with memory:
-        yield from _documents(memory)
         yield from _versions(memory)
         yield from _sessions(memory)
         stats = memory.get_stats()
@@ -200,29 +202,21 @@ def _memory(project: Path) -> Iterator[Finding]:
         assert isinstance(problems, list)
         for problem in problems:
             assert isinstance(problem, dict)
-            words = f"{problem['problem']} (since {problem['since']})"
+            since = f" (since {problem['since']})" if problem["since"] else ""
+            words = f"{problem['problem']}{since}"
             yield Finding(part=str(problem["subject"]), health=Health.FAULT, words=words)
         yield _counter(memory)
 
 
-def _documents(memory: OrchestratorContextManager) -> Iterator[Finding]:
-    faults = memory.episodic_memory.faults()
-    for fault in faults:
-        place = f"{fault.path}:{fault.line}" if fault.line else fault.path
+def _documents(project: Path, settings: Settings) -> Iterator[Finding]:
+    problems = check_documents(project, settings)
+    for found in problems:
         yield Finding(
-            part="documents", health=Health.FAULT, words=f"{place}: {fault.problem}",
-            advice="mend it in an editor; until then it is served as the text it is",
+            part="documents", health=Health.FAULT, words=str(found),
+            advice=f"mend it; until then: {found.meanwhile}",
         )  # fmt: skip
-    missing = [name for name in DocumentName if not memory.episodic_memory.path(name).exists()]
-    for name in missing:
-        yield Finding(
-            part="documents", health=Health.FAULT, words=f"{memory.episodic_memory.path(name)} is not there",
-            advice="`orchestra-mem refresh` or the next flush writes it anew",
-        )  # fmt: skip
-    if not faults and not missing:
-        yield Finding(
-            part="documents", health=Health.SOUND, words=f"{len(DocumentName)} documents, front matter in order"
-        )
+    if not problems:
+        yield Finding(part="documents", health=Health.SOUND, words=f"{len(DocumentName)} documents, all in order")
 
 
 def _versions(memory: OrchestratorContextManager) -> Iterator[Finding]:

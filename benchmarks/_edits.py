@@ -1,0 +1,321 @@
+"""A person at an editor: edits of a document's lines, and the ways in which editors save them.
+
+Every line that the person writes holds a token of its own (`person-000123`), as every fact of the machine's does
+(`machine-000123`), so that each can be looked for afterwards. An edit is told by whole lines, so that it is the same
+whether Python or `sed` makes it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from orchestra_mem.core.conflicts import faults
+from orchestra_mem.core.markdown import front_matter_fault, split_blocks
+from orchestra_mem.types import DocumentName
+
+OWN_SECTION = "Notes by Hand"
+# The sections in which a person's list item is a fact, and what such an item may say.
+ITEMS = {
+    (DocumentName.PROJECT_STATE, "Rules"): "- Never touch {token} without asking",
+    (DocumentName.WORK_PLAN, "Immediate Next Steps"): "- Look after {token}",
+    (DocumentName.WORK_PLAN, "Backlog"): "- [ ] Sort out {token} some day",
+    (DocumentName.DECISION_LOG, "Decisions"): "- Rely on {token} from now on",
+}
+SECTIONS = {
+    DocumentName.PROJECT_STATE: (
+        "Rules", "People and Roles", "Active Work", "Recent Progress", "Blockers", "Statistics",
+    ),
+    DocumentName.WORK_PLAN: ("Immediate Next Steps", "Backlog", "Future Work"),
+    DocumentName.DECISION_LOG: ("Decisions",),
+}  # fmt: skip
+PERSON = re.compile(r"person-\d{6}")
+MACHINE = re.compile(r"machine-\d{6}")
+NUMBER = re.compile(r"\(K(\d+)\)")
+_BLOCK = re.compile(r"^<!-- conflict \w[\w-]*: .*?^<!-- /conflict [^\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
+# An editor writes a document in pieces within about so long, seconds.
+_BETWEEN_PIECES_S = 0.004
+
+
+class Style(StrEnum):
+    """How an editor saves."""
+
+    IN_PLACE = "in place"
+    RENAME = "temporary file and rename"
+    BACKUP = "rename away, write anew"
+    SED = "sed -i"
+    PIECES = "truncate, write in two pieces"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What a person does to a document. Lines are named by their whole text.
+
+    `after` is the line that `new` is put behind, empty where none is; `gone` are lines to take out, `changed` maps
+    lines to what stands in their place. `end` is text for the document's end, which `sed` is not asked for.
+    """
+
+    after: str = ""
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    end: str = ""
+
+    def apply(self, text: str) -> str:
+        """The document after the edit; a line that is not there is passed over."""
+        changed = dict(self.changed)
+        lines: list[str] = []
+        for line in text.split("\n"):
+            if line not in self.gone:
+                lines.append(changed.get(line, line))
+            if self.after and line == self.after:
+                lines += self.new
+        return "\n".join(lines) + self.end
+
+    def named(self) -> list[str]:
+        """The lines that must be in the document, each once, for the edit to mean what it says."""
+        return [*self.gone, *(old for old, _ in self.changed), *([self.after] if self.after else [])]
+
+    def sed(self, copy: Path) -> list[str]:
+        """The same as a program for GNU sed, which also leaves a copy of what it has read."""
+        program = [f"w {copy}"]
+        program += [f"\\|^{_escaped(old)}$|c\\\n{_text(new)}" for old, new in self.changed]
+        if self.after:
+            program.append(f"\\|^{_escaped(self.after)}$|a\\\n" + "\\\n".join(map(_text, self.new)))
+        return [*program, *(f"\\|^{_escaped(line)}$|d" for line in self.gone)]
+
+
+def _escaped(line: str) -> str:
+    return re.sub(r"([\\|.*\[\]^$])", r"\\\1", line)
+
+
+def _text(line: str) -> str:
+    return line.replace("\\", "\\\\")
+
+
+def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
+    """Save an edit of what was read; `sed` reads anew.
+
+    Returns:
+        What the edit was made to, and what was written.
+    """
+    after = edit.apply(before)
+    data = after.encode()
+    if style is Style.SED:
+        copy = path.with_name(".sed-has-read")
+        arguments = [part for line in edit.sed(copy) for part in ("-e", line)]
+        subprocess.run(["sed", "-i", *arguments, str(path)], check=True)
+        before = copy.read_text(encoding="utf-8")
+        copy.unlink()
+        return before, edit.apply(before)
+    if style is Style.IN_PLACE:
+        path.write_bytes(data)
+    elif style is Style.PIECES:
+        with path.open("wb", buffering=0) as file:
+            file.write(data[: len(data) // 2])
+            time.sleep(_BETWEEN_PIECES_S)
+            file.write(data[len(data) // 2 :])
+    elif style is Style.RENAME:
+        temporary = path.with_name(f".{path.name}.swp")
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    else:
+        os.replace(path, path.with_name(f"{path.name}~"))
+        path.write_bytes(data)
+        path.with_name(f"{path.name}~").unlink()
+    return before, after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """One save: when it was done (monotonic seconds), in which round, of what, and what it made of what."""
+
+    at: float
+    round: int
+    document: DocumentName
+    style: Style
+    stale: bool
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class Person:
+    """Edits three documents round by round. `folder` holds them; the rest is what has been done and seen.
+
+    `gone` are lines that were deleted or changed, by document, with the number of the save.
+    """
+
+    folder: Path
+    rng: random.Random
+    saves: list[Save] = field(default_factory=list)
+    own: dict[str, int] = field(default_factory=dict)
+    gone: dict[tuple[DocumentName, str], int] = field(default_factory=dict)
+    numbers: set[int] = field(default_factory=set)
+    returned: list[str] = field(default_factory=list)
+    unparseable: dict[str, str] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    tokens: int = 0
+    _open: dict[DocumentName, tuple[int, str]] = field(default_factory=dict)
+
+    def path(self, name: DocumentName) -> Path:
+        """Where a document lies."""
+        return self.folder / f"{name.value}.md"
+
+    def begin(self) -> None:
+        """Give each document a section of one's own."""
+        for name in DocumentName:
+            text = self.read(name)
+            edit = Edit(end=f"\n## {OWN_SECTION}\n\n- A note, {self._token()}\n")
+            self._save(0, name, text, edit, Style.RENAME, stale=False)
+
+    def play(self, number: int) -> None:
+        """Do one round: save an edit, one in five of a text that was opened some rounds ago."""
+        due = [name for name, (when, _) in self._open.items() if when <= number]
+        if due:
+            name = due[0]
+            text = self._open.pop(name)[1]
+        else:
+            name = self.rng.choice([name for name in DocumentName if name not in self._open])
+            text = self.read(name)
+            if len(self._open) < len(DocumentName) - 1 and self.rng.random() < 0.25:
+                self._open[name] = (number + self.rng.randint(1, 8), text)
+                name = self.rng.choice([name for name in DocumentName if name not in self._open])
+                text = self.read(name)
+        style = self.rng.choice(list(Style))
+        edit = self._edit(name, text)
+        lines = Counter(text.split("\n"))
+        if any(lines[line] != 1 for line in edit.named()):
+            self.skipped["a line is not there once"] += 1
+            return
+        self._save(number, name, text, edit, style, stale=bool(due))
+
+    def close(self, number: int) -> None:
+        """Save what is still open."""
+        for name, (_, text) in list(self._open.items()):
+            del self._open[name]
+            self._save(number, name, text, self._note(text), Style.IN_PLACE, stale=True)
+
+    def read(self, name: DocumentName) -> str:
+        """Read a document as an editor does, and look at it: can it be read, and what stands there again?"""
+        text = self.path(name).read_text(encoding="utf-8")
+        for problem in problems(name, text):
+            self.unparseable.setdefault(f"{name.value}: {problem}", text)
+        for _ in range(3):
+            back = [line for line in standing(text) if (name, line) in self.gone]
+            if not back:
+                return text
+            # The machine's text may stand for an instant before it sees the save and puts that back.
+            time.sleep(0.1)
+            text = self.path(name).read_text(encoding="utf-8")
+        for line in standing(text):
+            if (name, line) in self.gone:
+                save_number = self.gone.pop((name, line))
+                self.returned.append(f"{name.value}: {line!r}, taken out by save {save_number}, stands there again")
+        return text
+
+    def _save(self, number: int, name: DocumentName, text: str, edit: Edit, style: Style, *, stale: bool) -> None:
+        before, after = save(self.path(name), text, edit, style)
+        done = time.monotonic()
+        self.saves.append(
+            Save(at=done, round=number, document=name, style=style, stale=stale, before=before, after=after)
+        )
+        was, now = Counter(standing(before)), Counter(standing(after))
+        for line in now:
+            self.gone.pop((name, line), None)
+        for line in was - now:
+            self.gone[name, line] = len(self.saves) - 1
+        had, has = tokens(before), tokens(after)
+        for token in had - has:
+            self.own.pop(token, None)
+        for token in has - had:
+            self.own[token] = len(self.saves) - 1
+        self.numbers |= numbers(before) - numbers(after)
+
+    def _token(self) -> str:
+        self.tokens += 1
+        return f"person-{self.tokens:06d}"
+
+    def _edit(self, name: DocumentName, text: str) -> Edit:
+        """Choose what to do; where there is nothing to change or delete, a note is written."""
+        lines = text.split("\n")
+        own = [line for line in lines if PERSON.search(line) and not MACHINE.search(line) and not line.startswith(">")]
+        facts = [line for line in lines if MACHINE.search(line) and NUMBER.search(line) and not line.startswith(">")]
+        choice = self.rng.random()
+        if choice < 0.20 and own:
+            old = self.rng.choice(own)
+            return Edit(changed=((old, PERSON.sub(self._token(), old)),))
+        if choice < 0.35 and facts:
+            old = self.rng.choice(facts)
+            found = MACHINE.search(old)
+            assert found is not None
+            said = re.sub(r"^ person-\d{6}", "", old[found.end() :])
+            return Edit(changed=((old, f"{old[: found.end()]} {self._token()}{said}"),))
+        if choice < 0.50 and len(own) > 3:
+            return Edit(gone=(self.rng.choice(own),))
+        if choice < 0.58 and len(facts) > 1:
+            return Edit(gone=(self.rng.choice(facts),))
+        if choice < 0.80:
+            return self._item(name, text)
+        return self._note(text)
+
+    def _item(self, name: DocumentName, text: str) -> Edit:
+        if name is DocumentName.DECISION_LOG and self.rng.random() < 0.6:
+            stamp = self.rng.choice(("", "[2025-03-01 10:00:00] "))
+            entry = (f"### {stamp}Use {self._token()} for it", "", f"Because {self._token()} is slow.")
+            return Edit(after="## Decisions", new=("", *entry))
+        sections = [title for document, title in ITEMS if document is name]
+        title = self.rng.choice(sections)
+        item = ITEMS[name, title].format(token=self._token())
+        rows = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0].split("\n")
+        items = [row for row in rows if row.startswith("- ") and text.split("\n").count(row) == 1]
+        behind = self.rng.choice(items) if items and self.rng.random() < 0.7 else f"## {title}"
+        return Edit(after=behind, new=(item,) if behind.startswith("-") else ("", item))
+
+    def _note(self, text: str) -> Edit:
+        rows = [row for row in text.partition(f"## {OWN_SECTION}")[2].split("\n") if PERSON.search(row)]
+        if not rows or self.rng.random() < 0.3:
+            return Edit(after=f"## {OWN_SECTION}", new=("", f"A remark: {self._token()}, see below."))
+        return Edit(after=self.rng.choice(rows), new=(f"- A note, {self._token()}",))
+
+
+def standing(text: str) -> list[str]:
+    """The lines of a document that bear a token, as they count: outside of conflict blocks, numbers left aside."""
+    lines = _BLOCK.sub("", text).split("\n")
+    return [NUMBER.sub("", line).strip() for line in lines if is_told(line)]
+
+
+def tokens(text: str) -> set[str]:
+    """The person's tokens in a document, outside of conflict blocks."""
+    return set(PERSON.findall(_BLOCK.sub("", text)))
+
+
+def numbers(text: str) -> set[int]:
+    """The numbers of the facts that a document shows outside of conflict blocks."""
+    return {int(found) for found in NUMBER.findall(_BLOCK.sub("", text))}
+
+
+def is_told(line: str) -> bool:
+    """Whether a line is one that a person may take out: neither an operation in the active work nor a plain one."""
+    return bool(PERSON.search(line) or MACHINE.search(line)) and not re.search(r"\(op \d+\)", line)
+
+
+def problems(name: DocumentName, text: str) -> list[str]:
+    """Why a document cannot be read as what it is; nothing where it can."""
+    found = []
+    fault = front_matter_fault(text)
+    if fault:
+        found.append(f"line {fault[0]}: {fault[1]}")
+    titles = Counter(block.title for block in split_blocks(text) if block.level == 2)
+    found += [f"the section {title!r} is there {titles[title]} times" for title in SECTIONS[name] if titles[title] != 1]
+    found += [f"line {line}: {problem}" for line, problem in faults(text)]
+    if not text.endswith("\n"):
+        found.append("it ends within a line")
+    return found

@@ -1,0 +1,150 @@
+"""The machine beside a person at an editor: a process that records, refreshes and asks for contexts."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from benchmarks._edits import PERSON
+from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.build import open_memory
+
+CONFIG = {
+    "orchestrator": {"context_window": {"max_tokens": 64_000}, "working_memory": {"max_operations": 2}},
+    "storage": {"lock_timeout_s": 20, "busy_timeout_s": 20},
+}
+COUNTER = CachedCounter(open_counter("estimate"), max_entries=20_000)
+_QUIET_REFRESHES = 3
+# So many facts a project: all of them fit into the documents.
+_FACTS = 40
+LONGEST_PAUSE_S = 0.04
+_SAID = (
+    "We decided to keep the {noun} archive in {token}.",
+    "We decided to move the {noun} index to {token}.",
+    "Never restart the {noun} gateway while {token} is running.",
+    "You must always sign the {noun} bundle with {token}.",
+    "TODO: write the {noun} guide for {token}.",
+    "TODO: check the {noun} quota on {token}.",
+)
+_NOUNS = (
+    "garnet lantern meadow copper velvet harbour walnut saffron glacier thistle marble cobalt juniper pebble falcon "
+    "amber cedar willow granite pepper maple orchid silver bamboo canyon hazel ivory jasper kernel lemon"
+).split()
+_IDLE = ("It rained.", "Tea was had.", "The lamp was on.")
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the machine's process has told: tokens that it recorded, and when a context first had a person's."""
+
+    recorded: list[str] = field(default_factory=list)
+    shown: dict[str, float] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    ended: float = 0.0
+
+    def take(self, line: str) -> None:
+        """Take in a line."""
+        what, _, rest = line.rstrip("\n").partition(" ")
+        self.counts[what] += 1
+        if what == "record":
+            self.recorded.append(rest)
+        elif what == "shown":
+            token, at = rest.split()
+            self.shown[token] = float(at)
+        elif what == "ended":
+            self.ended = float(rest)
+        elif what == "error":
+            self.errors.append(rest)
+
+
+class Machine:
+    """The inside of the machine's process. It works until `stop` is closed at its other end."""
+
+    def __init__(self, project: Path, rng: random.Random, pipe: int, stop: int) -> None:
+        self._memory = open_memory(project, config=CONFIG, counter=COUNTER)
+        self._rng = rng
+        self._pipe = pipe
+        self._stop = stop
+        self._facts = 0
+        self._shown: set[str] = set()
+
+    def run(self) -> None:
+        """Work beside the person, then alone."""
+        for _ in range(6):
+            self._record()
+        self._idle()
+        self._memory.refresh()
+        self._tell("ready")
+        while not select.select([self._stop], [], [], self._rng.uniform(0, LONGEST_PAUSE_S))[0]:
+            choice = self._rng.random()
+            if choice < 0.3:
+                self._record()
+            elif choice < 0.6:
+                self._memory.refresh()
+                self._tell("refresh")
+            else:
+                self._look()
+        for _ in range(_QUIET_REFRESHES):
+            self._idle()
+            self._memory.refresh()
+            self._look()
+        self._tell(f"ended {time.monotonic()}")
+        self._memory.close()
+
+    def _record(self) -> None:
+        if self._facts == _FACTS or self._rng.random() < 0.3:
+            self._say(self._rng.choice(_IDLE))
+            return
+        self._facts += 1
+        token = f"machine-{self._facts:06d}"
+        # Each noun at most once with each sentence, so that no fact takes another's place.
+        noun = _NOUNS[(self._facts * 7 + self._facts // len(_NOUNS)) % len(_NOUNS)]
+        self._say(_SAID[self._facts % len(_SAID)].format(noun=noun, token=token))
+        self._tell(f"record {token}")
+
+    def _idle(self) -> None:
+        for text in _IDLE:
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._memory.record_operation("message", {"role": "user", "text": text})
+
+    def _look(self) -> None:
+        text = self._memory.get_orchestrator_context("test").render()
+        now = time.monotonic()
+        for token in set(PERSON.findall(text)) - self._shown:
+            self._shown.add(token)
+            self._tell(f"shown {token} {now}")
+
+    def _tell(self, text: str) -> None:
+        os.write(self._pipe, text.encode() + b"\n")
+
+
+def start(project: Path, rng: random.Random) -> tuple[int, int, int]:
+    """Start the machine's process: its id, the pipe that it tells through, the pipe whose end stops it."""
+    reading, telling = os.pipe()
+    stop, stopping = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os.close(stopping)
+        _be(project, rng, telling, stop)
+    os.close(telling)
+    os.close(stop)
+    return child, reading, stopping
+
+
+def _be(project: Path, rng: random.Random, pipe: int, stop: int) -> NoReturn:
+    try:
+        Machine(project, rng, pipe, stop).run()
+    except BaseException as error:
+        os.write(pipe, f"error {type(error).__name__}: {error}".replace("\n", " ").encode()[:500] + b"\n")
+        os._exit(1)
+    os._exit(0)

@@ -1,0 +1,270 @@
+"""A person and the machine edit the same documents at the same time: nobody's words are lost, nothing comes back.
+
+Two processes live through one project after another, a hundred rounds each. In a round the person reads a document,
+writes, changes or deletes a line (a note, an item of a list, a decision; one's own or the machine's) and saves in one
+of the ways of editors; about one save in five is of a text that was opened some rounds before. The machine meanwhile
+records rules, decisions and open items, refreshes, and asks for contexts, with pauses of some milliseconds, by the real
+clock.
+At the end it goes on alone for a few refreshes; then the memory is opened once more and all of it is compared.
+
+`person_lines_lost`: lines that were saved and that the person has not taken out since. Each must stand in its document
+or in a block of a conflict. Where two texts were saved at a time, a version that was kept for that reason will do:
+`kept_aside`. That it stands in any other version is not enough.
+
+`deleted_lines_returned`: lines that the text had to which the edit was made and that the saved one had not. None may
+stand in its document again, at the end or at any later reading, longer than for the 0.3 s that are waited there. Blocks
+of conflicts and the list of the newest operations do not count. Whoever saved an old text has not deleted what it never
+had.
+
+`machine_changes_lost`: operations of which no fact is known; facts that stand by the ledger and are in no document, not
+even in a block of a conflict; facts that the ledger has as removed and that were in no line that the person took out.
+There are few enough for all to be shown.
+
+`unparseable`: texts that somebody read in which the front matter, a section of the machine's or the final line end is
+missing, a section stands twice, or a conflict is damaged. Half-written ones are the person's own and not read.
+
+`visible`: from the return of a save to the first context that has its new line. Lines that the person took out within
+2 s unseen do not count; ones that no context had until the end count with the time until then.
+
+`noop_bytes_changed`: odd documents are cut and joined, merged with a machine's text that did not change, and refreshed
+where there is nothing to say: bytes that differ, but for the lines that tell the time.
+
+`python benchmarks/edits.py --life 12` lives one project again, by another run of the clock, and keeps its folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
+from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Seen, start
+from benchmarks._harness import Options, Report, Target, run, say
+from benchmarks._odd import noop_bytes_changed
+from orchestra_mem.build import HOME, open_memory
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus, VersionReason
+
+TARGETS: dict[str, Target] = {
+    "person_lines_lost": ("<=", 0),
+    "deleted_lines_returned": ("<=", 0),
+    "machine_changes_lost": ("<=", 0),
+    "unparseable": ("<=", 0),
+    "visible_p95_ms": ("<=", 1000),
+    "noop_bytes_changed": ("<=", 0),
+    "errors": ("<=", 0),
+}
+_ROUNDS = 100
+_SHORT_LIVED_S = 2.0
+_EXAMPLES = 12
+
+
+@dataclass(slots=True)
+class Life:
+    """One project: who did what, and what was found at the end, by figure."""
+
+    number: int
+    project: Path
+    rounds: int
+    person: Person
+    seen: Seen = field(default_factory=Seen)
+    found: dict[str, list[str]] = field(default_factory=dict)
+    visible_ms: list[float] = field(default_factory=list)
+    kept_aside: int = 0
+
+    def play(self) -> None:
+        """Live, and look at what is left."""
+        open_memory(self.project, config=CONFIG, counter=COUNTER).close()
+        child, reading, stopping = start(self.project, random.Random(f"machine {self.number}"))
+        ready = threading.Event()
+
+        def listen() -> None:
+            with os.fdopen(reading, encoding="utf-8") as pipe:
+                for line in pipe:
+                    self.seen.take(line)
+                    if self.seen.counts["ready"]:
+                        ready.set()
+            ready.set()
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        try:
+            ready.wait()
+            self._edit()
+        finally:
+            os.close(stopping)
+            listener.join()
+            os.waitpid(child, 0)
+        self._examine()
+
+    def _edit(self) -> None:
+        self.person.begin()
+        for number in range(1, self.rounds + 1):
+            self.person.play(number)
+            time.sleep(self.person.rng.uniform(0, LONGEST_PAUSE_S))
+        self.person.close(self.rounds)
+
+    def _examine(self) -> None:
+        with open_memory(self.project, config=CONFIG, counter=COUNTER) as memory:
+            memory.refresh()
+            texts = {name: self.person.read(name) for name in DocumentName}
+            facts = memory.facts(standing=False)
+            aside = "\n".join(
+                Path(version.path).read_text("utf-8", "surrogateescape")
+                for name in DocumentName
+                for version in memory.episodic_memory.history(name.value)
+                if version.reason is VersionReason.CONFLICT
+            )
+        self.found = {
+            "person_lines_lost": list(self._lost(texts, aside)),
+            "deleted_lines_returned": [*self.person.returned],
+            "machine_changes_lost": list(self._machine_lost(texts, facts)),
+            "unparseable": list(self.person.unparseable),
+            "errors": self.seen.errors,
+            "twice": list(self._twice(texts)),
+            "unheard": list(self._unheard(texts, facts)),
+        }
+        self._time()
+
+    def _lost(self, texts: dict[DocumentName, str], aside: str) -> Iterator[str]:
+        for token, number in self.person.own.items():
+            save = self.person.saves[number]
+            if token in texts[save.document]:
+                continue
+            if token in aside:
+                self.kept_aside += 1
+            else:
+                yield f"{token} of {self._told(number)} is not in {save.document.value}"
+
+    def _machine_lost(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
+        known = {token for fact in facts for token in MACHINE.findall(fact.text)}
+        yield from (f"{token} was recorded, and no fact has it" for token in self.seen.recorded if token not in known)
+        shown = {int(found) for text in texts.values() for found in NUMBER.findall(text)}
+        for fact in facts:
+            if not fact.operation or fact.id in self.person.numbers:
+                continue
+            if fact.status is MustKeepStatus.REMOVED:
+                yield f"K{fact.id} ({fact.text}) is removed, and nobody took it out"
+            elif fact.status is MustKeepStatus.STANDING and fact.id not in shown:
+                yield f"K{fact.id} ({fact.text}) stands by the ledger and is in no document"
+
+    def _twice(self, texts: dict[DocumentName, str]) -> Iterator[str]:
+        for name, text in texts.items():
+            for line, count in Counter(standing(text)).items():
+                if count > 1:
+                    yield f"{name.value}: {line!r} stands there {count} times"
+
+    def _unheard(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
+        """Items that a person has put into the machine's sections and that are no facts.
+
+        A list's item in the decision log explains the entry above it, where there is one.
+        """
+        known = {token for fact in facts for token in PERSON.findall(fact.text)}
+        starts = tuple(
+            form.partition("{")[0] for (name, _), form in ITEMS.items() if name is not DocumentName.DECISION_LOG
+        )
+        for name, text in texts.items():
+            for line in standing(text):
+                token = PERSON.search(line)
+                if token and line.startswith((*starts, "### ")) and token.group() not in known:
+                    yield f"{name.value}: {line!r} is no fact"
+
+    def _time(self) -> None:
+        taken: dict[str, float] = {}
+        for save in self.person.saves:
+            for token in tokens(save.before) - tokens(save.after):
+                taken.setdefault(token, save.at)
+        for save in self.person.saves:
+            for token in tokens(save.after) - tokens(save.before):
+                shown = self.seen.shown.get(token)
+                if shown is not None:
+                    self.visible_ms.append(max(0.0, shown - save.at) * 1000)
+                elif taken.get(token, self.seen.ended) - save.at > _SHORT_LIVED_S:
+                    self.visible_ms.append((taken.get(token, self.seen.ended) - save.at) * 1000)
+
+    def _told(self, number: int) -> str:
+        save = self.person.saves[number]
+        return f"save {number} (round {save.round}, {save.style.value}{', of an old text' if save.stale else ''})"
+
+
+def live(number: int, rounds: int, project: Path) -> Life:
+    """Live one project in a folder."""
+    folder = project / HOME / "memory"
+    life = Life(number, project, rounds, Person(folder, random.Random(f"person {number}")))
+    life.play()
+    return life
+
+
+def measure(options: Options, report: Report) -> None:
+    """Live through all projects, then refresh odd documents."""
+    rounds = 1_000 if options.quick else 10_000
+    lives: list[Life] = []
+    for number in range(rounds // _ROUNDS):
+        project = Path(tempfile.mkdtemp(prefix="edits-"))
+        try:
+            life = live(number, _ROUNDS, project)
+        finally:
+            shutil.rmtree(project)
+        lives.append(life)
+        say(f"project {number}: { ({key: len(found) for key, found in life.found.items() if found}) }")
+    tell(lives, report)
+    changed, n = noop_bytes_changed(COUNTER, CONFIG, 20 if options.quick else 100)
+    report.add("noop_bytes_changed", changed, n=n, note="odd documents cut, merged and refreshed with nothing to say")
+
+
+def tell(lives: Sequence[Life], report: Report) -> None:
+    """Fill the report from what was found."""
+    saves = [save for life in lives for save in life.person.saves]
+    notes = {
+        "person_lines_lost": (
+            sum(life.person.tokens for life in lives),
+            "saved, not taken out, in no document; n: lines",
+        ),
+        "deleted_lines_returned": (len(saves), "stand again; n: saves"),
+        "machine_changes_lost": (sum(len(life.seen.recorded) for life in lives), "n: operations with a fact"),
+        "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
+        "errors": (0, "the machine's process ended with an error"),
+        "twice": (0, "lines that stand more than once in a document"),
+        "unheard": (0, "a person's items in the machine's sections that are no facts"),
+    }
+    for key, (n, note) in notes.items():
+        found = [f"[{key}] project {life.number}: {text}" for life in lives for text in life.found[key]]
+        report.add(key, len(found), n=n, note=note)
+        for text in found[:_EXAMPLES]:
+            report.note(text)
+    report.percentiles("visible", [ms for life in lives for ms in life.visible_ms], (50, 95), note="save to context")
+    report.add("kept_aside", sum(life.kept_aside for life in lives), note="lines in a version, saved twice at a time")
+    report.add("saves", len(saves), note=", ".join(f"{n} {s}" for s, n in Counter(s.style for s in saves).items()))
+    report.add("old_saves", sum(save.stale for save in saves), note="of a text that was opened some rounds before")
+    skipped = sum(life.person.skipped.total() for life in lives)
+    report.add("skipped", skipped, note="rounds without a save: a line to edit stood there twice")
+    for key in ("refresh", "record"):
+        report.add(f"{key}_count", sum(life.seen.counts[key] for life in lives), note="of the machine, meanwhile")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, or live one project again."""
+    if arguments[:1] != ["--life"]:
+        return run("edits", measure, TARGETS, arguments)
+    logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
+    project = Path(tempfile.mkdtemp(prefix="edits-"))
+    life = live(int(arguments[1]), _ROUNDS, project)
+    for key, found in life.found.items():
+        for text in found:
+            print(f"[{key}] {text}")
+    print(f"{project}: {dict(life.seen.counts)}")
+    return int(any(life.found[key] for key in TARGETS if key in life.found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,128 @@
+"""How answers about the documents look: conflicts, problems, what an edit came to, changes as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestra_mem.core.entries import visible
+from orchestra_mem.diagnosis import DocumentProblem
+from orchestra_mem.faces.editing import TakenIn
+from orchestra_mem.faces.rendering import clipped, counted, plain_table
+from orchestra_mem.faces.text_changes import DocumentChange, Event, TextChange
+from orchestra_mem.faces.times import short_time
+from orchestra_mem.types import Json, MustKeep, MustKeepStatus
+
+_MOST_LINES = 12
+_LINE_CHARS = 400
+_STYLES = {"+": "green", "-": "red"}
+
+
+def conflicts_view(records: Sequence[dict[str, Json]]) -> Iterator[RenderableType]:
+    """The answer of `conflicts`."""
+    if not records:
+        yield Text("nothing waits for your word", style="green")
+        return
+    table = plain_table("", "document", "line", "yours", "the machine's", right=["line"])
+    table.expand = True
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    table.columns[0].overflow = "fold"
+    for column in table.columns[-2:]:
+        column.ratio = 1
+    for record in records:
+        yours = _side(record["yours"])
+        if record["changed_meanwhile"]:
+            yours.append(" (changed since)", style="dim")
+        table.add_row(str(record["id"]), str(record["document"]), str(record["line"]), yours, _side(record["machine"]))
+    yield table
+    yield Text("orchestra-mem accept … takes the machine's lines, reject … keeps yours", style="dim")
+
+
+def _side(text: Json) -> Text:
+    said = clipped(str(text))
+    return said if said.plain.strip() else Text("(taken out)", style="dim")
+
+
+def problem_record(problem: DocumentProblem) -> dict[str, Json]:
+    """A document's problem as JSON."""
+    return {
+        "path": str(problem.path), "line": problem.line or None, "problem": problem.problem,
+        "meanwhile": problem.meanwhile,
+    }  # fmt: skip
+
+
+def problems_view(problems: Sequence[DocumentProblem]) -> Iterator[RenderableType]:
+    """The answer of `check`, where something is wrong."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for problem in problems:
+        told = Group(Text(visible(str(problem))), Text(f"→ meanwhile {problem.meanwhile}", style="dim"))
+        table.add_row(Text("fault", style="bold red"), told)
+    yield table
+
+
+def edit_view(
+    path: Path, change: TextChange, taken: TakenIn, problems: Sequence[DocumentProblem], *, changed: bool
+) -> Iterator[RenderableType]:
+    """The answer of `edit`."""
+    if not changed:
+        yield Text(f"{path} was not changed")
+    else:
+        yield Text(f"{path}: {counted(change.added, 'line')} added, {change.removed:,} removed")
+    table = Table.grid(padding=(0, 1))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for word, style, facts in (
+        ("added", "green", taken.added),
+        ("changed", "yellow", [now for _, now in taken.changed]),
+        ("removed", "red", taken.removed),
+    ):
+        for fact in facts:
+            table.add_row(Text(word, style=style), f"K{fact.id}", fact.kind.value, _fact(fact))
+    if table.row_count:
+        yield Text("taken in:")
+        yield table
+    elif changed:
+        yield Text("no fact was added, changed or removed; contexts show the text as it stands")
+    if problems:
+        yield from problems_view(problems)
+
+
+def _fact(fact: MustKeep) -> Text:
+    said = clipped(fact.text)
+    said.no_wrap, said.overflow = False, "fold"
+    if fact.status in (MustKeepStatus.SUPERSEDED, MustKeepStatus.DONE):
+        said.append(f" ({fact.status.value})", style="dim")
+    return said
+
+
+def change_view(time: datetime, found: DocumentChange) -> Text:
+    """A changed document with the first of its lines, as `watch` shows it."""
+    change = found.change
+    told = {
+        Event.NEW: "is new, ", Event.GONE: "is gone, ", Event.CHANGED: "",
+        Event.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",
+    }[found.event]  # fmt: skip
+    shown = Text(no_wrap=True, overflow="ellipsis")
+    shown.append(f"{short_time(time)} ", style="dim")
+    shown.append(visible(found.path.stem), style="bold")
+    shown.append(f" {told}")
+    if found.event is not Event.UNREADABLE:
+        shown.append(f"+{change.added:,}", style="green").append(f" -{change.removed:,}", style="red")
+    for line in change.lines[:_MOST_LINES]:
+        shown.append(f"\n  {line[0]} {_visible_line(line[1:])}", style=_STYLES[line[0]])
+    more = len(change.lines) - _MOST_LINES
+    if more > 0:
+        shown.append(f"\n  … and {counted(more, 'line')} more", style="dim")
+    return shown
+
+
+def _visible_line(line: str) -> str:
+    return visible(line[:_LINE_CHARS]).replace("\n", " ").replace("\t", "    ").replace("<\\!--", "<!--")

@@ -1,0 +1,115 @@
+"""A person's editor: which one it is, running it, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra_mem.errors import ConfigError, ConfigFault
+from orchestra_mem.types import Author, MustKeep, MustKeepStatus
+
+_STDERR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Editor:
+    """A command that edits the file that is put behind it, and the variable that names it."""
+
+    command: tuple[str, ...]
+    variable: str
+
+
+def find_editor(environ: Mapping[str, str], path: Path) -> Editor:
+    """Find the editor that a person has named.
+
+    Raises:
+        ConfigError: none is named, or its name cannot be read.
+    """
+    for variable in ("VISUAL", "EDITOR"):
+        named = environ.get(variable, "").strip()
+        if not named:
+            continue
+        try:
+            command = shlex.split(named, posix=os.name != "nt")
+        except ValueError as error:
+            raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
+        return Editor(command=tuple(command), variable=variable)
+    advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
+    raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
+
+
+def run_editor(editor: Editor, path: Path, *, aside: bool = False) -> int:
+    """Run an editor on a file until it ends.
+
+    Args:
+        editor: what `find_editor` found.
+        path: the file.
+        aside: what it prints goes to stderr, as stdout is for something else.
+
+    Returns:
+        Its exit code, or the negative number of the signal that ended it.
+
+    Raises:
+        ConfigError: it cannot be started.
+    """
+    with _left_to_the_editor():
+        try:
+            done = subprocess.run([*editor.command, str(path)], stdout=_STDERR if aside else None, check=False)
+        except OSError as error:
+            problem = f"{editor.command[0]!r} cannot be started: {error.strerror or error}"
+            raise _fault(f"environment variable {editor.variable}", problem) from error
+    return done.returncode
+
+
+@contextmanager
+def _left_to_the_editor() -> Iterator[None]:
+    """While an editor runs, Ctrl-C is one of its keys."""
+    if threading.current_thread() is not threading.main_thread():  # only there handlers can be set
+        yield
+        return
+    # A handler, not SIG_IGN: what is ignored would be ignored by the editor as well.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _fault(source: str, problem: str) -> ConfigError:
+    return ConfigError((ConfigFault(source=source, key="", problem=problem),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenIn:
+    """What a person's edit has made of the facts; `changed` holds each as it was and as it is."""
+
+    added: tuple[MustKeep, ...] = ()
+    changed: tuple[tuple[MustKeep, MustKeep], ...] = ()
+    removed: tuple[MustKeep, ...] = ()
+
+
+def taken_in(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> TakenIn:
+    """Compare all facts from before an edit with those after it; what the machine did meanwhile is left aside."""
+    known = {fact.id: fact for fact in before}
+    added = [fact for fact in after if fact.id not in known and fact.author is Author.PERSON]
+    new = {fact.id for fact in added}
+    pairs = [(known[fact.id], fact) for fact in after if fact.id in known and fact != known[fact.id]]
+    return TakenIn(
+        added=tuple(fact for fact in added if fact.status is not MustKeepStatus.REMOVED),
+        changed=tuple(
+            (was, now)
+            for was, now in pairs
+            if now.status is not MustKeepStatus.REMOVED
+            and (now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text))
+        ),
+        removed=tuple(
+            now for was, now in pairs if now.status is MustKeepStatus.REMOVED and was.status is not now.status
+        ),
+    )

@@ -1,0 +1,510 @@
+"""Commands for what people edit by hand: conflicts, accept, reject, edit, watch, check. Real files and processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from orchestra_mem.build import open_memory, open_watcher
+from orchestra_mem.faces.text_changes import text_change
+from orchestra_mem.types import DocumentName, VersionReason
+
+CHECKOUT = Path(__file__).parents[2]
+PLAN = DocumentName.WORK_PLAN
+EDITORS = ("VISUAL", "EDITOR")
+
+
+def _document(run: Any, name: str) -> Path:
+    return Path(run.folder / ".obra" / "memory" / f"{name}.md")
+
+
+# Conflicts
+
+
+@pytest.fixture
+def conflict(run: Any) -> str:
+    """The id of a conflict in the work plan: a person and the machine have both changed a line."""
+    run("init")
+    plan = _document(run, "work_plan")
+    with open_memory(run.folder) as memory:
+        text = plan.read_text()
+        memory.episodic_memory.write(PLAN, f"{text}\n- buy flour\n", VersionReason.REFRESH)
+        plan.write_text(plan.read_text().replace("- buy flour", "- buy [bold]rye[/bold] flour"))
+        memory.episodic_memory.write(PLAN, f"{text}\n- buy wheat flour\n", VersionReason.REFRESH)
+        ((_, block),) = memory.conflicts()
+    return block.id
+
+
+def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: str) -> None:
+    """As a table that fits, and as JSON; the line is that of the block."""
+    plan = _document(run, "work_plan")
+    line = next(number for number, line in enumerate(plan.read_text().splitlines(), 1) if "<!-- conflict" in line)
+    assert run.json("conflicts") == [
+        {
+            "id": conflict, "document": "work_plan", "path": str(plan), "line": line,
+            "yours": "- buy [bold]rye[/bold] flour\n", "machine": "- buy wheat flour\n", "changed_meanwhile": False,
+        }
+    ]  # fmt: skip
+    shown = run("conflicts").splitlines()
+    assert shown[2].split()[:3] == [conflict, "work_plan", str(line)]
+    assert "[bold]rye[/bold]" in shown[2]
+    assert "- buy wheat flour" in shown[2]
+    assert max(map(len, shown)) <= 80
+    plan.write_text(plan.read_text().replace("rye", "oat"))
+    (record,) = run.json("conflicts")
+    assert (record["yours"], record["changed_meanwhile"]) == ("- buy [bold]oat[/bold] flour\n", True)
+    assert f"{conflict} in line {line} waits for you: `orchestra-mem conflicts`\n" in run("status")
+
+
+@pytest.mark.parametrize(("command", "stands", "note"), [
+    ("accept", "- buy wheat flour", "the machine's lines stand now"),
+    ("reject", "- buy [bold]rye[/bold] flour", "your lines stand"),
+])  # fmt: skip
+def test_a_conflict_is_decided(run: Any, conflict: str, command: str, stands: str, note: str) -> None:
+    """What stands afterwards is told with file and line; nothing waits any more."""
+    plan = _document(run, "work_plan")
+    (waiting,) = run.json("conflicts")
+    assert run(command, conflict) == f"{plan}:{waiting['line']}: {note}\n"
+    assert [line for line in plan.read_text().splitlines() if "flour" in line] == [stands]
+    assert run("conflicts") == "nothing waits for your word\n"
+    assert run.json("conflicts") == []
+    run(command, conflict, exit_code=1)
+    assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open are: none\n"
+
+
+def test_a_decision_as_json_and_an_unknown_one(run: Any, conflict: str) -> None:
+    """The same figures; the error names those that are open."""
+    (waiting,) = run.json("conflicts")
+    message = f"there is no conflict 'abcdef'; open are: {conflict}"
+    assert run.json("reject", "abcdef", exit_code=1)["error"] == {
+        "kind": "NotFoundError", "message": message, "exit_code": 1,
+    }  # fmt: skip
+    assert run.json("accept", conflict) == {
+        "id": conflict, "document": "work_plan", "path": str(_document(run, "work_plan")), "line": waiting["line"],
+        "replaced": True, "note": "the machine's lines stand now",
+    }  # fmt: skip
+
+
+# Editing
+
+
+@pytest.fixture
+def editor(run: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Make a shell script of some lines the editor; `"$1"` is the document."""
+    monkeypatch.delenv("VISUAL", raising=False)
+    script = run.folder / "my editor.sh"
+
+    def use(lines: str) -> None:
+        script.write_text(f"#!/bin/sh\nset -e\n{lines}\n")
+        script.chmod(0o755)
+        monkeypatch.setenv("EDITOR", f"'{script}'")
+
+    return use
+
+
+@pytest.fixture
+def decided(run: Any) -> Any:
+    """A project whose decision log has two decisions of the machine's."""
+    run("init")
+    run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
+    run("record", "decision", '{"text": "We decided to buy flour from the mill."}')
+    run("flush")
+    return run
+
+
+def test_edit_tells_what_was_added_changed_and_removed(decided: Any, editor: Callable[[str], None]) -> None:
+    """By the facts themselves, which contexts have from then on."""
+    log = _document(decided, "decision_log")
+    assert "(K1)" in log.read_text()
+    editor(
+        "sed -i -e 's/on Tuesdays/on Fridays/' -e '/from the mill/d' \"$1\"\n"
+        "printf '### We decided to use gas ovens only\\n' >> \"$1\""
+    )
+    done = decided.json("edit", "decision_log.md")
+    assert (done["document"], done["path"], done["editor_exit_code"]) == ("decision_log", str(log), 0)
+    assert (done["changed"], done["lines_added"], done["lines_removed"], done["problems"]) == (True, 2, 2, [])
+    facts = done["facts"]
+    assert [fact["text"] for fact in facts["added"]] == ["We decided to use gas ovens only"]
+    ((changed),) = facts["changed"]
+    assert (changed["before"]["id"], changed["before"]["text"]) == (1, "We decided to bake rye bread on Tuesdays.")
+    assert changed["after"]["text"] == "We decided to bake rye bread on Fridays."
+    assert [(fact["id"], fact["status"]) for fact in facts["removed"]] == [(2, "removed")]
+    assert "gas ovens" in decided("context")
+    assert "mill" not in decided("context")
+
+
+def test_edit_tells_it_in_words(decided: Any, editor: Callable[[str], None]) -> None:
+    """And that nothing was changed, with what may be why."""
+    editor("printf '### We decided to use [b]gas[/b] ovens only\\n' >> \"$1\"")
+    shown = decided("edit", "decision_log")
+    assert "1 line added, 0 removed" in " ".join(shown.split())
+    assert shown.splitlines()[-1].split(maxsplit=3)[0] == "added"
+    assert shown.splitlines()[-1].endswith(" decision We decided to use [b]gas[/b] ovens only")
+    editor("exit 0")
+    assert "was not changed" in " ".join(decided("edit", "decision_log").split())
+    assert "what you save there is taken in too" in decided.errors
+
+
+def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, editor: Callable[[str], None]) -> None:
+    """With file and line, and what happens meanwhile."""
+    editor("printf 'no field at all\\n' | sed -i '2r /dev/stdin' \"$1\"")
+    (problem,) = decided.json("edit", "work_plan", exit_code=1)["problems"]
+    plan = str(_document(decided, "work_plan"))
+    assert (problem["path"], problem["line"]) == (plan, 3)
+    assert problem["problem"] == "'no field at all' is no `key: value`"
+    assert "is no `key: value`" in " ".join(decided("edit", "work_plan", exit_code=1).split())
+
+
+def test_edit_holds_nothing_while_the_editor_runs(decided: Any, editor: Callable[[str], None]) -> None:
+    """Others record, refresh and end sessions meanwhile, and what both wrote stands afterwards."""
+    program = f"PYTHONPATH='{CHECKOUT}' '{sys.executable}' -m orchestra_mem"
+    editor(
+        f"ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S=0.5 {program} record decision --text 'We decided to sell rolls.' >&2\n"
+        f"ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S=0.5 {program} flush >&2\n"
+        "printf '### We decided to use gas ovens only\\n' >> \"$1\""
+    )
+    done = decided.json("edit", "decision_log")
+    assert [fact["text"] for fact in done["facts"]["added"]] == ["We decided to use gas ovens only"]
+    text = _document(decided, "decision_log").read_text()
+    assert "We decided to sell rolls." in text
+    assert "gas ovens" in text
+
+
+def test_edit_opens_the_running_sessions_document(run: Any, editor: Callable[[str], None]) -> None:
+    """By the name `session`; where none runs, or there is no such document, it says so with 1."""
+    run("init")
+    editor("printf '\\nby hand\\n' >> \"$1\"")
+    run("edit", "session", exit_code=1)
+    assert "no session is under way" in run.errors
+    run("edit", "diary", exit_code=1)
+    assert "there are: project_state, work_plan, decision_log, session" in run.errors
+    run("record", "note", '"x"')
+    session = Path(run.json("status")["documents"]["session"])
+    assert run.json("edit", "session")["path"] == str(session)
+    assert session.read_text().endswith("\nby hand\n")
+
+
+def test_edit_prefers_visual_and_tells_what_an_editor_did(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`$VISUAL` may have options; one that fails makes the exit code 1."""
+    run("init")
+    monkeypatch.setenv("EDITOR", "no-such-editor")
+    monkeypatch.setenv("VISUAL", "sh -c 'exit 7'")
+    assert run.json("edit", "work_plan", exit_code=1)["editor_exit_code"] == 7
+    assert run.errors == "the editor ended with exit code 7; what it had saved stands\n"
+    monkeypatch.delenv("VISUAL")
+    run("edit", "work_plan", exit_code=3)
+    assert "environment variable EDITOR: 'no-such-editor' cannot be started: No such file" in run.errors
+    monkeypatch.setenv("EDITOR", "vi 'unclosed")
+    run("edit", "work_plan", exit_code=3)
+    assert "is no command: No closing quotation" in run.errors
+    monkeypatch.delenv("EDITOR")
+    run("edit", "work_plan", exit_code=3)
+    assert "neither VISUAL nor EDITOR names an editor" in run.errors
+    assert str(_document(run, "work_plan")) in run.errors
+
+
+def test_ctrl_c_in_the_editor_is_the_editors(run: Any, editor: Callable[[str], None]) -> None:
+    """The program waits on, and takes in what is saved afterwards; the editor itself is interrupted."""
+    run("init")
+    editor(
+        'trap \'printf "\\nsaved on ctrl-c\\n" >> "$1"; exit 0\' INT\nkill -INT $PPID\nsleep 0.1\nkill -INT $$\nsleep 5'
+    )
+    with _start("edit", "work_plan", "--json", cwd=run.folder) as process:
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert json.loads(output)["changed"] is True
+    assert _document(run, "work_plan").read_text().endswith("\nsaved on ctrl-c\n")
+
+
+# Watching
+
+
+def _start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@contextmanager
+def _watching(folder: Path, *options: str) -> Iterator[tuple[Any, str]]:
+    """A `watch` that has begun, with what it said of itself; at the end it is told Ctrl-C, and ends with 0."""
+    with _start("watch", *options, cwd=folder) as process:
+        assert process.stdout
+        assert process.stderr
+        try:
+            yield process.stdout, process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+            assert process.stderr.read() == "\n"
+            assert process.stdout.read() == ""
+        finally:
+            process.kill()
+
+
+def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
+    """Plain lines in a pipe: time, document, what came and went; however it was saved, and what is gone or new."""
+    run("init")
+    run("record", "note", '"x"')
+    plan = _document(run, "work_plan")
+    session = Path(run.json("status")["documents"]["session"])
+    with _watching(run.folder) as (output, told):
+        assert told.startswith(f"watching {plan.parent} and {session.parent} (")
+        assert told.endswith("); Ctrl-C ends it\n")
+        began = time.monotonic()
+        new = plan.with_name("x.tmp")
+        new.write_text(plan.read_text().replace("## Backlog", "- [bold]paint\x1b[31m\n- red\n\n## Backlog"))
+        new.rename(plan)
+        head = output.readline()
+        assert time.monotonic() - began < 5
+        assert head.split()[2:] == ["work_plan", "+3", "-0"]
+        assert [output.readline() for _ in range(2)] == ["  + - [bold]paint\\x1b[31m\n", "  + - red\n"]
+        output.readline()
+        with session.open("a") as file:
+            file.write("\n".join(f"line {number}" for number in range(20)))
+        assert output.readline().split()[2:] == [session.stem, "+20", "-0"]
+        assert [output.readline() for _ in range(13)][-1] == "  … and 8 lines more\n"
+        gone = len(plan.read_text().splitlines())
+        plan.unlink()
+        assert output.readline().split()[2:] == ["work_plan", "is", "gone,", "+0", f"-{gone}"]
+        for _ in range(13):
+            output.readline()
+        plan.write_text("again\n")
+        assert output.readline().split()[2:] == ["work_plan", "is", "new,", "+1", "-0"]
+        assert output.readline() == "  + again\n"
+
+
+def test_watch_gives_one_json_object_a_line_and_can_poll(run: Any) -> None:
+    """`--poll` goes above the setting, also where that is off."""
+    run("init")
+    (run.folder / ".obra" / "config.yaml").write_text("documents:\n  watch: off\n")
+    plan = _document(run, "work_plan")
+    text = plan.read_text()
+    with _watching(run.folder, "--json", "--poll") as (output, told):
+        assert "(poll)" in told
+        plan.write_text(text.replace("# Work Plan", "# Our Plan"))
+        record = json.loads(output.readline())
+    assert record.pop("time").endswith("+00:00")
+    assert record == {
+        "document": "work_plan", "path": str(plan), "event": "changed", "added": 1, "removed": 1,
+        "lines": ["-# Work Plan", "+# Our Plan"],
+    }  # fmt: skip
+
+
+def test_watch_says_where_it_is_switched_off(run: Any) -> None:
+    """A bare `off`, which YAML reads as false; with file and line and what to do."""
+    run("init")
+    config = run.folder / ".obra" / "config.yaml"
+    config.write_text("documents:\n  watch: off\n")
+    assert run.json("config", "show")["documents.watch"] == {"value": "off", "origin": f"{config}:2"}
+    run("watch", exit_code=3)
+    told = f"{config}:2: documents.watch: is off, so nothing is watched; set it to auto, or give --poll"
+    assert told in run.errors
+    config.write_text("documents:\n  watch: on\n")
+    run("watch", exit_code=3)
+    assert "documents.watch: must be one of auto, poll, off, not true" in run.errors
+
+
+def test_nothing_but_who_asks_starts_a_watcher(run: Any) -> None:
+    """A memory sees edits without; a program asks for one, and has none where the settings say so."""
+    run("init")
+    changed: SimpleQueue[frozenset[Path]] = SimpleQueue()
+    with open_memory(run.folder) as memory:
+        memory.get_orchestrator_context("prompt")
+        assert [thread.name for thread in threading.enumerate() if "watch" in thread.name] == []
+        assert open_watcher(run.folder, changed.put, config={"documents": {"watch": "off"}}) is None
+        watcher = open_watcher(run.folder, changed.put, config={"documents": {"watch": "poll"}})
+        assert watcher is not None
+        with watcher:
+            assert watcher.mode == "poll"
+            _document(run, "work_plan").write_text("edited\n")
+            assert changed.get(timeout=20) == {_document(run, "work_plan")}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\n", "a\nb\n", ()),
+        ("a\nb\n", "a\r\nb", ()),
+        ("", "a\n\nb", ("+a", "+", "+b")),
+        ("a\nb\nc\n", "a\nc\nd\n", ("-b", "+d")),
+        ("-x\n", "+x\n", ("--x", "++x")),
+    ],
+)
+def test_a_text_change_is_its_lines_in_their_order(before: str, after: str, lines: tuple[str, ...]) -> None:
+    """Those that went before those that came; line ends say nothing."""
+    change = text_change(before, after)
+    assert change.lines == lines
+    assert change.added - change.removed == len(after.splitlines()) - len(before.splitlines())
+
+
+# Checking
+
+
+def test_check_finds_a_new_memory_in_order(run: Any) -> None:
+    """Before anything is recorded, after, and where nothing was ever kept; it makes nothing itself."""
+    (run.folder / ".obra").mkdir()
+    assert run.json("check") == {"project": str(run.folder), "problems": []}
+    assert list((run.folder / ".obra").iterdir()) == []
+    run("init")
+    run("record", "note", '"x"')
+    assert run("check") == "all is well with the documents\n"
+
+
+FRONT = b"---\nformat: 1\ndocument: work_plan\n---\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "problem"),
+    [
+        (b"", None, "is empty"),
+        (b" \r\n\n", None, "is empty"),
+        (b"# Plan\n", 1, "the front matter is missing; it begins with a line of three dashes"),
+        (b"---\nformat: 1\n# Plan\n", 1, "the front matter is not closed by a line of three dashes"),
+        (b"---\nformat: 1\na: [\n---\n", 4, "is no YAML"),
+        (FRONT + b"\n" + FRONT + b"# Plan\n", 6, "a second front matter; the first counts, delete the other"),
+        (FRONT + b"# Plan\n\n" + FRONT, 7, "a second front matter; the first counts, delete the other"),
+        (FRONT.decode().encode("utf-16"), None, "is UTF-16, not UTF-8; save it as UTF-8"),
+        (FRONT.decode().encode("utf-16-be"), None, "is UTF-16, not UTF-8; save it as UTF-8"),
+        (FRONT + b"caf\xe9\n", 5, "is not UTF-8: 0xe9 at byte 4 of the line (Latin-1?); save it as UTF-8"),
+        (FRONT + b"a\n\0b\0\n", 6, "the first of 2 NUL bytes; delete it"),
+        (FRONT + b"<!-- conflict abcdef: yours -->\n", 5, "conflict abcdef has no end: delete this line"),
+        (
+            FRONT + b"a\n>>>>>>> theirs\n",
+            6,
+            "git has left >>>>>>> here: keep one of the two texts, delete the markers",
+        ),
+    ],
+)
+def test_check_tells_what_a_document_holds_wrong(run: Any, content: bytes, line: int | None, problem: str) -> None:
+    """With the line; the file stays as it is, is served, and is in order again once it is mended."""
+    run("init")
+    plan = _document(run, "work_plan")
+    sound = plan.read_bytes()
+    plan.write_bytes(content)
+    (found,) = run.json("check", exit_code=1)["problems"]
+    assert (found["path"], found["line"]) == (str(plan), line)
+    assert found["problem"].startswith(problem)
+    assert found["meanwhile"]
+    place = f"{plan}:{line}: " if line else f"{plan} "
+    assert run("check", exit_code=1).startswith(f"{place}{problem}")
+    run("context")
+    assert plan.read_bytes() == content
+    assert any(each["words"].startswith(place) for each in run.json("doctor", exit_code=1)["findings"])
+    plan.write_bytes(sound)
+    run("check")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"# Plan\n\n---\n\n- a: b\n\n---\n",
+        b"```\n<<<<<<< ours\n---\nformat: 1\n---\n>>>>>>> theirs\n```\n",
+        b"Heading\n=======\n",
+        "\N{SNOWMAN} caf\u00e9 \U0001f35e\n".encode(),
+        b"\r\n\tx  \r\n",
+    ],
+)
+def test_check_leaves_alone_what_is_no_fault(run: Any, content: bytes) -> None:
+    """Rules, fenced code, underlined headings, any characters, any line ends."""
+    run("init")
+    _document(run, "work_plan").write_bytes(FRONT + content)
+    assert run.json("check")["problems"] == []
+
+
+def test_check_tells_what_stands_in_a_documents_place(run: Any, tmp_path: Path) -> None:
+    """A folder, nothing, links that lead out or nowhere, what may not be written; a session's document too."""
+    run("init")
+    run("record", "note", '"x"')
+    state, plan, log = (_document(run, name) for name in ("project_state", "work_plan", "decision_log"))
+    session = Path(run.json("status")["documents"]["session"])
+    outside = tmp_path / "outside.md"
+    plan.rename(outside)
+    plan.symlink_to(outside)
+    log.unlink()
+    state.unlink()
+    state.mkdir()
+    session.chmod(0o444)
+    found = {each["path"]: each["problem"] for each in run.json("check", exit_code=1)["problems"]}
+    assert found == {
+        str(state): "is a folder",
+        str(plan): f"is a symbolic link that leads out of .obra, to {outside}",
+        str(log): "is not there",
+        str(session): "is marked as read-only",
+    }
+    assert not log.exists(), "only looked"
+    outside.rename(plan.with_name("inside.md"))
+    plan.unlink()
+    plan.symlink_to("inside.md")
+    state.rmdir()
+    state.symlink_to("gone.md")
+    session.chmod(0o644)
+    found = {each["path"]: each["problem"] for each in run.json("check", exit_code=1)["problems"]}
+    assert found == {
+        str(state): f"is a symbolic link to {state.with_name('gone.md')}, which is not there",
+        str(log): "is not there",
+    }
+
+
+def test_check_does_not_tell_of_each_document_what_is_so_of_the_whole_memory(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where none of it may be written, `doctor` says so once."""
+    run("init")
+    _document(run, "work_plan").chmod(0o444)
+    run("check", exit_code=1)
+    access = os.access
+    database = run.folder / ".obra" / "obra.db"
+    monkeypatch.setattr(os, "access", lambda path, mode, **more: path != database and access(path, mode, **more))
+    run("check")
+
+
+def test_check_does_not_look_through_what_was_pasted(run: Any) -> None:
+    """Over 50 MB it says so at once."""
+    run("init")
+    with _document(run, "work_plan").open("r+b") as file:
+        file.truncate(60_000_000)
+    (found,) = run.json("check", exit_code=1)["problems"]
+    assert found["problem"] == "is of 60 MB, over 50 MB, and was not looked through"
+
+
+def test_check_needs_neither_database_nor_lock(run: Any) -> None:
+    """Where the memory cannot be opened, the documents are looked at all the same; wrong settings are told with 3."""
+    run("init")
+    (run.folder / ".obra" / "obra.db").write_bytes(b"no database" * 1000)
+    run("check")
+    memory = run.folder / ".obra" / "memory"
+    memory.rename(memory.with_name("elsewhere"))
+    memory.write_text("a file")
+    assert [each["problem"] for each in run.json("check", exit_code=1)["problems"]] == ["is no folder"]
+    (run.folder / ".obra" / "config.yaml").write_text("speed: 9\n")
+    run("check", exit_code=3)
+
+
+def test_blame_tells_who_wrote_each_line(run: Any) -> None:
+    """As a list of lines in the terminal, and as JSON with the operations."""
+    config = {"orchestrator": {"working_memory": {"max_operations": 2}}}
+    with open_memory(run.folder, config=config) as memory:
+        for text in ("TODO: write the guide.", "Tea was had.", "It rained."):
+            memory.record_operation("message", {"role": "user", "text": text})
+        memory.refresh()
+    plan = _document(run, "work_plan")
+    plan.write_text(plan.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+    shown = run("blame", "work_plan")
+    assert "person" in next(line for line in shown.splitlines() if "Mine." in line)
+    lines = json.loads(run("blame", "work_plan", "--json"))
+    (item,) = [line for line in lines if "write the guide" in line["text"]]
+    assert (item["writer"], item["operations"]) == ("machine", [[1, 1]])
