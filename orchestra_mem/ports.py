@@ -168,6 +168,10 @@ class DocumentStore(Protocol):
         """The text of a document, None where there is none."""
         ...
 
+    def read_settled(self, path: Path) -> str | None:
+        """The text of a document, None where there is none or somebody is writing it."""
+        ...
+
     def state(self, path: Path) -> FileState | None:
         """What tells cheaply whether a document has changed, None where there is none."""
         ...

@@ -60,7 +60,7 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
         DocumentName.WORK_PLAN: _work_plan,
         DocumentName.DECISION_LOG: _decision_log,
     }[name](view)
-    updated = view.updated.isoformat(timespec="seconds") if view.updated else "never"
+    updated = view.updated.isoformat(timespec="milliseconds") if view.updated else "never"
     front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
     return f"{front}\n{body}"
 

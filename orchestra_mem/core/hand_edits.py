@@ -119,13 +119,13 @@ def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
         start = block.line - 1
         if block.level >= 3:
             entry = _ENTRY.match(rows[0])
-            # Below an entry stands what explains it.
             if entry and (line := _line(start, _whole(entry["text"], block), kind)):
                 yield line
-            continue
         for place, row in enumerate(rows, start):
             item = _ITEM.match(row)
-            if item and not _TICKED.match(row) and (line := _line(place, item["text"], kind)):
+            line = _line(place, item["text"], kind) if item and not _TICKED.match(row) else None
+            # Below an entry stands what explains it, unless it bears a number.
+            if line and (block.level < 3 or line.number):
                 yield line
 
 

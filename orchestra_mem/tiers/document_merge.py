@@ -22,6 +22,7 @@ _COUNTER = re.compile(
 # Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
 # would stay beside what one side has put there, or be the line that both have changed.
 _NONE = re.compile(r"^- None[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_FACT = re.compile(r"^(?:[-*+] |#{3,6} ).*\(K(?P<number>\d{1,18})\)(?: \(superseded(?: by K\d+)?\))?[ \t\r]*$")
 _HEADING = re.compile(r"[^\n]*(?P<end>\n|\Z)(?:[ \t]*\r?\n)?")
 
 
@@ -39,11 +40,48 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         # A document that the machine has never written: it stays as it is, and ours follows.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
     base, person = _with_counters(base, machine), _with_counters(person, machine)
+    base, machine = _agreed(base, machine, person)
     if machine in (base, person) or base == person:
         return merge(base, machine, person)
     ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
     found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
     return replace(found, text=_with_none(found.text, machine, person))
+
+
+def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:
+    """Base and machine's text, as far as their lines of facts are the person's already.
+
+    What a person says of a fact is in the ledger before the machine writes. So a fact that the machine lists stands,
+    whether the person's text has it or not, and one that both have in the same words is in the person's.
+    """
+    theirs = _facts_in(person)
+    ours = _facts_in(machine)
+    same = {number for number, line in ours.items() if _squeezed(theirs.get(number, "")) == _squeezed(line)}
+
+    def lines(text: str, gone: bool) -> str:
+        found: list[str] = []
+        for line in text.split("\n"):
+            number = _number_of(line)
+            if number in same:
+                found.append(theirs[number])
+            elif not (gone and number and number not in theirs):
+                found.append(line)
+        return "\n".join(found)
+
+    return lines(base, True), lines(machine, False)
+
+
+def _facts_in(text: str) -> dict[int, str]:
+    return {number: line for line in text.split("\n") if (number := _number_of(line))}
+
+
+def _number_of(line: str) -> int:
+    match = _FACT.search(line)
+    return int(match["number"]) if match else 0
+
+
+def _squeezed(line: str) -> str:
+    return " ".join(line.split())
 
 
 def difference(before: str, after: str, from_name: str, to_name: str) -> str:

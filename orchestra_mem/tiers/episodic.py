@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from orchestra_mem.core.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents import ProjectView, digest, render_document, updated_at
 from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
+from orchestra_mem.core.merge import merge
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, timeless
@@ -207,22 +208,30 @@ class EpisodicMemoryManager:
         person = without_conflicts(current)
         if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
             return person
+        opened = self._opened(name, updated_at(current))
+        return person if opened is None else merge(without_conflicts(opened), without_conflicts(last.left), person).text
+
+    def _opened(self, name: DocumentName, time: str) -> str | None:
+        """The file that the machine left at a time, None where no version of it is kept."""
         for version in reversed(self._store.versions(name.value)):
-            opened = self._store.read_version(version)
-            if updated_at(opened) == updated_at(current):
-                return merged(without_conflicts(opened), without_conflicts(last.left), person).text
-        return person
+            if version.author is Author.MACHINE:
+                text = self._store.read_version(version)
+                if updated_at(text) == time:
+                    return text
+        return None
 
     def said(self) -> dict[DocumentName, tuple[str, str]]:
-        """Of each document that stands there the machine's last text and what a person has made of it."""
+        """Of each document that can be told the machine's last text and what a person has made of it."""
         texts: dict[DocumentName, tuple[str, str]] = {}
         for name in DocumentName:
-            with suppress(DocumentError):  # told where it is to be written
-                current = self._store.read(self.path(name))
-                # A file that was taken away says nothing of the facts in it.
-                if current is not None and current.strip():
-                    last = self.settled(name, current)
-                    texts[name] = (last.text or "", self._said(name, current, last))
+            # A file that was taken away says nothing of the facts in it, and half a file nothing yet.
+            current = self._store.read_settled(self.path(name))
+            if current is None or not current.strip():
+                continue
+            last, time = self.settled(name, current), updated_at(current)
+            stale = last.left and last.digest != digest(current) and time != updated_at(last.left)
+            if not stale or self._opened(name, time):
+                texts[name] = (last.text or "", self._said(name, current, last))
         return texts
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
@@ -372,12 +381,9 @@ class EpisodicMemoryManager:
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
-        stats: dict[str, Json] = {
-            f"{name.value}_tokens": sum(self._counter.count(block.text) for block in self.blocks(name))
-            for name in DocumentName
-        }
-        stats["version_count"] = sum(len(self._store.versions(name.value)) for name in DocumentName)
-        return stats
+        sizes = {name: sum(self._counter.count(block.text) for block in self.blocks(name)) for name in DocumentName}
+        versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
+        return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
 
     def states(self) -> Mapping[DocumentName, object]:
         """What tells whether the documents have changed, without reading them."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
+from orchestra_mem.core.blame import names_in
 from orchestra_mem.core.conflicts import ConflictBlock, Resolved, find_conflicts
 from orchestra_mem.core.conflicts import accept as core_accept
 from orchestra_mem.core.conflicts import reject as core_reject
@@ -17,7 +19,7 @@ from orchestra_mem.core.entries import visible
 from orchestra_mem.core.hand_edits import HandEdits, hand_edits, reworded
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.kept import squeeze
-from orchestra_mem.errors import NotFoundError
+from orchestra_mem.errors import DocumentError, NotFoundError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepStatus, VersionReason
@@ -59,15 +61,21 @@ class HandEditManager:
         edits = hand_edits(texts)
         known = self._ledger.by_hand()
         own = {fact.id for fact in known}
-        numbers = sorted({*edits.removed, *edits.reworded} - own)
+        # What waits in a conflict has never stood among the person's lines.
+        waiting = {number for _, block in self.conflicts() for number in names_in(block.machine).facts}
+        numbers = sorted({*edits.removed, *edits.reworded} - own - waiting)
         edited = [(fact, self._edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
         # Only where all documents stand there: in one that was taken away nothing was said of its facts.
         edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
         return self._new(edits, known), [(before, now) for before, now in edited if now != before]
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
-        """The collisions that wait for a person's word, document by document."""
-        return [(name, block) for name in DocumentName for block in find_conflicts(self._episodic.text(name))]
+        """The collisions that wait for a person's word, document by document; what is no document has none."""
+        waiting: list[tuple[DocumentName, ConflictBlock]] = []
+        for name in DocumentName:
+            with suppress(DocumentError):
+                waiting += [(name, block) for block in find_conflicts(self._episodic.text(name))]
+        return waiting
 
     def resolve(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
         """Let the machine's lines of a conflict take the place of the person's, or take them out.

@@ -189,3 +189,43 @@ def test_taking_in_twice_changes_nothing(memory: OrchestratorContextManager) -> 
     first = memory.facts(standing=False)
     _path(memory, PLAN).touch()
     assert memory.facts(standing=False) == first
+
+
+def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Nor does it count as taken out, however often the machine writes."""
+    _edit(memory, PLAN, "- TODO: write the migration guide. (K3)\n", "")
+    for text in ("TODO: write the marble guide.", "The oven was cleaned.", "A bell rang."):
+        _go_on(memory, clock, text)
+    assert memory.conflicts() == []
+    assert _says(memory, MustKeepKind.OPEN_ITEM) == ["TODO: write the marble guide."]
+    assert "write the marble guide" in _path(memory, PLAN).read_text(encoding="utf-8")
+
+
+def test_the_last_fact_is_reworded_while_the_machine_adds_one(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Both stand and nothing collides, with odd spacing as well."""
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy  on a Friday or a Monday.")
+    _go_on(memory, clock, "Never merge without a review.")
+    text = _path(memory, STATE).read_text(encoding="utf-8")
+    assert memory.conflicts() == []
+    assert text.count("Never deploy  on a Friday or a Monday. (K2)") == text.count("Never merge without a review.") == 1
+
+
+def test_half_a_file_says_nothing(memory: OrchestratorContextManager) -> None:
+    """While somebody is writing a document, nothing of it is taken in."""
+    path = _path(memory, STATE)
+    data = path.read_bytes()
+    with path.open("wb", buffering=0) as file:
+        file.write(data[: data.index(b"Never deploy")])
+        memory.get_orchestrator_context("task_execution")
+        file.write(data[data.index(b"Never deploy") :])
+    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Friday."]
+
+
+def test_an_own_item_stands_also_below_a_new_entry(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A line that bears a number is that fact wherever it stands."""
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt\n\n")
+    _go_on(memory, clock)
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n### Use argon\n\n")
+    assert {"Use bcrypt", "Use argon"} <= set(_says(memory, MustKeepKind.DECISION))

@@ -106,13 +106,19 @@ class FileDocumentStore:
                 raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away") from None
             raise storage_error(error, "reading", path) from error
 
+    def read_settled(self, path: Path) -> str | None:
+        """The text of a document, None where there is none or somebody has it open for writing."""
+        with suppress(OSError):
+            data = settled(path)
+            return None if data is None else _decode(data)
+        return None
+
     def state(self, path: Path) -> FileState | None:
         """What tells cheaply whether a document has changed, None where there is none."""
-        try:
+        with suppress(OSError):
             status = path.stat()
-        except OSError:
-            return None
-        return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+            return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+        return None
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Write a whole document, all or nothing.
@@ -288,8 +294,7 @@ class FileDocumentStore:
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove all but the newest `keep` versions that the machine wrote; a person's are never removed."""
         own = [version for version in self.versions(document) if version.author is Author.MACHINE]
-        old = own[: max(0, len(own) - keep)]
-        for version in old:
+        for version in (old := own[: max(0, len(own) - keep)]):
             self._tell("version.prune.before")
             with suppress(OSError):
                 Path(version.path).unlink()
