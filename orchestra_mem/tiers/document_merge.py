@@ -7,12 +7,15 @@ the line that says that a section is empty.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 
+from orchestra_mem.core.conflicts import without_conflicts
+from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.types import DocumentName, MustKeep
 
 # Lines that the machine writes anew each time: when, which session, how many.
 _COUNTER = re.compile(
@@ -46,6 +49,15 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
     found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
     return replace(found, text=_with_none(found.text, machine, person))
+
+
+def brought_forward(name: DocumentName, opened: str, left: str, person: str, own: Sequence[MustKeep]) -> str:
+    """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
+
+    A line of theirs that has got its number since (see `own`) is the same line.
+    """
+    base, said = (with_numbers(name, text, own) for text in (without_conflicts(opened), person))
+    return merge(base, without_conflicts(left), said).text
 
 
 def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:

@@ -17,10 +17,9 @@ from orchestra_mem.core.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents import ProjectView, digest, render_document, updated_at
 from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
-from orchestra_mem.core.merge import merge
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_merge import difference, merged, timeless
+from orchestra_mem.tiers.document_merge import brought_forward, difference, merged, timeless
 from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
@@ -209,7 +208,7 @@ class EpisodicMemoryManager:
         if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
             return person
         opened = self._opened(name, updated_at(current))
-        return person if opened is None else merge(without_conflicts(opened), without_conflicts(last.left), person).text
+        return person if opened is None else brought_forward(name, opened, last.left, person, self._ledger.by_hand())
 
     def _opened(self, name: DocumentName, time: str) -> str | None:
         """The file that the machine left at a time, None where no version of it is kept."""
