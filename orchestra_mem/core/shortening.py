@@ -45,7 +45,7 @@ _HEADS = frozenset(
 )
 _HEAD_STARTS = ("haha", "hmm", "um", "uh")
 _HEAD_ENDS = ",!.\u2026"
-_AFTER_I = frozenset("mean mean, must have gotta just".split())
+_AFTER_I = frozenset("mean must have gotta just".split())
 _LAUGHS = frozenset("haha hehe lol".split())
 _EMOJI = re.compile("[\U0001f300-\U0001faff\ufe0f\u200d]+")
 _OPENING_WORDS = re.compile(r"[\w'\u2019 ]{1,60}")
@@ -152,7 +152,7 @@ class Shortener:
         """Tell whether a sentence may begin with what can go. It is asked of every one, the patterns of few."""
         head = pieces[0].rstrip(_HEAD_ENDS).lower()
         if head == "i":
-            return len(pieces) > 1 and pieces[1].lower() in _AFTER_I
+            return len(pieces) > 1 and pieces[1].rstrip(_HEAD_ENDS).lower() in _AFTER_I
         return head in self._heads or head.startswith(_HEAD_STARTS)
 
     def _without_opening(self, text: str) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.extractive import Extract, Passage, extract, render
@@ -108,6 +108,7 @@ def test_shortening_keeps_words_in_order(sentence: str) -> None:
 
 
 @given(st.from_regex(_OPENER, fullmatch=True))
+@example("i mean\u2026 ")
 def test_every_interjection_is_looked_for(opener: str) -> None:
     """What goes: greetings, interjections; the quick look at the first word misses none of them."""
     rest = "The kiln cracked on Monday." if opener.endswith(" ") else ""
