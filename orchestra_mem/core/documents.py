@@ -18,6 +18,8 @@ from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepSt
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
+# What an entry ends with where it is too long for its line; the whole of it stands quoted below.
+CUT = " …"
 # Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 _NONE = "- None\n"
@@ -159,7 +161,7 @@ def _decision_line(fact: MustKeep) -> str:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + " …"
+    return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + CUT
 
 
 def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None) -> str:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestra_mem.core.documents import CUT
 from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.markdown import PIN, Block, split_blocks
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
@@ -34,8 +35,6 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
         "decision log": MustKeepKind.DECISION,
     },
 }
-# What an entry ends with where it is too long for its line; the whole of it stands quoted below.
-CUT = " …"
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \(superseded(?: by K\d+)?\))?[ \t]*\Z")
@@ -127,6 +126,13 @@ def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
             # Below an entry stands what explains it, unless it bears a number.
             if line and (block.level < 3 or line.number):
                 yield line
+
+
+def number_of(row: str) -> int:
+    """The number of the fact that a list item or an entry's heading tells, 0 where it bears none."""
+    said = _ITEM.match(row) or _ENTRY.match(row)
+    found = _NUMBER.search(said["text"].replace(PIN, "").strip()) if said else None
+    return int(found["number"]) if found else 0
 
 
 def _line(place: int, said: str, kind: MustKeepKind | None) -> Line | None:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from difflib import unified_diff
 
 from orchestra_mem.core.conflicts import without_conflicts
-from orchestra_mem.core.hand_edits import with_numbers
+from orchestra_mem.core.hand_edits import number_of, with_numbers
+from orchestra_mem.core.kept import squeeze
 from orchestra_mem.core.markdown import Block, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
 from orchestra_mem.types import DocumentName, MustKeep
@@ -25,7 +26,6 @@ _COUNTER = re.compile(
 # Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
 # would stay beside what one side has put there, or be the line that both have changed.
 _NONE = re.compile(r"^- None[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_FACT = re.compile(r"^(?:[-*+] |#{3,6} ).*\(K(?P<number>\d{1,18})\)(?: \(superseded(?: by K\d+)?\))?[ \t\r]*$")
 _HEADING = re.compile(r"[^\n]*(?P<end>\n|\Z)(?:[ \t]*\r?\n)?")
 
 
@@ -68,12 +68,12 @@ def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:
     """
     theirs = _facts_in(person)
     ours = _facts_in(machine)
-    same = {number for number, line in ours.items() if _squeezed(theirs.get(number, "")) == _squeezed(line)}
+    same = {number for number, line in ours.items() if squeeze(theirs.get(number, "")) == squeeze(line)}
 
     def lines(text: str, gone: bool) -> str:
         found: list[str] = []
         for line in text.split("\n"):
-            number = _number_of(line)
+            number = number_of(line)
             if number in same:
                 found.append(theirs[number])
             elif not (gone and number and number not in theirs):
@@ -84,16 +84,7 @@ def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:
 
 
 def _facts_in(text: str) -> dict[int, str]:
-    return {number: line for line in text.split("\n") if (number := _number_of(line))}
-
-
-def _number_of(line: str) -> int:
-    match = _FACT.search(line)
-    return int(match["number"]) if match else 0
-
-
-def _squeezed(line: str) -> str:
-    return " ".join(line.split())
+    return {number: line for line in text.split("\n") if (number := number_of(line))}
 
 
 def difference(before: str, after: str, from_name: str, to_name: str) -> str:

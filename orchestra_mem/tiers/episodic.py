@@ -1,7 +1,7 @@
 """Episodic memory: project state, work plan, decision log. Written by the machine, read and edited by people.
 
 The machine writes a document by merging its new text with what people made of its last one: a person's lines stand,
-and where both changed the same lines the machine's are kept beside the document and told. Every earlier text is a
+and where both changed the same lines the machine's are shown below them in a marked block. Every earlier text is a
 version first.
 """
 
@@ -173,18 +173,18 @@ class EpisodicMemoryManager:
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.text is not None and timeless(last.text) == timeless(text):
             return []
-        person = None if current is None else self._said(name, current, last)
-        if person is not None:
-            person = with_numbers(name, person, self._ledger.by_hand())
-        found = merged(last.text, text, person)
-        marked = mark(found, current or "") if person is not None else found.text
+        if current is None:
+            return [_Plan(name=name, text=text, merged=text, current=None, last=last)]
+        person = self._said(name, current, last, self._opened(name, current, last))
+        found = merged(last.text, text, with_numbers(name, person, self._ledger.by_hand()))
+        marked = mark(found, current)
         if found.conflicts:
             logger.warning(
                 "%s: you and the machine have changed the same lines; yours stand, the machine's are shown below them: "
                 "`orchestra-mem conflicts`",
                 self.path(name),
             )
-        if current is not None and timeless(marked) == timeless(current):
+        if timeless(marked) == timeless(current):
             # The file stays as it is and whose it is.
             self._store.prune_versions(name.value, self._keep_versions)
             self._ledger.confirm_write(name.value, text, last.digest or "", last.left or text)
@@ -198,20 +198,22 @@ class EpisodicMemoryManager:
             return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def _said(self, name: DocumentName, current: str, last: WrittenDocument) -> str:
+    def _said(self, name: DocumentName, current: str, last: WrittenDocument, opened: str | None) -> str:
         """What a person has made of the machine's last text: a document as it stands, without the marked conflicts.
 
-        An editor that was opened before the machine last wrote saves a text that never had what came since. Such a
-        text tells by its time what it was made from; what the person did to that is done to the machine's last file.
+        An editor that was opened before the machine last wrote saves a text that never had what came since. What the
+        person did to the file that was `opened` is done to the machine's last one.
         """
         person = without_conflicts(current)
-        if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
+        if opened is None or last.left is None or opened == last.left:
             return person
-        opened = self._opened(name, updated_at(current))
-        return person if opened is None else brought_forward(name, opened, last.left, person, self._ledger.by_hand())
+        return brought_forward(name, opened, last.left, person, self._ledger.by_hand())
 
-    def _opened(self, name: DocumentName, time: str) -> str | None:
-        """The file that the machine left at a time, None where no version of it is kept."""
+    def _opened(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
+        """The machine's file that a document was made from, by the time that it tells; None where it is not known."""
+        time = updated_at(current)
+        if last.left is None or last.digest == digest(current) or time == updated_at(last.left):
+            return last.left or ""
         for version in reversed(self._store.versions(name.value)):
             if version.author is Author.MACHINE:
                 text = self._store.read_version(version)
@@ -227,10 +229,10 @@ class EpisodicMemoryManager:
             current = self._store.read_settled(self.path(name))
             if current is None or not current.strip():
                 continue
-            last, time = self.settled(name, current), updated_at(current)
-            stale = last.left and last.digest != digest(current) and time != updated_at(last.left)
-            if not stale or self._opened(name, time):
-                texts[name] = (last.text or "", self._said(name, current, last))
+            last = self.settled(name, current)
+            opened = self._opened(name, current, last)
+            if opened is not None:
+                texts[name] = (last.text or "", self._said(name, current, last, opened))
         return texts
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
@@ -333,9 +335,7 @@ class EpisodicMemoryManager:
             current = self._store.read(self.path(name))
             if current == old:
                 return version
-            kept = self.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
-            self._ledger.resolve_notices(name.value, self._clock())
-        return kept
+            return self.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
 
     def put(
         self, name: DocumentName, text: str, *, expected: str | None, reason: VersionReason, point: str
