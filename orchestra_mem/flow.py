@@ -16,12 +16,12 @@ from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.entries import Entry
 from orchestra_mem.core.window import ContextWindowTracker
 from orchestra_mem.epochs import EpochKeeper
-from orchestra_mem.errors import StorageError
+from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.recording import Draft
 from orchestra_mem.reporting import Reporter
 from orchestra_mem.tiers.authorship import Authorship
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.episodic import WRITE_TRIES, EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Compacted, SessionCompactor
@@ -237,21 +237,26 @@ class Flow:
             self._seen_documents = states
 
     def _update_documents(self, reason: VersionReason) -> None:
-        self.take_in_edits()
-        recent = [entry.short for entry in self._parts.working.entries()[-5:]]
-        session = self.session.id if self.session else ""
-        view = self._parts.reporter.view(session, recent)
-        if reason is VersionReason.FLUSH:
-            failed = self._parts.episodic.integrate_session(view)
-        else:
-            failed = self._parts.episodic.update(view, reason)
+        """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
+        failed: Mapping[DocumentName, StorageError] = {}
+        for _ in range(WRITE_TRIES):
+            failed = self._written(reason)
+            if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
+                break
         for name in DocumentName:
             if name in failed:
                 self._parts.reporter.failed(name.value, failed[name])
             else:
                 self._parts.reporter.recovered(name.value)
-        if not failed:
-            self._seen_documents = self._parts.episodic.states()
+
+    def _written(self, reason: VersionReason) -> Mapping[DocumentName, StorageError]:
+        self.take_in_edits()
+        recent = [entry.short for entry in self._parts.working.entries()[-5:]]
+        view = self._parts.reporter.view(self.session.id if self.session else "", recent)
+        taken = self._parts.hand_edits.taken
+        if reason is VersionReason.FLUSH:
+            return self._parts.episodic.integrate_session(view, taken)
+        return self._parts.episodic.update(view, reason, taken)
 
     def context(self, for_operation: str, budget_tokens: int) -> OrchestratorContext:
         """The context for a budget as things stand."""

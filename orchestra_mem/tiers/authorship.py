@@ -99,7 +99,7 @@ class Authorship:
                 text = self._store.read_version(version)
                 yield _State(text, version.author, _written_at(text) if version.author is Author.MACHINE else None)
         text = self._episodic.text(name)
-        last = self._episodic.settled(name, text)
+        last = self._episodic.texts.last_written(name, text)
         if last.left is not None:
             yield _State(last.left, Author.MACHINE, _written_at(last.left))
         if last.digest != digest(text):

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 
+from orchestra_mem.core.alignment import count_said, split_lines
 from orchestra_mem.core.conflicts import without_conflicts
 from orchestra_mem.core.hand_edits import number_of, with_numbers
 from orchestra_mem.core.kept import squeeze
-from orchestra_mem.core.markdown import Block, split_blocks, without_front_matter
+from orchestra_mem.core.markdown import Block, line_end, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
 from orchestra_mem.types import DocumentName, MustKeep
 
@@ -54,10 +55,20 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
 def brought_forward(name: DocumentName, opened: str, left: str, person: str, own: Sequence[MustKeep]) -> str:
     """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
 
-    A line of theirs that has got its number since (see `own`) is the same line.
+    A line of theirs that has got its number since (see `own`) is the same line. Where both wrote at one place, what
+    has come since follows the person's lines: who never saw it has not taken it out.
     """
     base, said = (with_numbers(name, text, own) for text in (without_conflicts(opened), person))
-    return merge(base, without_conflicts(left), said).text
+    found = merge(base, without_conflicts(left), said)
+    if not found.conflicts:
+        return found.text
+    lines, cr = found.text.split("\n"), line_end(found.text).removesuffix("\n")
+    there = {number for line in split_lines(base) if (number := number_of(line))}
+    for conflict in sorted(found.conflicts, key=lambda conflict: conflict.line, reverse=True):
+        place = conflict.line - 1 + len(split_lines(conflict.person))
+        came = count_said(split_lines(conflict.machine)) - count_said(split_lines(conflict.base))
+        lines[place:place] = [f"{line}{cr}" for line in came if number_of(line) not in there]
+    return "\n".join(lines)
 
 
 def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:

@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestra_mem.core.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents import ProjectView, digest, render_document, updated_at
+from orchestra_mem.core.documents import ProjectView, digest, render_document
 from orchestra_mem.core.hand_edits import with_numbers
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_merge import brought_forward, difference, merged, timeless
+from orchestra_mem.tiers.document_merge import difference, merged, timeless
+from orchestra_mem.tiers.person_texts import PersonTexts
 from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
-_WRITE_TRIES = 5
+# So often is a document tried that somebody saves at the same moment.
+WRITE_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +84,27 @@ class EpisodicMemoryManager:
         self._clock = clock
         self.folder = folder
         self._keep_versions = keep_versions
+        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path)
 
     def path(self, name: DocumentName) -> Path:
         """Where a document lies."""
         return self.folder / f"{name.value}.md"
 
-    def update(self, view: ProjectView, reason: VersionReason) -> dict[DocumentName, StorageError]:
+    def update(
+        self, view: ProjectView, reason: VersionReason, taken: Mapping[DocumentName, str] | None = None
+    ) -> dict[DocumentName, StorageError]:
         """Write all documents anew from what is known; those that say the same already stay untouched.
+
+        Args:
+            view: what is known, the edits in the files of the digests in `taken` among it.
+            reason: why the texts before become versions.
+            taken: see `HandEditManager.taken`. A document that somebody has saved since is left for another try; None
+                where nobody looks for edits.
 
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
-        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason).failed
+        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason, taken).failed
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the documents that are not there; the others stay untouched.
@@ -105,10 +116,6 @@ class EpisodicMemoryManager:
         written = self._write_all({name: render_document(name, view) for name in missing}, VersionReason.REFRESH)
         for error in written.failed.values():
             raise error
-
-    def integrate_session(self, view: ProjectView) -> dict[DocumentName, StorageError]:
-        """Take in what an ended session has brought; see `update`."""
-        return self.update(view, VersionReason.FLUSH)
 
     def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
         """Merge the machine's new text into a document.
@@ -125,14 +132,25 @@ class EpisodicMemoryManager:
             raise error
         return bool(written.changed)
 
-    def _write_all(self, texts: Mapping[DocumentName, str], reason: VersionReason) -> _Written:
-        """Merge the machine's new texts into their documents; where somebody saves meanwhile, merge anew."""
+    def integrate_session(
+        self, view: ProjectView, taken: Mapping[DocumentName, str] | None = None
+    ) -> dict[DocumentName, StorageError]:
+        """Take in what an ended session has brought; see `update`."""
+        return self.update(view, VersionReason.FLUSH, taken)
+
+    def _write_all(
+        self, texts: Mapping[DocumentName, str], reason: VersionReason, taken: Mapping[DocumentName, str] | None = None
+    ) -> _Written:
+        """Merge the machine's new texts into their documents.
+
+        Where somebody saves meanwhile it is merged anew, unless the texts depend on what people have saved.
+        """
         done = _Written()
         waiting = dict(texts)
         try:
             with self._store.lock():
-                for _ in range(_WRITE_TRIES):
-                    self._write_once(waiting, reason, done)
+                for _ in range(WRITE_TRIES if taken is None else 1):
+                    self._write_once(waiting, reason, done, taken)
                     again = [name for name, error in done.failed.items() if isinstance(error, DocumentConflictError)]
                     waiting = {name: texts[name] for name in again}
                     if not waiting:
@@ -142,13 +160,19 @@ class EpisodicMemoryManager:
             done.failed.update(dict.fromkeys(waiting, error))
         return done
 
-    def _write_once(self, texts: Mapping[DocumentName, str], reason: VersionReason, done: _Written) -> None:
+    def _write_once(
+        self,
+        texts: Mapping[DocumentName, str],
+        reason: VersionReason,
+        done: _Written,
+        taken: Mapping[DocumentName, str] | None,
+    ) -> None:
         """All versions first, then all documents, so that the disk is waited for once for each folder."""
         plans: list[_Plan] = []
         for name, text in texts.items():
             done.failed.pop(name, None)
             with done.noting(name):
-                plans += self._plan(name, text)
+                plans += self._plan(name, text, taken)
         with self._store.syncing_once():
             for plan in plans:
                 with done.noting(plan.name):
@@ -166,16 +190,19 @@ class EpisodicMemoryManager:
                     self._store.prune_versions(plan.name.value, self._keep_versions)
                     done.changed.add(plan.name)
 
-    def _plan(self, name: DocumentName, text: str) -> list[_Plan]:
+    def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> list[_Plan]:
         """What is to be written, if anything: where a document would say the same, its file is left as it is."""
         current = self._store.read(self.path(name))
-        last = self.settled(name, current)
+        last = self.texts.last_written(name, current)
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.text is not None and timeless(last.text) == timeless(text):
             return []
         if current is None:
             return [_Plan(name=name, text=text, merged=text, current=None, last=last)]
-        person = self._said(name, current, last, self._opened(name, current, last))
+        said = self.texts.said(name, current, last)
+        if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
+            raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
+        person = without_conflicts(current) if said is None else said
         found = merged(last.text, text, with_numbers(name, person, self._ledger.by_hand()))
         marked = mark(found, current)
         if found.conflicts:
@@ -190,50 +217,6 @@ class EpisodicMemoryManager:
             self._ledger.confirm_write(name.value, text, last.digest or "", last.left or text)
             return []
         return [_Plan(name=name, text=text, merged=marked, current=current, last=last)]
-
-    def settled(self, name: DocumentName, current: str | None) -> WrittenDocument:
-        """What the machine last wrote, also where a killed process could not confirm it."""
-        last = self._ledger.written(name.value)
-        if last.pending is not None and current is not None and last.pending_digest == digest(current):
-            return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
-        return last
-
-    def _said(self, name: DocumentName, current: str, last: WrittenDocument, opened: str | None) -> str:
-        """What a person has made of the machine's last text: a document as it stands, without the marked conflicts.
-
-        An editor that was opened before the machine last wrote saves a text that never had what came since. What the
-        person did to the file that was `opened` is done to the machine's last one.
-        """
-        person = without_conflicts(current)
-        if opened is None or last.left is None or opened == last.left:
-            return person
-        return brought_forward(name, opened, last.left, person, self._ledger.by_hand())
-
-    def _opened(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
-        """The machine's file that a document was made from, by the time that it tells; None where it is not known."""
-        time = updated_at(current)
-        if last.left is None or last.digest == digest(current) or time == updated_at(last.left):
-            return last.left or ""
-        for version in reversed(self._store.versions(name.value)):
-            if version.author is Author.MACHINE:
-                text = self._store.read_version(version)
-                if updated_at(text) == time:
-                    return text
-        return None
-
-    def said(self) -> dict[DocumentName, tuple[str, str]]:
-        """Of each document that can be told the machine's last text and what a person has made of it."""
-        texts: dict[DocumentName, tuple[str, str]] = {}
-        for name in DocumentName:
-            # A file that was taken away says nothing of the facts in it, and half a file nothing yet.
-            current = self._store.read_settled(self.path(name))
-            if current is None or not current.strip():
-                continue
-            last = self.settled(name, current)
-            opened = self._opened(name, current, last)
-            if opened is not None:
-                texts[name] = (last.text or "", self._said(name, current, last, opened))
-        return texts
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
@@ -348,7 +331,7 @@ class EpisodicMemoryManager:
         kept = None
         with self._store.lock():
             if expected is not None:
-                kept = self._keep(name, expected, self.settled(name, expected), reason)
+                kept = self._keep(name, expected, self.texts.last_written(name, expected), reason)
             self._store.replace(self.path(name), text, expected=expected, name=point)
         return kept
 

@@ -7,7 +7,7 @@ is listed, searched and never brought under by the machine. Doing it twice chang
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from orchestra_mem.core.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.person_texts import PersonText
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,12 @@ class HandEditManager:
         self._ledger = ledger
         self._store = store
         self._clock = clock
+        self._taken: Mapping[DocumentName, str] = {}
+
+    @property
+    def taken(self) -> Mapping[DocumentName, str]:
+        """The digest of each document's file whose edits the ledger has."""
+        return self._taken
 
     def take_in(self) -> int:
         """Bring the ledger up to the documents; the number of facts that changed.
@@ -46,19 +53,23 @@ class HandEditManager:
             StorageError: a document cannot be read, or the ledger not be written.
         """
         # Mostly nobody has edited anything: that is seen without holding up who writes.
-        if not any(self._changes()):
-            return 0
-        with self._store.lock():
-            new, edited = self._changes()
-            if new or edited:
-                self._ledger.edit_must_keeps(new, edited)
-        logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+        texts = self._episodic.texts.all()
+        new, edited = self._changes(texts) if any(text.touched for text in texts.values()) else ([], [])
+        if new or edited:
+            with self._store.lock():
+                texts = self._episodic.texts.all()
+                new, edited = self._changes(texts)
+                if new or edited:
+                    self._ledger.edit_must_keeps(new, edited)
+            logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+        self._taken = {name: text.digest for name, text in texts.items()}
         return len(new) + len(edited)
 
-    def _changes(self) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
+    def _changes(
+        self, texts: Mapping[DocumentName, PersonText]
+    ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
         """The facts that people have added, and those that they changed (before, now)."""
-        texts = self._episodic.said()
-        edits = hand_edits(texts)
+        edits = hand_edits({name: (text.base, text.said) for name, text in texts.items()})
         known = self._ledger.by_hand()
         own = {fact.id for fact in known}
         # What waits in a conflict has never stood among the person's lines.

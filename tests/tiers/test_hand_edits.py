@@ -10,7 +10,10 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents import ProjectView
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.tiers import episodic
+from orchestra_mem.tiers.document_merge import brought_forward
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from tests.conftest import Clock
 
@@ -229,3 +232,76 @@ def test_an_own_item_stands_also_below_a_new_entry(memory: OrchestratorContextMa
     _go_on(memory, clock)
     _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n### Use argon\n\n")
     assert {"Use bcrypt", "Use argon"} <= set(_says(memory, MustKeepKind.DECISION))
+
+
+def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(
+    memory: OrchestratorContextManager, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The save comes after the edits were taken in and before the documents are read again."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    saves = [(STATE, f"- {rule.text} (K{rule.id})\n", "- Never paint it green\n")]
+    render = episodic.render_document
+
+    def saving(name: DocumentName, view: ProjectView) -> str:
+        while saves:
+            _edit(memory, *saves.pop())
+        return render(name, view)
+
+    monkeypatch.setattr(episodic, "render_document", saving)
+    _go_on(memory, clock, "Never merge without a review.")
+    text = _path(memory, STATE).read_text(encoding="utf-8")
+    assert rule.text not in text
+    for said in ("Never paint it green (K", "Never merge without a review."):
+        assert text.count(said) == 1, text
+    assert memory.conflicts() == []
+
+
+def test_an_editor_that_saves_again_after_a_refresh_takes_out_what_it_had_saved(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It goes on from its own last text, not from the machine's: an own line goes, what came since stands."""
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n- Paint the door\n")
+    saved = _path(memory, PLAN).read_text(encoding="utf-8")
+    _go_on(memory, clock, "TODO: order the paper.")
+    _path(memory, PLAN).write_text(saved.replace("- Buy a bell\n", ""), encoding="utf-8")
+    assert {"Paint the door", "TODO: order the paper."} < set(_says(memory, MustKeepKind.OPEN_ITEM))
+    _go_on(memory, clock)
+    text = _path(memory, PLAN).read_text(encoding="utf-8")
+    assert "bell" not in text
+    assert "bell" not in " ".join(_says(memory, MustKeepKind.OPEN_ITEM))
+    assert text.count("Paint the door") == text.count("order the paper") == 1
+
+
+def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Who saves a text that never had a fact has not taken it out, not even where the own lines stand in its place."""
+    opened = _path(memory, STATE).read_text(encoding="utf-8")
+    _go_on(memory, clock, "Never merge without a review.")
+    mine = opened.replace(
+        "Never deploy on a Friday. (K2)\n", "Never deploy on a Monday. (K2)\n- Never paint it green\n"
+    )
+    _path(memory, STATE).write_text(mine, encoding="utf-8")
+    wanted = ["Never deploy on a Monday.", "Never merge without a review.", "Never paint it green"]
+    assert sorted(_says(memory, MustKeepKind.CONSTRAINT)) == wanted
+    _go_on(memory, clock)
+    text = _path(memory, STATE).read_text(encoding="utf-8")
+    assert [text.count(said) for said in wanted] == [1, 1, 1], text
+
+
+def test_a_save_right_after_a_refresh_is_in_the_next_context(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """However soon it comes."""
+    for number in range(5):
+        _go_on(memory, clock, f"The lamp {number} was changed.")
+        _edit(memory, PLAN, "## Backlog\n", f"## Backlog\n\n- Buy a bell {number}\n")
+        assert f"Buy a bell {number}" in memory.get_orchestrator_context("task_execution").render()
+
+
+@pytest.mark.parametrize("text", ["a\nb\n", "a\r\nb\r\n", "a\nb"])
+def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None:
+    """Where both wrote at one place, in the document's line ends, with or without a last one."""
+    person = text.replace("b", "mine")
+    left = text.replace("b", "theirs")
+    found = brought_forward(STATE, text, left, person, ())
+    assert found.split() == ["a", "mine", "theirs"]
+    assert ("\r" in found) == ("\r" in text)

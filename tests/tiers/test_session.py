@@ -97,9 +97,9 @@ def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clo
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         record(memory, 20)
         for batch in range(8):
-            start = time.perf_counter()
+            start = time.process_time()
             record(memory, 500, first=batch * 500)
-            took.append(time.perf_counter() - start)
+            took.append(time.process_time() - start)
         assert live(memory).stat().st_size > 200_000
     assert min(took[-3:]) < 2 * min(took[:3])
 

@@ -1,0 +1,104 @@
+"""What people have made of the episodic documents, whichever text their editors had open when they saved.
+
+An editor that was opened before the machine last wrote saves a text that never had what came since. The text that it
+was opened on is found again, and what the person did to that is done to the document as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from orchestra_mem.core.alignment import count_said, split_lines
+from orchestra_mem.core.conflicts import without_conflicts
+from orchestra_mem.core.documents import digest, updated_at
+from orchestra_mem.ports import DocumentStore, Ledger
+from orchestra_mem.tiers.document_merge import brought_forward
+from orchestra_mem.types import Author, DocumentName, WrittenDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonText:
+    """A document as it stands on disk.
+
+    `base` is the machine's own last text, "" where it never wrote one, and `said` what a person has made of it, without
+    the conflicts that are shown. `digest` tells the file that this was read from; `touched` is False where it is as
+    the machine left it.
+    """
+
+    base: str
+    said: str
+    digest: str
+    touched: bool
+
+
+class PersonTexts:
+    """Reads the episodic documents as what people have said."""
+
+    def __init__(self, *, ledger: Ledger, store: DocumentStore, path: Callable[[DocumentName], Path]) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._path = path
+
+    def all(self) -> dict[DocumentName, PersonText]:
+        """Each document of which it can be told what a person has said.
+
+        A file that was taken away says nothing of the facts in it, and half a file nothing yet.
+        """
+        texts: dict[DocumentName, PersonText] = {}
+        for name in DocumentName:
+            current = self._store.read_settled(self._path(name))
+            if current is None or not current.strip():
+                continue
+            last = self.last_written(name, current)
+            said = self.said(name, current, last)
+            if said is not None:
+                found = digest(current)
+                texts[name] = PersonText(base=last.text or "", said=said, digest=found, touched=found != last.digest)
+        return texts
+
+    def last_written(self, name: DocumentName, current: str | None) -> WrittenDocument:
+        """What the machine last wrote, also where a killed process could not confirm it."""
+        last = self._ledger.written(name.value)
+        if last.pending is not None and current is not None and last.pending_digest == digest(current):
+            return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
+        return last
+
+    def said(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
+        """What a person has made of the machine's last text; None where it cannot be told what the file was made of."""
+        person = without_conflicts(current)
+        if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
+            return person
+        opened = self._opened(name, current, last.left)
+        return None if opened is None else brought_forward(name, opened, last.left, person, self._ledger.by_hand())
+
+    def _opened(self, name: DocumentName, current: str, left: str) -> str | None:
+        """The text that an editor had open when it saved; None where it is not known.
+
+        The machine writes its time into a document, and a person may save several texts with one time before the
+        machine writes again. What was kept since the machine has `left` the document is in nothing that it wrote.
+        """
+        time, left_at = updated_at(current), updated_at(left)
+        known: list[str] = []
+        for version in self._store.versions(name.value):
+            text = self._store.read_version(version)
+            if updated_at(text) == time:
+                known.append(text)
+            elif version.author is Author.MACHINE and updated_at(text) == left_at:
+                break
+        return _ancestor(known, current) if known else None
+
+
+def _ancestor(known: Sequence[str], text: str) -> str:
+    """Of texts that were saved one after the other the newest that a text shows a trace of, else the oldest.
+
+    A trace is a line that came with it, or one that went with it.
+    """
+    lines = count_said(split_lines(text))
+    for before, saved in reversed(list(pairwise(known))):
+        was, now = count_said(split_lines(before)), count_said(split_lines(saved))
+        if (now - was) & lines or was - now - lines:
+            return saved
+    return known[0]
