@@ -1,13 +1,11 @@
-"""Who wrote each line of a document, and from which operations: kept beside the document, carried from text to text.
+"""Who wrote each line of a document, and from which operations; carried from text to text.
 
 A line has one origin: who wrote it as it stands now. A line that is changed is a new line. One that was taken out and
-comes back is written by who brought it back, since a text does not tell what stood in it before; who restores an
-earlier text passes `recalled` of that text's blame, and its lines have their origin again.
+comes back is written by who brought it back, since a text does not tell what stood in it before.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections import defaultdict
@@ -20,7 +18,6 @@ from typing import TypeAlias
 
 from orchestra_mem.core.alignment import matched_lines, matched_sections, sections, split_lines
 
-_FORMAT = 1
 _NAMES = re.compile(
     r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18}))(?=[),; ])|\bSummary S(?P<summary>\d{1,18})\b"
 )
@@ -127,72 +124,6 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
         for section in new_sections
         for place in range(section.start, section.stop)
     )
-
-
-def recalled(blame: Blame, text: str, otherwise: OriginOf) -> OriginOf:
-    """An origin for new lines that gives those of an earlier text the origin that they had there.
-
-    Raises:
-        ValueError: `blame` is not of `text`; it has another number of lines.
-    """
-    known: dict[tuple[str, tuple[str, ...]], Origin] = {}
-    anywhere: dict[str, Origin] = {}
-    lines = split_lines(text)
-    paths = (section.path for section in sections(text, len(lines)) for _ in range(section.start, section.stop))
-    for line, path, origin in zip(lines, paths, line_origins(blame), strict=True):
-        known.setdefault((line, path), origin)
-        anywhere.setdefault(line, origin)
-
-    def origin_of(line: str, path: tuple[str, ...]) -> Origin:
-        return known.get((line, path)) or anywhere.get(line) or otherwise(line, path)
-
-    return origin_of
-
-
-def to_json(blame: Blame) -> str:
-    """A blame as a short text: each origin once, each run as its length and the number of its origin."""
-    numbers: dict[Origin, int] = {}
-    runs = [[run.count, numbers.setdefault(run.origin, len(numbers))] for run in blame]
-    origins = [
-        [
-            origin.writer.value,
-            " ".join(f"{first}-{last}" if last > first else str(first) for first, last in origin.operations),
-            origin.time.isoformat() if origin.time else "",
-            origin.reason,
-        ]
-        for origin in numbers
-    ]
-    return json.dumps([_FORMAT, origins, runs], ensure_ascii=False, separators=(",", ":"))
-
-
-def from_json(text: str) -> Blame:
-    """Read what `to_json` wrote.
-
-    Raises:
-        ValueError: it is something else, or of a newer format.
-    """
-    try:
-        number, rows, runs = json.loads(text)
-        if number != _FORMAT:
-            raise ValueError(f"is of format {number!r}, this program reads {_FORMAT}")
-        origins = [
-            Origin(Writer(writer), _operations(operations), datetime.fromisoformat(time) if time else None, str(reason))
-            for writer, operations, time, reason in rows
-        ]
-        return tuple(Run(_positive(count), origins[_positive(place + 1) - 1]) for count, place in runs)
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        raise ValueError(f"is no blame: {error}: {text[:60]!r}") from error
-
-
-def _positive(number: object) -> int:
-    if not isinstance(number, int) or number < 1:
-        raise ValueError(f"{number!r} is no number of lines or origin")
-    return number
-
-
-def _operations(text: str) -> tuple[tuple[int, int], ...]:
-    parts = (part.partition("-") for part in text.split())
-    return tuple((int(first), int(last or first)) for first, _, last in parts)
 
 
 def _runs(origins: Iterable[Origin]) -> Blame:

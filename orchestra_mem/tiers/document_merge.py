@@ -49,7 +49,18 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         return merge(base, machine, person)
     ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
     found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
-    return replace(found, text=_with_none(found.text, machine, person))
+    text = _with_none(found.text, machine, person)
+    conflicts = tuple(replace(conflict, line=_line_in(text, found.text, conflict.line)) for conflict in found.conflicts)
+    return Merged(text=text, conflicts=conflicts)
+
+
+def _line_in(text: str, before: str, line: int) -> int:
+    """Where a line (from 1) of the text `before` stands in one that has some lines more."""
+    lines = iter(enumerate(text.split("\n"), 1))
+    place = 0
+    for wanted in before.split("\n")[:line]:
+        place = next((number for number, said in lines if said == wanted), line)
+    return place
 
 
 def brought_forward(name: DocumentName, opened: str, left: str, person: str, own: Sequence[MustKeep]) -> str:

@@ -18,6 +18,9 @@ from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.document_merge import brought_forward
 from orchestra_mem.types import Author, DocumentName, WrittenDocument
 
+# So many lines, changed and saved, may be changed back in the same editor before it saves again.
+_MOST_TAKEN_BACK = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonText:
@@ -92,13 +95,15 @@ class PersonTexts:
 
 
 def _ancestor(known: Sequence[str], text: str) -> str:
-    """Of texts that were saved one after the other the newest that a text shows a trace of, else the oldest.
+    """Of texts that were saved one after the other the newest that another text can come from, else the oldest.
 
-    A trace is a line that came with it, or one that went with it.
+    It comes from one of which it shows a trace: a line that came with that, or one that went. A change of few lines may
+    also have been taken back; who saves without one of many has never had them.
     """
     lines = count_said(split_lines(text))
     for before, saved in reversed(list(pairwise(known))):
         was, now = count_said(split_lines(before)), count_said(split_lines(saved))
-        if (now - was) & lines or was - now - lines:
+        came, went = now - was, was - now
+        if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
             return saved
     return known[0]

@@ -17,13 +17,10 @@ from orchestra_mem.core.blame import (
     Run,
     Writer,
     carry,
-    from_json,
     line_origins,
     names_in,
     new_blame,
     ranges,
-    recalled,
-    to_json,
 )
 
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
@@ -147,15 +144,6 @@ def test_a_line_that_comes_back_is_written_by_who_brought_it_back() -> None:
     assert carry(between, second, first, person) == (Run(1, MACHINE), Run(1, PERSON), Run(1, MACHINE))
 
 
-def test_a_restored_text_has_the_blame_that_it_had() -> None:
-    """Where the earlier text's blame is known; lines that are new all the same are whoever's restored it."""
-    first, second = "# T\n- a\n- b\n- c\n", "# T\n- a\n- x\n"
-    before = carry(new_blame("# T\n- a\n", machine), "# T\n- a\n", first, person)
-    after = carry(before, first, second, lambda line, path: AGENT)
-    assert carry(after, second, first, recalled(before, first, machine)) == before
-    assert carry(after, second, f"{first}- new\n", recalled(before, first, machine)) == (*before, Run(1, MACHINE))
-
-
 def test_the_origin_of_a_new_line_is_asked_with_the_headings_above_it() -> None:
     """So that the lines of an entry are of the operation that its heading names."""
     text = "# Log\n### Said (op 7)\n**Text**: x\n### Chosen (K12)\n"
@@ -191,32 +179,6 @@ def test_ranges_hold_just_the_operations(operations: set[int]) -> None:
     found = ranges(operations)
     assert {number for first, last in found for number in range(first, last + 1)} == operations
     assert all(one[1] + 1 < other[0] for one, other in pairwise(found))
-
-
-@given(st.lists(st.tuples(st.integers(1, 99), ORIGINS), max_size=6))
-def test_a_blame_is_read_as_it_was_written(runs: list[tuple[int, Origin]]) -> None:
-    """Through JSON and back, nothing is lost."""
-    blame = tuple(Run(count, origin) for count, origin in runs)
-    assert from_json(to_json(blame)) == blame
-
-
-def test_a_blame_is_written_in_few_characters() -> None:
-    """Each origin once, each run in a few digits."""
-    assert to_json((Run(12, MACHINE), Run(1, PERSON), Run(3, MACHINE))) == (
-        '[1,[["machine","3-5 9","2025-01-02T12:00:00+00:00","refresh"],'
-        '["person","","2025-01-02T12:00:00+00:00","edit"]],[[12,0],[1,1],[3,0]]]'
-    )
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[]", "[2,[],[]]", '[1,[["nobody","","",""]],[]]', "[1,[],[[1,0]]]", "[1,[],[[0,0]]]", "[1,[],[[1,-1]]]",
-     '[1,[["person","x","",""]],[]]', '[1,[["person","","noon",""]],[]]', "[1,1,1]"],
-)  # fmt: skip
-def test_what_is_no_blame_is_refused(text: str) -> None:
-    """With the beginning of what it is instead."""
-    with pytest.raises(ValueError, match=r"^is no blame: "):
-        from_json(text)
 
 
 def test_a_blame_of_another_text_is_refused() -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
-from orchestra_mem.core.documents import ProjectView
+from orchestra_mem.core.documents import ProjectView, render_document
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.tiers import episodic
-from orchestra_mem.tiers.document_merge import brought_forward
+from orchestra_mem.tiers.document_merge import brought_forward, merged
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from tests.conftest import Clock
 
@@ -240,14 +239,13 @@ def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(
     """The save comes after the edits were taken in and before the documents are read again."""
     (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
     saves = [(STATE, f"- {rule.text} (K{rule.id})\n", "- Never paint it green\n")]
-    render = episodic.render_document
 
     def saving(name: DocumentName, view: ProjectView) -> str:
         while saves:
             _edit(memory, *saves.pop())
-        return render(name, view)
+        return render_document(name, view)
 
-    monkeypatch.setattr(episodic, "render_document", saving)
+    monkeypatch.setattr("orchestra_mem.tiers.episodic.render_document", saving)
     _go_on(memory, clock, "Never merge without a review.")
     text = _path(memory, STATE).read_text(encoding="utf-8")
     assert rule.text not in text
@@ -305,3 +303,39 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
     found = brought_forward(STATE, text, left, person, ())
     assert found.split() == ["a", "mine", "theirs"]
     assert ("\r" in found) == ("\r" in text)
+
+
+def test_an_old_text_without_many_lines_has_never_had_them(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Two editors had the document open: what the first has saved stands, whatever the second saves."""
+    opened = _path(memory, PLAN).read_text(encoding="utf-8")
+    many = "".join(f"- Buy bell {number}\n" for number in range(10))
+    _edit(memory, PLAN, "## Backlog\n", f"## Backlog\n\n{many}")
+    _go_on(memory, clock, "TODO: order the paper.")
+    mine = opened.replace("## Future Work\n", "## Future Work\n\n- Paint the door\n")
+    _path(memory, PLAN).write_text(mine, encoding="utf-8")
+    _go_on(memory, clock)
+    text = _path(memory, PLAN).read_text(encoding="utf-8")
+    for said in (*(f"Buy bell {number} " for number in range(10)), "Paint the door", "order the paper"):
+        assert text.count(said) == 1, said
+
+
+def test_what_was_added_and_taken_back_in_one_editor_stays_away(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Though the text is again as it was opened, and the machine has written in between."""
+    opened = _path(memory, PLAN).read_text(encoding="utf-8")
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n")
+    _go_on(memory, clock, "TODO: order the paper.")
+    _path(memory, PLAN).write_text(opened, encoding="utf-8")
+    _go_on(memory, clock)
+    text = _path(memory, PLAN).read_text(encoding="utf-8")
+    assert "bell" not in text
+    assert "order the paper" in text
+
+
+def test_a_conflict_names_the_line_in_the_text_that_is_written() -> None:
+    """Though an empty section above it says so in a line of its own."""
+    text = "# A\n\n## Rules\n\n- None\n\n## Backlog\n\n- one\n"
+    found = merged(text, text.replace("one", "uno"), text.replace("one", "eins"))
+    (conflict,) = found.conflicts
+    assert found.text.split("\n")[conflict.line - 1] == "- eins"
