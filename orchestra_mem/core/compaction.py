@@ -327,8 +327,11 @@ def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summa
 
 
 def _without(text: str, facts: Sequence[MustKeep], operation: int) -> str:
-    """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked."""
+    """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked.
+
+    What a person took out is in no operation's text, and what one reworded not in the old words.
+    """
     for fact in facts:
-        if fact.operation == operation:
-            text = text.replace(fact.text, " ")
+        if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:
+            text = text.replace(fact.found or fact.text, " ").replace(fact.text, " ")
     return text

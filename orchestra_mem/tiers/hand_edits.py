@@ -151,4 +151,7 @@ def _saying(fact: MustKeep, text: str) -> MustKeep:
     said = visible(text)
     if squeeze(said) == squeeze(fact.text):
         return fact
-    return replace(fact, text=said, identifiers=find_identifiers(said), weight=WEIGHT, author=Author.PERSON)
+    found = (fact.found or fact.text) if fact.operation else ""
+    return replace(
+        fact, text=said, found=found, identifiers=find_identifiers(said), weight=WEIGHT, author=Author.PERSON
+    )

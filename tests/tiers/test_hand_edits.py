@@ -339,3 +339,20 @@ def test_a_conflict_names_the_line_in_the_text_that_is_written() -> None:
     found = merged(text, text.replace("one", "uno"), text.replace("one", "eins"))
     (conflict,) = found.conflicts
     assert found.text.split("\n")[conflict.line - 1] == "- eins"
+
+
+def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path, clock: Clock) -> None:
+    """Though the operation that has them is summarised only afterwards."""
+    config = {**CONFIG, "compaction": {"verbatim_window_s": 3_600, "verbatim_floor_tokens": 0, "segment_tokens": 100}}
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        memory.record_operation("message", {"role": "user", "text": "Tea was had. Never deploy the shop on a Friday."})
+        _go_on(memory, clock)
+        _edit(memory, STATE, "Never deploy the shop on a Friday.", "Never deploy the shop before noon.")
+        clock.now += timedelta(hours=2)
+        for number in range(20):
+            _go_on(memory, clock, f"The lamp {number} in the long hall was changed by the people from the yard.")
+        assert memory.session_memory.path
+        document = memory.session_memory.path.read_text(encoding="utf-8")
+        assert "Summary S1" in document
+        assert "before noon" in document
+        assert "on a Friday" not in document

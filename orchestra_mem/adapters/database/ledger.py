@@ -21,7 +21,8 @@ _SUMMARY = (
     "FROM summaries m JOIN sessions s ON s.number = m.session"
 )
 _MUST_KEEP = (
-    "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight, author FROM must_keeps"
+    "SELECT id, kind, text, operation, timestamp, identifiers, status, superseded_by, weight, author, found "
+    "FROM must_keeps"
 )
 
 
@@ -120,7 +121,7 @@ class SqliteLedger:
             _insert(connection, new)
             connection.executemany(
                 "UPDATE must_keeps SET text = ?, identifiers = ?, status = ?, superseded_by = ?, weight = ?, "
-                "author = ? WHERE id = ?",
+                "author = ?, found = ? WHERE id = ?",
                 [
                     (
                         fact.text,
@@ -129,6 +130,7 @@ class SqliteLedger:
                         fact.superseded_by,
                         fact.weight,
                         fact.author.value,
+                        fact.found,
                         fact.id,
                     )
                     for _, fact in edited
@@ -348,7 +350,7 @@ def _summary(row: Any) -> Summary:
 # A refresh reads the same facts several times, and again at the next one.
 @lru_cache(maxsize=1_536)
 def _must_keep(row: tuple[Any, ...]) -> MustKeep:
-    number, kind, text, operation, time, identifiers, status, superseded_by, weight, author = row
+    number, kind, text, operation, time, identifiers, status, superseded_by, weight, author, found = row
     return MustKeep(
         id=number,
         kind=MustKeepKind(kind),
@@ -360,4 +362,5 @@ def _must_keep(row: tuple[Any, ...]) -> MustKeep:
         superseded_by=superseded_by,
         weight=weight,
         author=Author(author),
+        found=found,
     )

@@ -99,4 +99,8 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE documents ADD COLUMN document TEXT;
     ALTER TABLE documents ADD COLUMN pending_document TEXT;
     """,
+    # 4: what operations say of facts that people have reworded
+    """
+    ALTER TABLE must_keeps ADD COLUMN found TEXT NOT NULL DEFAULT '';
+    """,
 )
