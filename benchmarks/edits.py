@@ -51,6 +51,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Seen, start
 from benchmarks._harness import Options, Report, Target, run, say
+from benchmarks._merges import merge_ms
 from benchmarks._odd import noop_bytes_changed
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus, VersionReason
@@ -62,9 +63,11 @@ TARGETS: dict[str, Target] = {
     "unparseable": ("<=", 0),
     "visible_p95_ms": ("<=", 1000),
     "noop_bytes_changed": ("<=", 0),
+    "merge_p95_ms": ("<=", 20),
     "errors": ("<=", 0),
 }
 _ROUNDS = 100
+_MERGED_TOKENS = 30_000
 _SHORT_LIVED_S = 2.0
 _EXAMPLES = 12
 
@@ -218,6 +221,8 @@ def measure(options: Options, report: Report) -> None:
         lives.append(life)
         say(f"project {number}: { ({key: len(found) for key, found in life.found.items() if found}) }")
     tell(lives, report)
+    merges = list(merge_ms(COUNTER, _MERGED_TOKENS, 40 if options.quick else 200))
+    report.percentiles("merge", merges, (50, 95), note=f"CPU; documents of {_MERGED_TOKENS:,} tokens")
     changed, n = noop_bytes_changed(COUNTER, CONFIG, 20 if options.quick else 100)
     report.add("noop_bytes_changed", changed, n=n, note="odd documents cut, merged and refreshed with nothing to say")
 

@@ -130,6 +130,8 @@ def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
 
 def number_of(row: str) -> int:
     """The number of the fact that a list item or an entry's heading tells, 0 where it bears none."""
+    if "(K" not in row:
+        return 0
     said = _ITEM.match(row) or _ENTRY.match(row)
     found = _NUMBER.search(said["text"].replace(PIN, "").strip()) if said else None
     return int(found["number"]) if found else 0

@@ -45,11 +45,12 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
     base, person = _with_counters(base, machine), _with_counters(person, machine)
     base, machine = _agreed(base, machine, person)
-    if machine in (base, person) or base == person:
+    if machine in (base, person) or base == person or not any(map(_NONE.search, (base, machine, person))):
         return merge(base, machine, person)
-    ours = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
-    found = merge(_without_none(base, ours), _without_none(machine, ours), _without_none(person, ours))
-    text = _with_none(found.text, machine, person)
+    texts = [split_blocks(text) for text in (base, machine, person)]
+    ours = {block.title for blocks in texts[:2] for block in blocks if block.level == 2}
+    found = merge(*(_without_none(blocks, ours) for blocks in texts))
+    text = _with_none(split_blocks(found.text), machine=texts[1], person=texts[2])
     conflicts = tuple(replace(conflict, line=_line_in(text, found.text, conflict.line)) for conflict in found.conflicts)
     return Merged(text=text, conflicts=conflicts)
 
@@ -88,25 +89,23 @@ def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:
     What a person says of a fact is in the ledger before the machine writes. So a fact that the machine lists stands,
     whether the person's text has it or not, and one that both have in the same words is in the person's.
     """
-    theirs = _facts_in(person)
-    ours = _facts_in(machine)
+    old, new, own = (text.split("\n") for text in (base, machine, person))
+    in_all = set(old).intersection(new, own)  # mostly nearly all: only of the others the numbers are looked at
+    theirs = {number: line for line in own if line not in in_all and (number := number_of(line))}
+    ours = {number: line for line in new if line not in in_all and (number := number_of(line))}
     same = {number for number, line in ours.items() if squeeze(theirs.get(number, "")) == squeeze(line)}
 
-    def lines(text: str, gone: bool) -> str:
+    def lines(texts: Sequence[str], gone: bool) -> str:
         found: list[str] = []
-        for line in text.split("\n"):
-            number = number_of(line)
+        for line in texts:
+            number = 0 if line in in_all else number_of(line)
             if number in same:
                 found.append(theirs[number])
             elif not (gone and number and number not in theirs):
                 found.append(line)
         return "\n".join(found)
 
-    return lines(base, True), lines(machine, False)
-
-
-def _facts_in(text: str) -> dict[int, str]:
-    return {number: line for line in text.split("\n") if (number := number_of(line))}
+    return lines(old, True), lines(new, False)
 
 
 def difference(before: str, after: str, from_name: str, to_name: str) -> str:
@@ -126,34 +125,32 @@ def _with_counters(text: str, machine: str) -> str:
     return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), text)
 
 
-def _without_none(text: str, sections: set[str]) -> str:
+def _without_none(blocks: Sequence[Block], sections: set[str]) -> str:
     """A text whose sections of these names do not say that they are empty."""
     return "".join(
-        _NONE.sub("", block.text) if block.level == 2 and block.title in sections else block.text
-        for block in split_blocks(text)
+        _NONE.sub("", block.text) if block.level == 2 and block.title in sections else block.text for block in blocks
     )
 
 
-def _with_none(text: str, machine: str, person: str) -> str:
+def _with_none(blocks: Sequence[Block], *, machine: Sequence[Block], person: Sequence[Block]) -> str:
     """A text whose empty sections say so, unless the person has taken just that out."""
-    said = {block.title for block, _ in _sections(person) if _NONE.search(block.text)}
     blank = {block.title for block, empty in _sections(person) if empty}
-    said |= {block.title for block, _ in _sections(machine) if _NONE.search(block.text)} - blank
-    front = "".join(block.text for block in split_blocks(text)[: _first_section(text)])
+    said = {block.title for block, _ in _sections(machine) if _NONE.search(block.text)} - blank
+    said |= {block.title for block, _ in _sections(person) if _NONE.search(block.text)}
+    front = "".join(block.text for block in blocks[: _first_section(blocks)])
     return front + "".join(_saying_none(block) if empty and block.title in said else block.text
-                           for block, empty in _sections(text))  # fmt: skip
+                           for block, empty in _sections(blocks))  # fmt: skip
 
 
-def _first_section(text: str) -> int:
-    blocks = split_blocks(text)
+def _first_section(blocks: Sequence[Block]) -> int:
     return next((position for position, block in enumerate(blocks) if block.level == 2), len(blocks))
 
 
-def _sections(text: str) -> Iterator[tuple[Block, bool]]:
+def _sections(blocks: Sequence[Block]) -> Iterator[tuple[Block, bool]]:
     """The blocks from the first section on, each with whether it is a section without anything in it."""
-    blocks = split_blocks(text)[_first_section(text) :]
-    for position, block in enumerate(blocks, 1):
-        alone = position == len(blocks) or blocks[position].level <= block.level
+    found = blocks[_first_section(blocks) :]
+    for position, block in enumerate(found, 1):
+        alone = position == len(found) or found[position].level <= block.level
         yield block, block.level == 2 and alone and not block.text.partition("\n")[2].strip()
 
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import product
 from pathlib import Path
 
 from orchestra_mem.core.entries import Entry, make_entry
@@ -212,11 +213,10 @@ class SessionMemoryManager:
         """The text without a torn entry at its end, and with an end that entries can be appended to."""
         if session.status is not SessionStatus.ACTIVE:
             return text
-        last_line = text.rfind("\n") + 1
-        start = last_line if 0 < len(text) - last_line < _TORN_CHARS else text.rfind("\n### [") + 1
-        torn = text[start:]
-        for entry in unspilled:
-            if len(torn) >= least_chars and torn != entry.text and entry.text.startswith(torn):
+        # From the last heading on, or from the last line, which may be the beginning of a heading.
+        starts = [start for mark in ("\n### [", "\n") if (start := text.rfind(mark) + 1) <= len(text) - least_chars]
+        for entry, start in product(unspilled, starts):
+            if text[start:] != entry.text and entry.text.startswith(text[start:]):
                 logger.info("removed a torn entry of operation %s from the session document", entry.operation.id)
                 text = text[:start]
                 break
