@@ -202,7 +202,7 @@ class Flow:
                 self._catch_up()
                 return None
             self.session = session
-            self._parts.compactor.judge(session, session.spilled_through)
+            self._parts.compactor.judge(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
             compacted = self._parts.compactor.compact(session)
         self._parts.epochs.end_epochs()
