@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents import ProjectView, render_document
 from orchestra_mem.core.entries import make_entry
+from orchestra_mem.core.kept import body_of, kept_numbers, with_states
 from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument
 from orchestra_mem.manager import OrchestratorContextManager
@@ -29,6 +30,7 @@ from orchestra_mem.types import (
     DocumentName,
     Json,
     MustKeepKind,
+    MustKeepStatus,
     Operation,
     OperationFilter,
     Session,
@@ -49,7 +51,7 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """Something that does not hold. `kind` is lost, duplicated, document, edit or restart."""
+    """Something that does not hold. `kind` is lost, duplicated, document, edit, returned or restart."""
 
     kind: str
     text: str
@@ -76,7 +78,12 @@ def draft_for(marker: str) -> tuple[str, dict[str, Json]]:
 
 
 def examine(
-    project: Path, memory: OrchestratorContextManager, *, acknowledged: Mapping[str, int], notes: Sequence[str] = ()
+    project: Path,
+    memory: OrchestratorContextManager,
+    *,
+    acknowledged: Mapping[str, int],
+    notes: Sequence[str] = (),
+    removed: Collection[int] = (),
 ) -> list[Violation]:
     """Look at everything that must hold of a memory that has just been opened.
 
@@ -85,10 +92,11 @@ def examine(
         memory: the memory, as it is in this process.
         acknowledged: ids of operations whose recording has returned, by marker.
         notes: what a person has written into documents.
+        removed: the numbers of facts that a person's documents need not show.
     """
     database = Database(project / HOME / "obra.db")
     try:
-        return list(_Examination(project / HOME, memory, database).violations(acknowledged, notes))
+        return list(_Examination(project / HOME, memory, database).violations(acknowledged, notes, removed))
     finally:
         database.close()
 
@@ -102,7 +110,9 @@ class _Examination:
         self._ledger = SqliteLedger(database)
         self._summaries = {summary.id: summary for summary in self._ledger.summaries()}
 
-    def violations(self, acknowledged: Mapping[str, int], notes: Sequence[str]) -> Iterator[Violation]:
+    def violations(
+        self, acknowledged: Mapping[str, int], notes: Sequence[str], removed: Collection[int]
+    ) -> Iterator[Violation]:
         fault = self._database.check()
         if fault:
             yield Violation(kind="restart", text=f"the database is damaged: {fault}")
@@ -114,7 +124,7 @@ class _Examination:
             yield from _episodic_faults(self._home / "memory" / f"{name.value}.md", name)
         yield from self._versions()
         yield from self._expansions()
-        yield from self._decisions()
+        yield from self._decisions(removed)
         yield from self._notes(notes)
 
     def _in_log(self, acknowledged: Mapping[str, int]) -> Iterator[Violation]:
@@ -195,10 +205,17 @@ class _Examination:
                 if block.text.rstrip() != own.text.rstrip() and NOTE not in block.text:
                     yield Violation(kind="document", text=f"{name}: the entry of operation {part.operation} is damaged")
             elif part.summary in self._summaries:
-                if self._summaries[part.summary].text.rstrip() not in block.text:
+                if not self._shows(block, self._summaries[part.summary], session):
                     yield Violation(kind="document", text=f"{name}: summary S{part.summary} is not as in the ledger")
-            elif block.text.strip() and not _is_frame(block):
+            elif block.text.strip() and not _is_frame(block) and NOTE not in block.text:
                 yield Violation(kind="document", text=f"{name}:{block.line}: a stray piece: {block.text[:60]!r}")
+
+    def _shows(self, block: Block, summary: Summary, session: Session) -> bool:
+        """Whether a block has a summary as in the ledger; in a document under way, with the present state of facts."""
+        if session.status is SessionStatus.ARCHIVED:
+            return body_of(summary.text).rstrip() in block.text
+        facts = self._ledger.must_keeps_by_id(kept_numbers(summary.text))
+        return with_states(summary.text, {fact.id: fact for fact in facts}).rstrip() in block.text
 
     def _covered(self, summary: Summary) -> list[int]:
         """The operations that a summary covers, through the level-1 summaries in it."""
@@ -264,7 +281,7 @@ class _Examination:
                 said = f"S{summary.id} counts {summary.operation_count} operations, it covers {len(numbers)}"
                 yield Violation(kind="document", text=said)
 
-    def _decisions(self) -> Iterator[Violation]:
+    def _decisions(self, removed: Collection[int]) -> Iterator[Violation]:
         ended = {s.id for s in self._log.sessions() if s.status is SessionStatus.ARCHIVED}
         owners = {op.id: op.session for op in self._operations}
         facts = self._ledger.must_keeps(kinds=[MustKeepKind.DECISION])
@@ -274,7 +291,8 @@ class _Examination:
                 yield Violation(kind="document", text=f"the decision in operation {operation.id} was never judged")
         text = (self._home / "memory" / f"{DocumentName.DECISION_LOG.value}.md").read_text("utf-8", "surrogateescape")
         for fact in facts[-_SHOWN_DECISIONS:]:
-            if owners[fact.operation] in ended and f"(K{fact.id})" not in text:
+            gone = fact.status is MustKeepStatus.REMOVED or fact.id in removed
+            if owners.get(fact.operation) in ended and not gone and f"(K{fact.id})" not in text:
                 yield Violation(kind="document", text=f"decision K{fact.id} is not in the decision log")
 
     def _notes(self, notes: Sequence[str]) -> Iterator[Violation]:
@@ -287,7 +305,8 @@ class _Examination:
 
 def _is_frame(block: Block) -> bool:
     """Whether a block belongs to a session document though it shows neither an operation nor a summary."""
-    return block.front or block.level == 1 or block.title in (LOG, EARLIER, *_CLOSING)
+    ours = (LOG, f"{LOG} (continued)", EARLIER, *_CLOSING)
+    return block.front or block.level == 1 or block.title in ours
 
 
 def _episodic_faults(path: Path, name: DocumentName) -> Iterator[Violation]:

@@ -10,9 +10,9 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from functools import lru_cache
 
+from orchestra_mem.core.alignment import matched_lines
 from orchestra_mem.core.assembly import Epoch, begin_epoch
 from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.entries import Entry
@@ -137,8 +137,7 @@ class EpochKeeper:
             before = running.texts.get(name, "")
             if text == before:
                 continue
-            lines = list(unified_diff(before.splitlines(), text.splitlines(), lineterm="", n=0))[2:]
-            changed = [line for line in lines if line[:1] in "+-" and line[1:].strip()]
+            changed = _changed_lines(before.splitlines(), text.splitlines())
             if len(changed) > _MAX_NOTE_LINES:
                 return None
             if changed:
@@ -194,6 +193,17 @@ class EpochKeeper:
             document = SessionDocument.parse(self._session.readable_text(session))
             texts["the session document"] = _known_text(document, running.border)
         return texts
+
+
+def _changed_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """The lines that went (-) and came (+), in their order; blank ones are left out."""
+    changed: list[str] = []
+    old = new = 0
+    for old_stop, new_stop in [*matched_lines(before, after), (len(before), len(after))]:
+        changed += [f"-{line}" for line in before[old:old_stop] if line.strip()]
+        changed += [f"+{line}" for line in after[new:new_stop] if line.strip()]
+        old, new = old_stop + 1, new_stop + 1
+    return changed
 
 
 def _known_text(document: SessionDocument, border: int) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.entries import Entry
 from orchestra_mem.core.window import ContextWindowTracker
 from orchestra_mem.epochs import EpochKeeper
-from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.recording import Draft
 from orchestra_mem.reporting import Reporter
@@ -89,6 +90,7 @@ class Flow:
         self._retry_at = 0
         self._window_known = False
         self._seen_documents: Mapping[DocumentName, object] = {}
+        self._looked_at: object = None
 
     @property
     def started(self) -> date | None:
@@ -170,7 +172,17 @@ class Flow:
         if changes != self._changes or self.session is None:
             self._catch_up()
             self._changes = changes
-        self.take_in_edits()
+        self._look_for_faults(self.take_in_edits())
+
+    def _look_for_faults(self, documents: Mapping[DocumentName, object]) -> None:
+        """Tell what is wrong with documents that somebody has changed since the last look; see `states`."""
+        parts = self._parts
+        states = documents, parts.session.foreign_state(self.session) if self.session else None
+        # A document is mended without another state where a right is given back.
+        if states == self._looked_at and not parts.reporter.knows_faults:
+            return
+        self._looked_at = states
+        parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def _keep_within_limits(self) -> None:
         """Spill and refresh where due."""
@@ -194,8 +206,10 @@ class Flow:
         if self.session is None:
             return None
         start = time.perf_counter()
+        spilled, compacted = 0, Compacted(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
         with self._parts.store.lock():
-            spilled = self._spill(self._parts.working.older_half())
+            with self._session_document():
+                spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
                 # Another process has flushed it meanwhile.
@@ -204,7 +218,8 @@ class Flow:
             self.session = session
             self._parts.compactor.judge(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
-            compacted = self._parts.compactor.compact(session)
+            with self._session_document():
+                compacted = self._parts.compactor.compact(session)
         self._parts.epochs.end_epochs()
         used = self.context("refresh", self.default_budget).tokens
         self._parts.tracker.reset(to=used)
@@ -222,19 +237,29 @@ class Flow:
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
         return Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
 
-    def take_in_edits(self) -> None:
-        """Read into the ledger what people have changed in the documents since the last look."""
+    @contextmanager
+    def _session_document(self) -> Iterator[None]:
+        """Go on without the session's document where that is to be left as it is; its operations wait."""
+        try:
+            yield
+        except (DocumentError, StorageReadOnlyError) as error:
+            self._parts.reporter.failed("session document", error)
+
+    def take_in_edits(self) -> Mapping[DocumentName, object]:
+        """Read into the ledger what people have changed in the documents since the last look; their states now."""
         states = self._parts.episodic.states()
         if states == self._seen_documents:
-            return
+            return states
         try:
             if self._parts.hand_edits.take_in() and self.session is not None:
-                self._parts.compactor.settle(self.session)
+                with self._session_document():
+                    self._parts.compactor.settle(self.session)
         except StorageError as error:
             self._parts.reporter.failed("hand edits", error)
         else:
             self._parts.reporter.recovered("hand edits")
             self._seen_documents = states
+        return states
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
@@ -309,7 +334,9 @@ class Flow:
     def resume(self) -> None:
         """Go on where the last process stopped, however it ended."""
         with self._parts.store.lock():
-            self._finish_flushes()
+            self._look_for_faults(self._parts.episodic.states())
+            with self._session_document():
+                self._finish_flushes()
             self._catch_up()
             self._changes = self._parts.change_count()
 

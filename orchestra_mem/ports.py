@@ -168,8 +168,20 @@ class DocumentStore(Protocol):
         """The text of a document, None where there is none."""
         ...
 
+    def read_to_change(self, path: Path) -> str | None:
+        """The text of a document that is about to be changed; refused where it is to be left as it is."""
+        ...
+
     def read_settled(self, path: Path) -> str | None:
-        """The text of a document, None where there is none or somebody is writing it."""
+        """The text of a document, None where there is none, somebody is writing it, or it is no text."""
+        ...
+
+    def read_shown(self, path: Path) -> str | None:
+        """What of a document can be shown, decoded and clipped; None where there is none."""
+        ...
+
+    def faults(self, path: Path) -> list[tuple[int, str]]:
+        """What is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
         ...
 
     def state(self, path: Path) -> FileState | None:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from orchestra_mem.core.documents import ProjectView
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session_summary import closing_sections
-from orchestra_mem.types import DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, Session, SessionStatus
+from orchestra_mem.types import (
+    DocumentFault,
+    DocumentName,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Session,
+    SessionStatus,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +52,7 @@ class Reporter:
         self._window_tokens = window_tokens
         self._sizes = sizes
         self._failed: dict[str, tuple[str, str]] = {}
+        self._faults: dict[tuple[str, str], tuple[str, DocumentFault]] = {}
         self._read_only = ""
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
@@ -105,10 +116,30 @@ class Reporter:
         """Take note of something that does not work; told once in the log, and in `problems` as long as it lasts."""
         if self._read_only and isinstance(error, StorageReadOnlyError):
             return  # told already, as the reason of all these
+        if any(str(error).startswith(path) for path, _ in self._faults):
+            return  # told already, as a fault of that document
         if subject not in self._failed:
             logger.error("%s: %s; recording goes on, this is tried again", subject, error)
         since = self._failed.get(subject, (self._clock().isoformat(timespec="seconds"), ""))[0]
         self._failed[subject] = (since, str(error))
+
+    def found_faults(self, faults: Sequence[DocumentFault]) -> None:
+        """Take note of what is wrong with documents as they lie there: each told once, until it is mended."""
+        known, self._faults = self._faults, {}
+        now = self._clock().isoformat(timespec="seconds") if faults else ""
+        for fault in faults:
+            # By its words: what the machine writes above it moves the line.
+            since, _ = known.get((fault.path, fault.problem), ("", fault))
+            if not since:
+                logger.warning("%s", fault)
+            self._faults[fault.path, fault.problem] = since or now, fault
+        for path in {path for path, _ in known} - {fault.path for fault in faults}:
+            logger.info("%s: in order again", path)
+
+    @property
+    def knows_faults(self) -> bool:
+        """Whether something was wrong with a document at the last look."""
+        return bool(self._faults)
 
     def read_only(self, why: str) -> None:
         """Take note that nothing may be written, and tell it."""
@@ -161,8 +192,12 @@ class Reporter:
             {"subject": subject, "since": since, "problem": problem}
             for subject, (since, problem) in self._failed.items()
         ]
+        damaged: list[Json] = [
+            {"subject": PurePath(fault.path).stem, "since": since, "problem": str(fault)}
+            for since, fault in self._faults.values()
+        ]
         told: list[Json] = [
             {"subject": notice.subject, "since": notice.time.isoformat(timespec="seconds"), "problem": notice.text}
             for notice in self._ledger.notices()
         ]
-        return failing + told
+        return failing + damaged + told

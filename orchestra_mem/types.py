@@ -233,6 +233,20 @@ class WrittenDocument:
     pending_left: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFault:
+    """What is wrong with a document on disk; `line` counts from 1, 0 where it concerns the whole file."""
+
+    path: str
+    line: int
+    problem: str
+
+    def __str__(self) -> str:
+        if self.line:
+            return f"{self.path}:{self.line}: {self.problem}"
+        return self.problem if self.problem.startswith(self.path) else f"{self.path} {self.problem}"
+
+
 @dataclass(frozen=True, slots=True)
 class FileState:
     """What a file system tells of a file without reading it; equal states mean an unchanged file."""

@@ -62,13 +62,13 @@ class Line:
 class HandEdits:
     """What a person has said: numbers taken out, texts by number (before, now), and new facts.
 
-    `standing` are the texts of all numbers that stand there, `added` the kinds and texts of lines without one that the
-    machine did not write.
+    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
+    without one that the machine did not write.
     """
 
     removed: frozenset[int]
     reworded: Mapping[int, tuple[str, str]]
-    standing: Mapping[int, str]
+    standing: Mapping[int, tuple[str, ...]]
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
@@ -97,7 +97,7 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
         removed=frozenset(before.keys() - now.keys()),
         # A line that a person has copied says the old and the new.
         reworded={number: (was, now[number][0]) for number, was in before.items() if was not in now.get(number, [was])},
-        standing={number: said[0] for number, said in now.items()},
+        standing={number: tuple(said) for number, said in now.items()},
         added=tuple(dict.fromkeys(added)),
     )
 
@@ -163,6 +163,14 @@ def reworded(text: str, before: str, now: str) -> str:
     if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
         return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
     return now.removesuffix(cut).rstrip()
+
+
+def shows(shown: str, text: str) -> bool:
+    """Whether what a document shows of a fact is this text, the whole of it or as far as its line goes."""
+    cut = CUT.strip()
+    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
+        return True
+    return squeeze(shown) == squeeze(text)
 
 
 def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> str:

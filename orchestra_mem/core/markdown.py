@@ -165,6 +165,8 @@ def replace_section(text: str, title: str, body: str) -> str:
         lead, trail = lines[: said[0]], lines[said[-1] + 1 :]
         gap = "\r" if trail and lines[said[-1]].endswith("\r") else ""
         return text[:start] + heading + "\n".join([*lead, new + gap, *trail]) + text[end:]
+    if not new:
+        return text
     below = ("\n".join(lines) or ends) + text[end:] if end < len(text) else ""
     return _between(text[:start] + heading, ends + new, below, text)
 

@@ -15,7 +15,7 @@ from orchestra_mem.core.alignment import count_said, split_lines
 from orchestra_mem.core.conflicts import without_conflicts
 from orchestra_mem.core.hand_edits import number_of, with_numbers
 from orchestra_mem.core.kept import squeeze
-from orchestra_mem.core.markdown import Block, line_end, split_blocks, without_front_matter
+from orchestra_mem.core.markdown import Block, front_matter_fault, line_end, split_blocks, without_front_matter
 from orchestra_mem.core.merge import Merged, merge
 from orchestra_mem.types import DocumentName, MustKeep
 
@@ -43,6 +43,9 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if base is None:
         # A document that the machine has never written: it stays as it is, and ours follows.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
+    if without_front_matter(person) == person:
+        # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
+        base, machine = without_front_matter(base), without_front_matter(machine)
     base, person = _with_counters(base, machine), _with_counters(person, machine)
     base, machine = _agreed(base, machine, person)
     if machine in (base, person) or base == person or not any(map(_NONE.search, (base, machine, person))):
@@ -71,7 +74,11 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
     has come since follows the person's lines: who never saw it has not taken it out.
     """
     base, said = (with_numbers(name, text, own) for text in (without_conflicts(opened), person))
-    found = merge(base, without_conflicts(left), said)
+    left = without_conflicts(left)
+    if _has_faulty_front(left) and not _has_faulty_front(said):
+        # Somebody has put back a text from before that was damaged, which mends it.
+        left = _head(said) + left[len(_head(left)) :]
+    found = merge(base, left, said)
     if not found.conflicts:
         return found.text
     lines, cr = found.text.split("\n"), line_end(found.text).removesuffix("\n")
@@ -81,6 +88,17 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
         came = count_said(split_lines(conflict.machine)) - count_said(split_lines(conflict.base))
         lines[place:place] = [f"{line}{cr}" for line in came if number_of(line) not in there]
     return "\n".join(lines)
+
+
+def _has_faulty_front(text: str) -> bool:
+    return front_matter_fault(text) is not None or without_front_matter(text).startswith("---")
+
+
+def _head(text: str) -> str:
+    """What stands above the first heading; empty where there is none."""
+    blocks = split_blocks(text)
+    first = next((position for position, block in enumerate(blocks) if block.level), 0)
+    return "".join(block.text for block in blocks[:first])
 
 
 def _agreed(base: str, machine: str, person: str) -> tuple[str, str]:

@@ -16,26 +16,17 @@ from pathlib import Path
 from orchestra_mem.core.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents import ProjectView, digest, render_document
 from orchestra_mem.core.hand_edits import with_numbers
-from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
-from orchestra_mem.errors import DocumentConflictError, DocumentError, NotFoundError, StorageError
+from orchestra_mem.core.markdown import Block, split_blocks
+from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, timeless
 from orchestra_mem.tiers.person_texts import PersonTexts
-from orchestra_mem.types import Author, DocumentName, Json, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
 # So often is a document tried that somebody saves at the same moment.
 WRITE_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentFault:
-    """What is wrong with a document on disk; `line` counts from 1, 0 where it concerns the whole file."""
-
-    path: str
-    line: int
-    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +167,12 @@ class EpisodicMemoryManager:
         with self._store.syncing_once():
             for plan in plans:
                 with done.noting(plan.name):
+                    self._settle(plan.name, plan.last)
                     self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
                     if plan.current is not None:
                         self._keep(plan.name, plan.current, plan.last, reason)
+                    elif plan.last.left is not None:
+                        self._keep_gone(plan.name, plan.last.left)
             for plan in plans:
                 if plan.name not in done.failed:
                     with done.noting(plan.name):
@@ -190,9 +184,14 @@ class EpisodicMemoryManager:
                     self._store.prune_versions(plan.name.value, self._keep_versions)
                     done.changed.add(plan.name)
 
+    def _settle(self, name: DocumentName, last: WrittenDocument) -> None:
+        """Confirm a write that a killed process has done: what is announced next takes its place in the ledger."""
+        if last != self._ledger.written(name.value):
+            self._ledger.confirm_write(name.value, last.text or "", last.digest or "", last.left or "")
+
     def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> list[_Plan]:
         """What is to be written, if anything: where a document would say the same, its file is left as it is."""
-        current = self._store.read(self.path(name))
+        current = self._store.read_to_change(self.path(name))
         last = self.texts.last_written(name, current)
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.text is not None and timeless(last.text) == timeless(text):
@@ -227,6 +226,18 @@ class EpisodicMemoryManager:
             )
         return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
 
+    def _keep_gone(self, name: DocumentName, left: str) -> None:
+        """Keep the last text of a document that somebody has taken away, and say that a new one is begun."""
+        version = self._store.keep_version(
+            name.value, left, time=self._clock(), author=Author.MACHINE, reason=VersionReason.EDIT
+        )
+        logger.warning(
+            "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
+            self.path(name),
+            version.sequence,
+            name.value,
+        )
+
     def text(self, name: DocumentName) -> str:
         """A document as it stands, empty where there is none.
 
@@ -236,12 +247,13 @@ class EpisodicMemoryManager:
         return self._store.read(self.path(name)) or ""
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
-        """A document's blocks without its front matter; none where it cannot be read."""
+        """A document's blocks without its front matter, as they can be shown; none where nothing can be."""
         try:
-            return tuple(block for block in split_blocks(without_conflicts(self.text(name))) if not block.front)
-        except StorageError as error:
-            logger.warning("%s", error)
+            text = self._store.read_shown(self.path(name)) or ""
+        except StorageError as error:  # told as the document's fault
+            logger.debug("%s", error)
             return ()
+        return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
 
     def get_project_state(self, max_tokens: int) -> str:
         """What stands in `project_state.md`, as much of it as fits."""
@@ -345,21 +357,12 @@ class EpisodicMemoryManager:
         return found[-1]
 
     def faults(self) -> list[DocumentFault]:
-        """What is wrong with the documents on disk; each is served as the text it is meanwhile."""
-        found: list[DocumentFault] = []
-        for name in DocumentName:
-            path = self.path(name)
-            try:
-                text = self._store.read(path)
-            except DocumentError as error:
-                found.append(DocumentFault(path=str(path), line=0, problem=str(error)))
-                continue
-            if text is None:
-                continue
-            fault = front_matter_fault(text)
-            if fault:
-                found.append(DocumentFault(path=str(path), line=fault[0], problem=fault[1]))
-        return found
+        """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""
+        return [
+            DocumentFault(path=str(self.path(name)), line=line, problem=problem)
+            for name in DocumentName
+            for line, problem in self._store.faults(self.path(name))
+        ]
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""

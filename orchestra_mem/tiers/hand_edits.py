@@ -16,7 +16,7 @@ from orchestra_mem.core.conflicts import ConflictBlock, Resolved, find_conflicts
 from orchestra_mem.core.conflicts import accept as core_accept
 from orchestra_mem.core.conflicts import reject as core_reject
 from orchestra_mem.core.entries import visible
-from orchestra_mem.core.hand_edits import HandEdits, hand_edits, reworded
+from orchestra_mem.core.hand_edits import HandEdits, hand_edits, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError
@@ -40,6 +40,7 @@ class HandEditManager:
         self._store = store
         self._clock = clock
         self._taken: Mapping[DocumentName, str] = {}
+        self._read: Mapping[DocumentName, PersonText] = {}
 
     @property
     def taken(self) -> Mapping[DocumentName, str]:
@@ -54,7 +55,7 @@ class HandEditManager:
         """
         # Mostly nobody has edited anything: that is seen without holding up who writes.
         texts = self._episodic.texts.all()
-        new, edited = self._changes(texts) if any(text.touched for text in texts.values()) else ([], [])
+        new, edited = self._changes(texts) if self._may_say_more(texts) else ([], [])
         if new or edited:
             with self._store.lock():
                 texts = self._episodic.texts.all()
@@ -62,8 +63,19 @@ class HandEditManager:
                 if new or edited:
                     self._ledger.edit_must_keeps(new, edited)
             logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+        self._read = texts
         self._taken = {name: text.digest for name, text in texts.items()}
         return len(new) + len(edited)
+
+    def _may_say_more(self, texts: Mapping[DocumentName, PersonText]) -> bool:
+        """Whether the ledger may lack something: not where all files are as the machine has left them since.
+
+        One that is again as it was left may be one whose edit was taken in, and was taken back.
+        """
+        return any(
+            text.touched or (before := self._read.get(name)) is None or (before.touched and before.left == text.left)
+            for name, text in texts.items()
+        )
 
     def _changes(
         self, texts: Mapping[DocumentName, PersonText]
@@ -74,7 +86,7 @@ class HandEditManager:
         own = {fact.id for fact in known}
         # What waits in a conflict has never stood among the person's lines.
         waiting = {number for _, block in self.conflicts() for number in names_in(block.machine).facts}
-        numbers = sorted({*edits.removed, *edits.reworded} - own - waiting)
+        numbers = sorted({*edits.removed, *edits.standing} - own - waiting)
         edited = [(fact, self._edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
         # Only where all documents stand there: in one that was taken away nothing was said of its facts.
         edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
@@ -111,7 +123,13 @@ class HandEditManager:
     def _edited(fact: MustKeep, edits: HandEdits) -> MustKeep:
         if fact.id in edits.removed:
             return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
-        return _saying(fact, reworded(fact.text, *edits.reworded[fact.id]))
+        fact = _standing(fact)
+        if fact.id in edits.reworded:
+            return _saying(fact, reworded(fact.text, *edits.reworded[fact.id]))
+        shown = edits.standing[fact.id]
+        if fact.found and all(shows(each, fact.found) and not shows(each, fact.text) for each in shown):
+            return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
+        return fact
 
     @staticmethod
     def _own_edited(known: Sequence[MustKeep], edits: HandEdits, *, gone: bool) -> list[tuple[MustKeep, MustKeep]]:
@@ -119,11 +137,9 @@ class HandEditManager:
         said = {squeeze(visible(text)) for _, text in edits.added}
         changed: list[tuple[MustKeep, MustKeep]] = []
         for fact in known:
-            if fact.status is MustKeepStatus.REMOVED:
-                continue
             if fact.id in edits.standing:
-                changed.append((fact, _saying(fact, edits.standing[fact.id])))
-            elif gone and squeeze(fact.text) not in said:
+                changed.append((fact, _saying(_standing(fact), edits.standing[fact.id][0])))
+            elif fact.status is not MustKeepStatus.REMOVED and gone and squeeze(fact.text) not in said:
                 changed.append((fact, replace(fact, status=MustKeepStatus.REMOVED)))
         return changed
 
@@ -144,6 +160,11 @@ class HandEditManager:
             )
             for position, (kind, text) in enumerate(texts)
         ]
+
+
+def _standing(fact: MustKeep) -> MustKeep:
+    """A fact that stands in a document, though it was taken out before: undone, or an earlier text was put back."""
+    return replace(fact, status=MustKeepStatus.STANDING) if fact.status is MustKeepStatus.REMOVED else fact
 
 
 def _saying(fact: MustKeep, text: str) -> MustKeep:

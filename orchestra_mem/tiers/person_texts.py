@@ -16,7 +16,7 @@ from orchestra_mem.core.conflicts import without_conflicts
 from orchestra_mem.core.documents import digest, updated_at
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.document_merge import brought_forward
-from orchestra_mem.types import Author, DocumentName, WrittenDocument
+from orchestra_mem.types import Author, DocumentName, VersionReason, WrittenDocument
 
 # So many lines, changed and saved, may be changed back in the same editor before it saves again.
 _MOST_TAKEN_BACK = 4
@@ -27,14 +27,19 @@ class PersonText:
     """A document as it stands on disk.
 
     `base` is the machine's own last text, "" where it never wrote one, and `said` what a person has made of it, without
-    the conflicts that are shown. `digest` tells the file that this was read from; `touched` is False where it is as
-    the machine left it.
+    the conflicts that are shown. `digest` tells the file that this was read from and `left` the one that the machine
+    left; `touched` is whether they differ.
     """
 
     base: str
     said: str
     digest: str
-    touched: bool
+    left: str | None
+
+    @property
+    def touched(self) -> bool:
+        """Whether somebody has saved it since the machine did."""
+        return self.digest != self.left
 
 
 class PersonTexts:
@@ -58,15 +63,17 @@ class PersonTexts:
             last = self.last_written(name, current)
             said = self.said(name, current, last)
             if said is not None:
-                found = digest(current)
-                texts[name] = PersonText(base=last.text or "", said=said, digest=found, touched=found != last.digest)
+                texts[name] = PersonText(base=last.text or "", said=said, digest=digest(current), left=last.digest)
         return texts
 
     def last_written(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
         last = self._ledger.written(name.value)
-        if last.pending is not None and current is not None and last.pending_digest == digest(current):
-            return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
+        if last.pending is not None and last.pending_left is not None and current is not None:
+            # Somebody may have edited it since: the time in it is still the one of that write.
+            times = {updated_at(current), updated_at(last.pending_left)}
+            if last.pending_digest == digest(current) or (len(times) == 1 and times != {updated_at(last.left or "")}):
+                return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
     def said(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
@@ -85,7 +92,11 @@ class PersonTexts:
         """
         time, left_at = updated_at(current), updated_at(left)
         known: list[str] = []
-        for version in self._store.versions(name.value):
+        versions = self._store.versions(name.value)
+        if versions and versions[-1].reason is VersionReason.RESTORE:
+            # An earlier text has taken the place of this one, and has that text's time.
+            return self._store.read_version(versions[-1])
+        for version in versions:
             text = self._store.read_version(version)
             if updated_at(text) == time:
                 known.append(text)

@@ -22,7 +22,7 @@ from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, f
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_summary import summarise_session
-from orchestra_mem.types import FileState, Json, Operation, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import DocumentFault, FileState, Json, Operation, OperationFilter, Session, SessionStatus
 
 logger = logging.getLogger(__name__)
 
@@ -171,7 +171,9 @@ class SessionMemoryManager:
             return
         if self._seen is not None:
             self._foreign_writes += 1
-        text = self._store.read(path)
+        text = self._store.read_to_change(path)
+        if text is None and session.spilled_through:
+            logger.warning("%s is gone: it is made again from what was recorded", path)
         unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
@@ -241,7 +243,7 @@ class SessionMemoryManager:
                 return False
             for attempt in range(WRITE_TRIES):
                 self._look(session)
-                text = self._store.read(path)
+                text = self._store.read_to_change(path)
                 if text is None:
                     continue
                 new = change(text)
@@ -272,22 +274,18 @@ class SessionMemoryManager:
         return self._store.read(self.place.document(session)) or ""
 
     def readable_text(self, session: Session | None) -> str:
-        """The document's text for showing; empty where it cannot be read, which is logged."""
+        """The document's text for showing; empty where nothing can be shown."""
         try:
-            return self.text(session) if session else ""
-        except StorageError as error:
-            logger.warning("%s", error)
+            return (self._store.read_shown(self.place.document(session)) or "") if session else ""
+        except StorageError as error:  # told as the document's fault
+            logger.debug("%s", error)
             return ""
 
-    def fault(self) -> str | None:
-        """Why the live document cannot be used; None where it can."""
-        try:
-            session = self.session
-            if session is not None:
-                self.text(session)
-        except StorageError as error:
-            return str(error)
-        return None
+    def faults(self) -> list[DocumentFault]:
+        """What is wrong with the live document on disk; it is served as far as it can be meanwhile."""
+        path = self.path
+        found = self._store.faults(path) if path else []
+        return [DocumentFault(path=str(path), line=line, problem=problem) for line, problem in found]
 
     def token_count(self) -> int:
         """Tokens of the live document, 0 where there is none."""

@@ -356,3 +356,39 @@ def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path
         assert "Summary S1" in document
         assert "before noon" in document
         assert "on a Friday" not in document
+
+
+def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(memory: OrchestratorContextManager) -> None:
+    """Though it was in a context meanwhile: a fact reworded, one taken out, and one added."""
+    before = {name: _path(memory, name).read_bytes() for name in DocumentName}
+    facts = memory.facts(standing=False)
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Sunday.")
+    _edit(memory, LOG, next(row for row in before[LOG].decode().split("\n") if "Postgres" in row), "")
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n")
+    assert [fact.text for fact in memory.facts()][1:] != [fact.text for fact in facts][1:]
+    for name, data in before.items():
+        _path(memory, name).write_bytes(data)
+    assert [fact.text for fact in memory.facts()] == [fact.text for fact in facts]
+    memory.refresh()
+    for name in DocumentName:
+        assert "Sunday" not in _path(memory, name).read_text(encoding="utf-8")
+        assert "bell" not in _path(memory, name).read_text(encoding="utf-8")
+
+
+def test_a_text_that_is_restored_says_what_it_says(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What it lacks is taken out, also after refreshes; put back in its turn, the later text has that again."""
+    _go_on(memory, clock, "Never merge without a review.")
+    old, new = "Never deploy on a Friday.", "Never merge without a review."
+    first = next(
+        version.sequence
+        for version in memory.episodic_memory.history(STATE.value)
+        if old in (text := Path(version.path).read_text(encoding="utf-8")) and new not in text
+    )
+    kept = memory.episodic_memory.restore(STATE.value, first)
+    assert _says(memory, MustKeepKind.CONSTRAINT) == [old]
+    _go_on(memory, clock)
+    assert new not in _path(memory, STATE).read_text(encoding="utf-8")
+    memory.episodic_memory.restore(STATE.value, kept.sequence)
+    assert _says(memory, MustKeepKind.CONSTRAINT) == [old, new]
+    _go_on(memory, clock)
+    assert new in _path(memory, STATE).read_text(encoding="utf-8")

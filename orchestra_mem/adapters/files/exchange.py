@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -41,14 +42,30 @@ def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
     return path.with_name(f".{path.name}.{known}.{os.getpid()}.{threading.get_ident()}.aside{ending}")
 
 
-def foreign_text(leftover: Path) -> tuple[str, bytes] | None:
-    """What a file that lies beside a document has of somebody else's, with the document's stem; None where nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignText:
+    """What somebody else saved to a document, found beside it.
+
+    `ours` is what its killed writer put there instead, None where that stands there no longer.
+    """
+
+    path: Path
+    data: bytes
+    ours: bytes | None
+
+
+def foreign_text(leftover: Path) -> ForeignText | None:
+    """What a file that lies beside a document has of somebody else's; None where nothing."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
         return None
     data = leftover.read_bytes()
-    known = _short_digest(data) in (match["ours"], match["expected"])
-    return None if known else (match["document"], data)
+    if _short_digest(data) in (match["ours"], match["expected"]):
+        return None
+    path = leftover.with_name(f"{match['document']}.md")
+    standing = settled(path) if path.is_file() else None
+    ours = standing if standing is not None and _short_digest(standing) == match["ours"] else None
+    return ForeignText(path=path, data=data, ours=ours)
 
 
 def _short_digest(data: bytes) -> str:

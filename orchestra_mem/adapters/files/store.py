@@ -15,24 +15,26 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestra_mem.adapters.files.encoding import decode, encode, write_all
 from orchestra_mem.adapters.files.exchange import aside_of, exchange, foreign_text, link_new, put_back, settled
+from orchestra_mem.adapters.files.place import check_place, check_rights
+from orchestra_mem.adapters.files.reading import DocumentReader
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
 from orchestra_mem.errors import (
     DocumentConflictError,
-    DocumentError,
     LockTimeoutError,
     StorageError,
     storage_error,
 )
 from orchestra_mem.ports import WritePoint
-from orchestra_mem.types import Author, FileState, Version, VersionReason
+from orchestra_mem.types import Author, Version, VersionReason
 
 logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp~"
 
 
-class FileDocumentStore:
+class FileDocumentStore(DocumentReader):
     """Fulfils `ports.DocumentStore`. Safe to share between threads; processes keep apart by the lock file."""
 
     def __init__(
@@ -46,6 +48,7 @@ class FileDocumentStore:
     ) -> None:
         from filelock import FileLock  # slow to load; the package must be quick to import
 
+        super().__init__(homes=(versions.parent, lock_file.parent))
         self._versions = versions
         self._lock_file = lock_file
         self._lock_timeout_s = lock_timeout_s
@@ -88,37 +91,9 @@ class FileDocumentStore:
         except OSError as error:
             raise storage_error(error, "locking", self._lock_file) from error
 
-    def read(self, path: Path) -> str | None:
-        """The text of a document, None where there is none.
-
-        Raises:
-            DocumentError: something else than a file stands there.
-            StorageError: it cannot be read.
-        """
-        try:
-            return _decode(path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except IsADirectoryError:
-            raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away") from None
-        except OSError as error:
-            if path.is_dir():
-                raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away") from None
-            raise storage_error(error, "reading", path) from error
-
-    def read_settled(self, path: Path) -> str | None:
-        """The text of a document, None where there is none or somebody has it open for writing."""
-        with suppress(OSError):
-            data = settled(path)
-            return None if data is None else _decode(data)
-        return None
-
-    def state(self, path: Path) -> FileState | None:
-        """What tells cheaply whether a document has changed, None where there is none."""
-        with suppress(OSError):
-            status = path.stat()
-            return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
-        return None
+    def _check_change(self, path: Path) -> None:
+        with suppress(FileNotFoundError):
+            check_rights(path, check_place(path, self.homes(path)))
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Write a whole document, all or nothing.
@@ -127,12 +102,15 @@ class FileDocumentStore:
 
         Raises:
             DocumentConflictError: it no longer holds `expected`, or somebody has it open for writing; it stays so.
+            DocumentError: a link leads out.
+            StorageReadOnlyError: it is marked as read-only.
             StorageError: the disk refused; the document is as before.
         """
         # Through a link, so that the link stays and what it leads to is replaced.
-        path = Path(os.path.realpath(path))
+        link, path = path, Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         try:
+            self._check_change(link)
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._write_new(temporary, text, name)
@@ -142,7 +120,7 @@ class FileDocumentStore:
                 if expected is None:
                     self._put_new(temporary, path, name)
                 else:
-                    self._put_in_place(temporary, path, _encode(text), _encode(expected), name)
+                    self._put_in_place(temporary, path, encode(text), encode(expected), name)
             finally:
                 with suppress(OSError):
                     temporary.unlink(missing_ok=True)
@@ -200,7 +178,7 @@ class FileDocumentStore:
         """Keep as a version what somebody saved, and what would stand nowhere else."""
         saved = datetime.fromtimestamp(file.stat().st_mtime, UTC)
         version = self.keep_version(
-            document, _decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
+            document, decode(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
         )
         logger.warning("%s was saved twice at a time; the text that does not stand there is %s", document, version.path)
 
@@ -211,16 +189,19 @@ class FileDocumentStore:
 
         Raises:
             DocumentConflictError: an editor put another file in its place meanwhile; what was added went with the old.
+            DocumentError: a link leads out.
+            StorageReadOnlyError: it is marked as read-only.
             StorageError: the disk refused; the document is as before.
         """
-        data = _encode(text)
+        data = encode(text)
         try:
+            self._check_change(path)
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
             try:
                 size = os.fstat(descriptor).st_size
                 self._tell(f"{name}.append.before")
                 try:
-                    _write_all(descriptor, data)
+                    write_all(descriptor, data)
                 except OSError:
                     os.ftruncate(descriptor, size)
                     raise
@@ -270,7 +251,7 @@ class FileDocumentStore:
             self._sync_folder(self._versions, "version")
         except OSError as error:
             raise storage_error(error, "keeping a version in", self._versions) from error
-        return read_name(path, len(_encode(text)))
+        return read_name(path, len(encode(text)))
 
     def versions(self, document: str) -> list[Version]:
         """The kept texts of a document, oldest first."""
@@ -286,10 +267,12 @@ class FileDocumentStore:
         Raises:
             StorageError: its file is gone or cannot be read.
         """
-        text = self.read(Path(version.path))
-        if text is None:
-            raise StorageError(f"{version.path} is gone")
-        return text
+        try:
+            return decode(Path(version.path).read_bytes())
+        except FileNotFoundError:
+            raise StorageError(f"{version.path} is gone") from None
+        except OSError as error:
+            raise storage_error(error, "reading", Path(version.path)) from error
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove all but the newest `keep` versions that the machine wrote; a person's are never removed."""
@@ -304,15 +287,20 @@ class FileDocumentStore:
     def sweep(self, folders: tuple[Path, ...]) -> int:
         """Remove temporary files that a killed process left. The lock must be held.
 
-        One that holds what somebody saved in the instant before it was killed is kept as a version first.
+        What somebody saved in the instant before it was killed goes back into its place first, or is kept as a
+        version where somebody has saved there since.
         """
         removed = 0
         for folder in (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
                     saved = foreign_text(leftover)
-                    if saved is not None:
-                        self._keep_saved(saved[0], leftover, saved[1])
+                    if saved is not None and saved.ours is None:
+                        self._keep_saved(saved.path.stem, leftover, saved.data)
+                    elif saved is not None:
+                        ours, path = saved.ours, saved.path
+                        self._take_back(leftover, path, saved.data, ours=ours, expected=ours, name="document")
+                        self._sync_folder(path.parent, "document")
                     leftover.unlink()
                     removed += 1
         return removed
@@ -341,7 +329,7 @@ class FileDocumentStore:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644)
         try:
             self._tell(f"{name}.write.before")
-            _write_all(descriptor, _encode(text))
+            write_all(descriptor, encode(text))
             self._tell(f"{name}.write.after")
             os.fsync(descriptor)
             self._tell(f"{name}.fsync.after")
@@ -383,17 +371,3 @@ class FileDocumentStore:
 
 def _conflict(path: Path) -> DocumentConflictError:
     return DocumentConflictError(f"{path} was changed by someone else while it was being written")
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _decode(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

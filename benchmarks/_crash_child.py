@@ -1,0 +1,261 @@
+"""The process that `crash.py` kills: it works on a memory by a plan, and tells each call that has returned.
+
+Where a person saves at a certain instant, it waits: before a step, or in the middle of a write.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NoReturn
+
+from benchmarks._survival import ENTRY_CHARS, NOTE, draft_for
+from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.build import open_memory, open_watcher
+from orchestra_mem.errors import DocumentConflictError
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.ports import WritePoint
+
+# Small limits, so that spills, refreshes, compactions and merges of summaries happen within dozens of operations.
+CONFIG = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 16_384},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+        "keep_versions": 3,
+    },
+    "compaction": {
+        "verbatim_window_s": 60,
+        "verbatim_floor_tokens": 100,
+        "segment_tokens": 100,
+        "fan_in": 2,
+        "window_share": 1.0,
+    },
+    "entries": {"max_chars": ENTRY_CHARS},
+    "storage": {"lock_timeout_s": 10, "busy_timeout_s": 10},
+}
+# Steps that leave the live document with an end that must be mended.
+SPOILING = ("tear", "section", "line")
+_LONGEST_WATCH_S = 1.0
+START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
+_COUNTER = CachedCounter(open_counter("estimate"), max_entries=20_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doom:
+    """When a child ends: at the `nth` passing of a write point (of any, where `point` is empty), or after a time.
+
+    `torn` is the share of the bytes that the write at hand still puts on disk; 1 ends it at the point itself. `saving`
+    is a write point at which a person saves, at its first, third and fifth passing.
+    """
+
+    point: str = ""
+    nth: int = 0
+    torn: float = 1.0
+    after_s: float | None = None
+    saving: str = ""
+
+    def __str__(self) -> str:
+        """Say it as in `version.rename.after #2`."""
+        saving = f", a person saving at {self.saving}" if self.saving else ""
+        if self.after_s is not None:
+            return f"after {self.after_s * 1000:.0f} ms{saving}"
+        torn = f", {self.torn:.0%} written" if self.torn < 1 else ""
+        return (f"{self.point or 'any point'} #{self.nth}{torn}" if self.nth else "not at all") + saving
+
+
+class Clock:
+    """A clock that goes on by some seconds with every look at it."""
+
+    def __init__(self, start: datetime) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        """The time; the next one is later."""
+        self.now += timedelta(seconds=3)
+        return self.now
+
+
+class Wire:
+    """What a child says to its parent, and waits for."""
+
+    def __init__(self, telling: int, answers: int) -> None:
+        self._telling = telling
+        self._answers = answers
+        self._write = os.write  # a torn write is the memory's
+
+    def tell(self, text: str) -> None:
+        """Say a line."""
+        self._write(self._telling, text.replace("\n", " ").encode() + b"\n")
+
+    def ask(self, text: str) -> None:
+        """Say a line, and wait until the parent has done what it asks for."""
+        self.tell(text)
+        os.read(self._answers, 1)
+
+
+class Reaper:
+    """The write point that ends the process. `ask` has a person save."""
+
+    def __init__(self, doom: Doom, ask: Callable[[str], None]) -> None:
+        self._doom = doom
+        self._ask = ask
+        self._passed = 0
+        self._saving_passed = 0
+
+    def __call__(self, point: str) -> None:
+        """End the process if its time has come."""
+        if point == self._doom.saving:
+            self._saving_passed += 1
+            if self._saving_passed in (1, 3, 5):
+                self._ask(f"save {point}")
+        if self._doom.point in ("", point) and self._doom.nth:
+            self._passed += 1
+            if self._passed == self._doom.nth:
+                self._strike()
+
+    def _strike(self) -> None:
+        if self._doom.torn == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write = os.write
+
+        def torn(descriptor: int, data: bytes) -> int:
+            write(descriptor, bytes(data)[: int(len(data) * self._doom.torn)])
+            os.kill(os.getpid(), signal.SIGKILL)
+            return 0
+
+        os.write = torn  # type: ignore[assignment]
+
+
+def open_here(
+    project: Path, clock: Clock, *, write_point: WritePoint | None = None, storage: Mapping[str, object] | None = None
+) -> OrchestratorContextManager:
+    """Open the memory of a project with small limits; `storage` are settings over the project's own."""
+    config = CONFIG | ({"storage": storage} if storage else {})
+    return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point)
+
+
+def live(project: Path, life: str, plan: Sequence[str], doom: Doom, start: datetime, wire: Wire) -> NoReturn:
+    """Be the child: do the steps and tell each that has returned, until the end comes."""
+    try:
+        Worker(project, life, start, Reaper(doom, wire.ask), wire.tell, wire.ask).work(plan)
+    except BaseException as error:
+        wire.tell(f"error {type(error).__name__}: {error}")
+    os._exit(0)
+
+
+@dataclass(slots=True)
+class Worker:
+    """Works on a project by a plan. `tell` is told what has returned, `ask` is asked for what a person does."""
+
+    project: Path
+    life: str
+    start: datetime
+    point: WritePoint
+    tell: Callable[[str], object]
+    ask: Callable[[str], object]
+
+    def work(self, plan: Sequence[str]) -> None:
+        """Do the steps in their order."""
+        clock = Clock(self.start)
+        memory = open_here(self.project, clock, write_point=self.point)
+        self.tell("opened")
+        for number, step in enumerate(plan):
+            if step == "reopen":
+                memory.close()
+                memory = open_here(self.project, clock, write_point=self.point)
+            elif step == "edit":
+                # As the command does it: the memory is closed while the editor is open.
+                memory.facts(standing=False)
+                memory.close()
+                self.ask("edit")
+                memory = open_here(self.project, clock, write_point=self.point)
+                memory.facts(standing=False)
+            elif step in ("item", "collide"):
+                self.ask(step)
+            elif step == "watch":
+                self._watch(memory)
+            elif step in ("accept", "reject", "restore"):
+                self._command(memory, step)
+            else:
+                self.tell(f"{step} {take(memory, step, f'{self.life}-{number}')}")
+        memory.close()
+
+    def _watch(self, memory: OrchestratorContextManager) -> None:
+        """Have a watcher at work while a person saves, and look at once at what it tells of."""
+        seen = threading.Event()
+
+        def look(_: frozenset[Path]) -> None:
+            try:
+                memory.get_orchestrator_context("watch")
+            except BaseException as error:
+                self.tell(f"error watching: {type(error).__name__}: {error}")
+            seen.set()
+
+        watcher = open_watcher(self.project, look, config=CONFIG)
+        assert watcher is not None
+        with watcher:
+            self.ask("item")
+            seen.wait(_LONGEST_WATCH_S)
+
+    def _command(self, memory: OrchestratorContextManager, step: str) -> None:
+        """Do for the person what writes a whole document; refused where somebody has saved it at that instant."""
+        try:
+            if step == "restore":
+                name = ("project_state", "work_plan")[len(self.life) % 2]
+                versions = memory.episodic_memory.history(name)
+                if not versions:
+                    return
+                self.ask(f"restore {name} {versions[-1].path}")
+                memory.episodic_memory.restore(name, versions[-1].sequence)
+            else:
+                waiting = memory.conflicts()
+                if not waiting:
+                    return
+                document, block = waiting[0]
+                self.ask(f"{step} {document.value} {block.id}")
+                memory.resolve_conflict(block.id, accept=step == "accept")
+        except DocumentConflictError:
+            self.tell("refused")
+        else:
+            self.tell("done")
+
+
+def take(memory: OrchestratorContextManager, step: str, marker: str) -> str:
+    """Do one step; what it returns tells what is acknowledged."""
+    if step == "record":
+        kind, data = draft_for(marker)
+        return f"{marker} {memory.record_operation(kind, data).id}"
+    if step == "refresh":
+        memory.refresh()
+    elif step == "context":
+        memory.get_orchestrator_context("test")
+    elif step == "flush":
+        memory.flush_session()
+    elif step in SPOILING:
+        return _spoil(memory, step, marker)
+    return "-"
+
+
+def _spoil(memory: OrchestratorContextManager, step: str, marker: str) -> str:
+    """Leave the live document with an end that the next one to write must mend; what a person has written there."""
+    path = memory.session_memory.path
+    if path is None or not path.is_file():
+        return "-"
+    note = f"{NOTE} {marker}"
+    if step == "tear":
+        # As a process leaves it that is killed while it appends.
+        waiting = memory.working_memory.entries()
+        text = waiting[0].text[: len(waiting[0].text) // 2] if waiting else ""
+    elif step == "section":
+        text = f"\n## By Hand\n\n- {note}.\n"
+    else:
+        text = f"{note}."
+    with path.open("ab") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+    return "-" if step == "tear" else note

@@ -1,0 +1,232 @@
+"""The person of `crash.py`: edits the episodic documents at the worst moments, and knows what must stand since."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from benchmarks._crash_edits import Said
+from benchmarks._edits import ITEMS, NUMBER, OWN_SECTION, PERSON, Edit, Style, numbers, save, tokens
+from benchmarks._survival import NOTE
+from orchestra_mem.core.conflicts import accept, reject, without_conflicts
+from orchestra_mem.core.documents import updated_at
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.types import DocumentName
+
+_OPERATION = re.compile(r"^- .*\(op \d+\)")
+# The decisions and what a person adds are shown for good; of the other facts only the newest.
+_REWORDED = frozenset({DocumentName.DECISION_LOG})
+# `sed` is a process of its own, which takes longer than a life.
+_STYLES = tuple(style for style in Style if style is not Style.SED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Command:
+    """A write that a process was asked for on the person's behalf, and of which it is not known yet whether it was."""
+
+    name: DocumentName
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class Person:
+    """Edits the documents in `home`. What is `said`, and the `notes` in session documents, must stand since."""
+
+    REQUESTS: ClassVar = frozenset({"edit", "item", "collide", "save", "accept", "reject", "restore"})
+
+    home: Path
+    rng: random.Random
+    said: Said = field(default_factory=Said)
+    notes: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    _turn: int = 0
+    _tokens: int = 0
+    _open: dict[DocumentName, tuple[int, str]] = field(default_factory=dict)
+    _command: _Command | None = None
+
+    def do(self, request: str) -> None:
+        """Do what a process asks for: edit, item, collide, save POINT, or take note of a command about to be done."""
+        what, *rest = request.split(" ", 2)
+        if what == "save":
+            self._save_meanwhile()
+        elif what in ("accept", "reject", "restore"):
+            self._expect(what, DocumentName(rest[0]), rest[1])
+        elif what == "item":
+            name = self.rng.choice(list(DocumentName))
+            text = self._read(name)
+            self._save(name, text, self._item(name, text))
+        elif what == "collide":
+            text = self._read(DocumentName.PROJECT_STATE)
+            self._save(DocumentName.PROJECT_STATE, text, self._collision(text))
+        else:
+            self.edit()
+
+    def edit(self) -> None:
+        """Save an edit of some document, now and then of a text that was opened some edits ago."""
+        self._turn += 1
+        due = [name for name, (turn, _) in self._open.items() if turn <= self._turn]
+        if due:
+            name, text = due[0], self._open.pop(due[0])[1]
+            if self._is_kept(name, text):
+                self.counts["of an old text"] += 1
+                self._save_any(name, text)
+                return
+        name = self.rng.choice([name for name in DocumentName if name not in self._open])
+        if len(self._open) < 2 and self.rng.random() < 0.2:
+            self._open[name] = (self._turn + self.rng.randint(1, 5), self._read(name))
+        else:
+            self._save_any(name, self._read(name))
+
+    def _is_kept(self, name: DocumentName, text: str) -> bool:
+        """Whether an editor's text is among the kept versions: else nobody can tell what was done to it."""
+        kept = (self.home / "memory" / "versions").glob(f"{name.value}.*.md")
+        known = [self._read(name), *(path.read_bytes().decode("utf-8", "surrogateescape") for path in kept)]
+        return updated_at(text) in {updated_at(each) for each in known}
+
+    def note_in_session(self) -> None:
+        """Write a line into an entry of the live session document."""
+        for path in (self.home / "sessions").glob("*.md"):
+            self._note_entry(path)
+
+    def finished(self, *, done: bool) -> None:
+        """Take note of what came of the command that was announced."""
+        if self._command is not None and done:
+            self._apply(self._command.name, self._command.before, self._command.after, told=False)
+        self._command = None
+
+    def died(self) -> str | None:
+        """Look whether the process did what was announced before it was killed; what is neither done nor undone."""
+        command, self._command = self._command, None
+        if command is None:
+            return None
+        text = self._read(command.name)
+        if text == command.after:
+            self._apply(command.name, command.before, command.after, told=False)
+        elif text != command.before:
+            return f"{command.name.value} is neither as before a command nor as after it"
+        return None
+
+    def _expect(self, what: str, name: DocumentName, which: str) -> None:
+        before = self._read(name)
+        if what == "restore":
+            after = Path(which).read_bytes().decode("utf-8", "surrogateescape")
+        else:
+            after = (accept if what == "accept" else reject)(before, which).text
+        self.counts[what] += 1
+        # Who has the document restored does not go on with what an editor still holds of it.
+        self._open.pop(name, None)
+        self._command = _Command(name=name, before=before, after=after)
+
+    def _save_meanwhile(self) -> None:
+        """Save the document that is about to be put in place, or any."""
+        for folder in ("memory", "sessions"):
+            for aside in (self.home / folder).glob(".*.md.*.aside*"):
+                path = aside.with_name(aside.name[1:].partition(".md.")[0] + ".md")
+                if folder == "sessions":
+                    self._note_entry(path)
+                else:
+                    self._save_any(DocumentName(path.stem), self._read(DocumentName(path.stem)))
+                self.counts["while it was written"] += 1
+                return
+        self.edit()
+
+    def _note_entry(self, path: Path) -> None:
+        document = SessionDocument.parse(path.read_bytes().decode("utf-8", "surrogateescape"))
+        entries = list(document.entries().values())
+        if entries:
+            self._tokens += 1
+            note = f"{NOTE} {self._tokens}"
+            old = self.rng.choice(entries).text
+            text = document.text().replace(old, f"{old.rstrip()}\n{note}.\n\n", 1)
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+            self.notes.append(note)
+
+    def _read(self, name: DocumentName) -> str:
+        return (self.home / "memory" / f"{name.value}.md").read_bytes().decode("utf-8", "surrogateescape")
+
+    def _save_any(self, name: DocumentName, text: str) -> None:
+        self._save(name, text, self._chosen(name, text))
+
+    def _save(self, name: DocumentName, before: str, edit: Edit) -> None:
+        lines = Counter(before.split("\n"))
+        if any(lines[line] != 1 for line in edit.named()):
+            edit = self._note(before)
+        # Who saves anew does not go on with what an editor still holds.
+        self._open.pop(name, None)
+        standing = self._read(name)
+        if self._command is not None and self._command.name is name:
+            # Saved after what was asked for, or before it: then it is refused.
+            self.finished(done=standing == self._command.after)
+        path = self.home / "memory" / f"{name.value}.md"
+        _, after = save(path, before, edit, self.rng.choice(_STYLES))
+        self.counts["saves"] += 1
+        self.said.unseen |= numbers(standing) - numbers(before)
+        self._apply(name, before, after, told=True)
+
+    def _apply(self, name: DocumentName, before: str, after: str, *, told: bool) -> None:
+        """Know what must stand after a save; what a command took out (not `told`) may be shown again."""
+        had, has = tokens(before), tokens(after)
+        for token in had - has:
+            self.said.own.pop(token, None)
+            self.said.gone[token] = name
+        for token in has:
+            self.said.gone.pop(token, None)
+            self.said.own[token] = name
+        if told:
+            self.said.removed |= _machine_numbers(before) - numbers(after)
+        self.said.removed -= numbers(after)
+
+    def _token(self) -> str:
+        self._tokens += 1
+        return f"person-{self._tokens:06d}"
+
+    def _chosen(self, name: DocumentName, text: str) -> Edit:
+        """Choose what to do; where there is nothing to change or delete, a note is written."""
+        lines = [line for line in without_conflicts(text).split("\n") if not line.startswith((">", "#"))]
+        own = [line for line in lines if PERSON.search(line) and not _OPERATION.match(line)]
+        facts = [line for line in without_conflicts(text).split("\n") if NUMBER.search(line) and "…" not in line]
+        choice = self.rng.random()
+        if choice < 0.15 and own:
+            old = self.rng.choice(own)
+            return Edit(changed=((old, PERSON.sub(self._token(), old)),))
+        if choice < 0.30 and facts and name in _REWORDED:
+            old = self.rng.choice(facts)
+            new = NUMBER.sub(lambda number: f"by {self._token()} {number.group()}", old, count=1)
+            return Edit(changed=((old, new),))
+        if choice < 0.40 and len(own) > 2:
+            return Edit(gone=(self.rng.choice(own),))
+        if choice < 0.55 and len(facts) > 1:
+            return Edit(gone=(self.rng.choice(facts),))
+        if choice < 0.70 and name is DocumentName.PROJECT_STATE:
+            return self._collision(text)
+        if choice < 0.85:
+            return self._item(name, text)
+        return self._note(text)
+
+    def _collision(self, text: str) -> Edit:
+        """Change a line that the machine will change too."""
+        lines = [line for line in without_conflicts(text).split("\n") if _OPERATION.match(line)]
+        if not lines:
+            return self._note(text)
+        old = self.rng.choice(lines)
+        return Edit(changed=((old, f"{old}, says {self._token()}"),))
+
+    def _item(self, name: DocumentName, text: str) -> Edit:
+        title = self.rng.choice([title for document, title in ITEMS if document is name])
+        item = ITEMS[name, title].format(token=self._token())
+        return Edit(after=f"## {title}", new=("", item))
+
+    def _note(self, text: str) -> Edit:
+        if f"## {OWN_SECTION}" not in text.split("\n"):
+            return Edit(end=f"\n## {OWN_SECTION}\n\n- A note, {self._token()}\n")
+        return Edit(after=f"## {OWN_SECTION}", new=("", f"A remark: {self._token()}, see below."))
+
+
+def _machine_numbers(text: str) -> set[int]:
+    """The numbers of the facts that a document shows in the machine's words."""
+    return numbers("\n".join(line for line in text.split("\n") if not PERSON.search(line)))

@@ -1,0 +1,84 @@
+"""What the CommonMark specification gives as examples goes through every edit that changes nothing, byte for byte.
+
+The examples are not ours to copy (CC-BY-SA): they come with the source of markdown-it-py, which `make venv` fetches
+beside its wheel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.core.conflicts import mark, without_conflicts
+from orchestra_mem.core.markdown import join_blocks, replace_lines, replace_section, split_blocks
+from orchestra_mem.core.merge import merge
+from orchestra_mem.core.session_document import SessionDocument
+
+SOURCES = Path(sys.prefix) / "sources"
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[str]:
+    """The inputs of all examples of the specification, as they are, with CR LF, and without a final line end."""
+    archives = sorted(SOURCES.glob("markdown_it_py-*.tar.gz"))
+    assert archives, f"no source of markdown-it-py in {SOURCES}; `make venv` fetches it"
+    with tarfile.open(archives[-1]) as archive:
+        (name,) = (name for name in archive.getnames() if name.endswith("/test_cmark_spec/commonmark.json"))
+        file = archive.extractfile(name)
+        assert file is not None
+        texts = [str(example["markdown"]) for example in json.load(file)]
+    assert len(texts) > 600
+    return [*texts, *(text.replace("\n", "\r\n") for text in texts), *(text.rstrip("\n") for text in texts)]
+
+
+def test_a_document_is_the_same_after_cutting_and_joining(examples: list[str]) -> None:
+    """Blocks, a session document's parts, and a text without conflicts are the text again."""
+    for text in examples:
+        assert join_blocks(split_blocks(text)) == text
+        assert SessionDocument.parse(text).text() == text
+        assert without_conflicts(text) == text
+
+
+def test_lines_that_are_replaced_by_themselves_change_nothing(examples: list[str]) -> None:
+    """Each line alone, and all together."""
+    for text in examples:
+        lines = re.findall(r"[^\n]*\n|[^\n]+\Z", text.replace("\r\n", "\n"))
+        for number, line in enumerate(lines, 1):
+            assert replace_lines(text, number, number, line) == text
+        assert replace_lines(text, 1, len(lines), "".join(lines)) == text
+
+
+def test_sections_that_are_replaced_by_themselves_change_nothing(examples: list[str]) -> None:
+    """With all that stands below their heading."""
+    replaced = 0
+    for text in examples:
+        blocks = split_blocks(text)
+        for position, block in enumerate(blocks):
+            if not block.level or any(block.title == other.title for other in blocks[:position]):
+                continue
+            below = [position]
+            while below[-1] + 1 < len(blocks) and blocks[below[-1] + 1].level > block.level:
+                below.append(below[-1] + 1)
+            section = "".join(blocks[place].text for place in below)
+            assert replace_section(text, block.title, section[len(block.heading) :]) == text
+            replaced += 1
+    assert replaced > 100
+
+
+def test_merging_what_nobody_changed_changes_nothing(examples: list[str]) -> None:
+    """With itself, and one side's new text into the unchanged other's."""
+    for text, other in pairwise(examples):
+        for merged, wanted in (
+            (merge(text, text, text), text),
+            (merge(text, other, text), other),
+            (merge(text, text, other), other),
+            (merge(text, other, other), other),
+        ):
+            assert (merged.text, merged.conflicts) == (wanted, ())
+            assert mark(merged) == wanted

@@ -1,0 +1,83 @@
+"""Any bytes may stand in a document: what is wrong is told with its line, and what can be shown of it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
+from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.types import DocumentName
+
+TEXT = "---\nformat: 1\n---\n\n# Plan\n\n- a line\n- another\n"
+PIECES = [b"---\n", b"a: [\n", b"\0", b"\xff\xfe", b"\xfc", b"# H\n", b"<!-- conflict abcdef", b"\r\n"]
+BYTES = st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES)).map(b"".join))
+
+
+@given(BYTES)
+@example(b"")
+@example(b"\xff\xfe\0")
+def test_any_bytes_are_looked_through_and_shown(data: bytes) -> None:
+    """Faults are in the order of their lines, which are there; what is shown has no NUL."""
+    faults = text_faults(data)
+    assert faults == sorted(faults)
+    assert all(0 <= line <= data.count(b"\n") + 1 and problem and meanwhile for line, problem, meanwhile in faults)
+    assert "\0" not in shown(data, len(data))
+    assert (b"\0" not in data and data[:2] not in (b"\xff\xfe", b"\xfe\xff")) == (unchangeable(data) is None)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200))
+def test_sound_text_is_shown_as_it_is(text: str) -> None:
+    """But for a byte order mark, which is no part of it."""
+    assert shown(text.encode(), 10) == text.removeprefix("\ufeff")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_left_alone_and_shown_as_what_it_says(encoding: str) -> None:
+    """With a byte order mark and without."""
+    data = TEXT.encode(encoding)
+    (fault,) = text_faults(data)
+    meanwhile = "what it says is served, and the file is left as it is"
+    assert fault == (0, "is UTF-16, not UTF-8; save it as UTF-8", meanwhile)
+    assert unchangeable(data) == fault[:2]
+    assert shown(data, len(data)) == TEXT
+
+
+def test_nul_bytes_are_told_left_alone_and_not_shown() -> None:
+    """A file of nothing else, as a power cut leaves it, has one fault."""
+    data = TEXT.encode().replace(b"another", b"ano\0ther")
+    fault = (8, "a NUL byte; delete it", "it is served without it, and the file is left as it is")
+    assert text_faults(data) == [fault]
+    assert unchangeable(data) == fault[:2]
+    assert shown(data, len(data)) == TEXT
+    assert [fault[:2] for fault in text_faults(b"\0" * 3)] == [(1, "the first of 3 NUL bytes; delete it")]
+
+
+@pytest.mark.parametrize("data", [b"no front", TEXT.encode("latin-1") + b"\xfc", b"---\na: [\n---\n", b"---\nx\n---\n"])
+def test_what_is_text_may_be_changed(data: bytes) -> None:
+    """A slip in it is told, and is text beside which the machine's lines can stand."""
+    assert text_faults(data)
+    assert unchangeable(data) is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: str) -> None:
+    """Up to the end of a line, where there is one."""
+    data = (TEXT + "A line that somebody has pasted.\n" * 200_000).encode(encoding)
+    assert len(data) > MOST_BYTES
+    text = shown(data[:SHOWN_BYTES], len(data))
+    body, told = text.split("\n## Clipped\n\n")
+    assert told == f"*Of {len(data) / 1e6:,.1f} MB the first 0.2 are shown here.*\n"
+    assert len(body.encode(encoding)) <= SHOWN_BYTES + 2
+    assert (TEXT + "A line that somebody has pasted.\n" * 200_000).startswith(body)
+    assert body.endswith("pasted.\n")
+    assert len(shown(b"x" * SHOWN_BYTES, MOST_BYTES + 1)) > SHOWN_BYTES
+
+
+def test_what_the_machine_writes_has_no_fault() -> None:
+    """In no document, whatever a project is called."""
+    for project in ("orchestra", "", 'a "b": [c]', "\u2028", "2025-01-01"):
+        view = ProjectView(project=project, updated=None, session="", size_tokens=900, operations=0, sessions=0)
+        for name in DocumentName:
+            assert text_faults(render_document(name, view).encode("utf-8")) == []

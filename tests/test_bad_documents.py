@@ -1,0 +1,415 @@
+"""Whatever people, editors and power cuts make of a document: nothing of it is lost, it is told once, and work goes on.
+
+Each kind of damage is done to each document of a real memory while it is open.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem.build import load_settings, open_memory
+from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.diagnosis import DocumentProblem, check_documents
+from orchestra_mem.errors import DocumentError
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.types import DocumentName, MustKeep
+
+SESSION = "session"
+DOCUMENTS = [*(name.value for name in DocumentName), SESSION]
+MINE = "- The porcupine sleeps in the cellar."
+SERVED = MINE.removeprefix("- ")
+# Limits that let spills and compactions happen within dozens of operations, and show all documents in one context.
+CONFIG: dict[str, object] = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 32_768},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 3_000,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+    "tokens": {"counter": "estimate"},
+}
+
+
+class Clock:
+    """A clock that goes on by a second with every look at it."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """The time; the next one is later."""
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """What is done to a document, given what it holds with a person's line in it; and what must come of it.
+
+    `problem` is what `check` says first, with `{line}` for the line that the fault stands in; empty where it is none.
+    `left` says whether the machine writes nothing there until it is mended, `served` whether contexts show the line.
+    `mend` makes of what it holds by then, and of the text before, what a person saves who mends it.
+    """
+
+    do: Callable[[Path, str], object]
+    problem: str = ""
+    left: bool = True
+    served: bool = True
+    mend: Callable[[str, str], str] = lambda damaged, good: good
+
+
+def _bytes(change: Callable[[str], bytes]) -> Callable[[Path, str], object]:
+    return lambda path, text: path.write_bytes(change(text))
+
+
+def _text(change: Callable[[str], str]) -> Callable[[Path, str], object]:
+    return lambda path, text: path.write_bytes(change(text).encode())
+
+
+def _front_end(text: str) -> int:
+    return text.index("\n---\n") + 5
+
+
+def _second_heading(text: str) -> str:
+    """The line of a document's first section, with the line ends around it."""
+    start = text.index("\n## ")
+    return text[start : text.index("\n", start + 1) + 1]
+
+
+def _become_folder(path: Path, text: str) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "mine.txt").write_text(text)
+
+
+def _link_out(path: Path, text: str) -> None:
+    outside = path.parents[3] / "outside.md"
+    outside.write_text(text)
+    path.unlink()
+    path.symlink_to(outside)
+
+
+def _link_inside(path: Path, text: str) -> None:
+    path.with_name("inside.txt").write_text(text)
+    path.unlink()
+    path.symlink_to("inside.txt")
+
+
+def _mark_read_only(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o444)
+
+
+def _with_head(damaged: str, good: str) -> str:
+    return good[: good.index("\n# ")] + damaged[damaged.index("\n# ") :]
+
+
+MARKER = "<!-- conflict 3f9a1c: the line above is yours and stands. Delete this block. -->"
+DAMAGES = {
+    "broken YAML": Damage(
+        do=_text(lambda text: text.replace("format: 1", "format: [1", 1)),
+        problem=":3: is no YAML", left=False, mend=_with_head,
+    ),
+    "no front matter": Damage(
+        do=_text(lambda text: text[_front_end(text) :]),
+        problem=":1: the front matter is missing", left=False, mend=_with_head,
+    ),
+    "open front matter": Damage(
+        do=_text(lambda text: text.replace("\n---\n", "\n", 1)), problem=":{line}: ", left=False, mend=_with_head
+    ),
+    "two front matters": Damage(
+        do=_text(lambda text: text[: _front_end(text)] + text),
+        problem=":{line}: a second front matter", left=False, mend=_with_head,
+    ),
+    "headings renamed": Damage(
+        do=_text(lambda text: text.replace("\n## ", "\n## Our ")),
+        left=False, mend=lambda damaged, good: damaged.replace("\n## Our ", "\n## "),
+    ),
+    "heading deleted": Damage(
+        do=_text(lambda text: text.replace(_second_heading(text), "\n", 1)), left=False,
+        mend=lambda damaged, good: damaged.replace(f"\n{MINE}", f"{_second_heading(good)}\n{MINE}", 1),
+    ),
+    "half a marker": Damage(
+        do=_text(lambda text: text.replace(f"{MINE}\n", f"{MINE}\n{MARKER}\n")),
+        problem=":{line}: conflict 3f9a1c has no end: delete this line",
+        left=False, mend=lambda damaged, good: damaged.replace(f"{MARKER}\n", ""),
+    ),
+    "Latin-1": Damage(
+        do=_bytes(lambda text: text.replace(MINE, f"{MINE} Caf\xe9").encode("latin-1")),
+        problem=":{line}: is not UTF-8: 0xe9 at byte 42 of the line (Latin-1?)",
+        left=False, mend=lambda damaged, good: damaged.replace("\udce9", "\xe9"),
+    ),
+    "UTF-16": Damage(do=_bytes(lambda text: text.encode("utf-16")), problem=" is UTF-16, not UTF-8"),
+    "UTF-16 without mark": Damage(do=_bytes(lambda text: text.encode("utf-16-be")), problem=" is UTF-16, not UTF-8"),
+    "a NUL": Damage(do=_text(lambda text: text.replace(MINE, f"{MINE}\0")), problem=":{line}: a NUL byte"),
+    "nothing but NULs": Damage(do=_bytes(lambda text: bytes(len(text))), problem=":1: the first of ", served=False),
+    "empty": Damage(do=_text(lambda text: ""), problem=" is empty", left=False, served=False),
+    "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is not there", left=False, served=False),
+    "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
+    "a link that leads out": Damage(do=_link_out, problem=" is a symbolic link that leads out of", served=False),
+    "a link inside": Damage(do=_link_inside, left=False),
+    "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
+}  # fmt: skip
+# Slips that are no fault, as a person may have meant them.
+ALLOWED = ("headings renamed", "heading deleted", "a link inside")
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
+    """A project whose documents all say something, and the time there."""
+    project = tmp_path_factory.mktemp("used") / "project"
+    project.mkdir()
+    clock = Clock(datetime(2025, 3, 1, 9, 0, tzinfo=UTC))
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
+        for number in range(5):
+            _decide(memory, f"tool {number}")
+            _record(memory, f"before {number}", 5)
+        memory.refresh()
+        memory.record_operation("note", {"text": "We must never delete the archive."})
+        _record(memory, "and then", 5)
+        memory.refresh()
+    return project, clock.now
+
+
+def _record(memory: OrchestratorContextManager, marker: str, count: int) -> None:
+    for number in range(count):
+        memory.record_operation("note", {"text": f"Looked at {marker} {number} and wrote down what there was. " * 2})
+
+
+def _decide(memory: OrchestratorContextManager, tool: str) -> None:
+    memory.record_operation("decision", {"decision": f"We decided to use {tool} for the ledger."})
+
+
+def _with_mine(text: str) -> str:
+    """A document with a person's line below its second heading."""
+    at = text.index("\n", text.index("\n## ") + 1) + 1
+    return f"{text[:at]}\n{MINE}\n{text[at:]}"
+
+
+def _holds(path: Path) -> object:
+    link = os.readlink(path) if path.is_symlink() else None
+    if path.is_dir():
+        return link, sorted((each.name, each.read_bytes()) for each in path.iterdir())
+    return link, path.stat().st_mode, path.read_bytes()
+
+
+def _check(project: Path) -> list[DocumentProblem]:
+    return check_documents(project, load_settings(project, os.environ))
+
+
+def _problems(memory: OrchestratorContextManager) -> list[str]:
+    found: Any = memory.get_stats()["problems"]
+    return [problem["problem"] for problem in found]
+
+
+def _standing(memory: OrchestratorContextManager) -> set[tuple[int, str]]:
+    facts: list[MustKeep] = memory.facts()
+    return {(fact.id, fact.text) for fact in facts if fact.operation}
+
+
+def _everywhere(memory: OrchestratorContextManager) -> list[int]:
+    """The live session's operations, from every tier in which they stand."""
+    path = memory.session_memory.path
+    assert path is not None
+    document = SessionDocument.parse(path.read_text())
+    found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
+    for number in document.summaries():
+        found += [operation.id for operation in memory.expand(f"S{number}").operations]
+    return sorted(found)
+
+
+def _mend(path: Path, text: str) -> None:
+    """Put a whole text into a document's place, as a person does who saves it again."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_told_once_served_left_alone_and_heals(
+    used: tuple[Path, datetime], tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str, document: str
+) -> None:
+    """With file and line; what can be merged is merged beside it, what cannot is left byte for byte; work goes on."""
+    damage, project = DAMAGES[kind], tmp_path / "project"
+    shutil.copytree(used[0], project)
+    caplog.set_level(logging.WARNING, "orchestra_mem")
+    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+        live = memory.session_memory.path
+        path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
+        assert path is not None
+        standing, good = _standing(memory), _with_mine(path.read_text())
+        damage.do(path, good)
+        before = _holds(path) if damage.left else None
+        # Told.
+        told = [str(found) for found in _check(project)]
+        wanted = f"{path}{damage.problem}".format(line=_line(path, kind))
+        if damage.problem and not (kind == "deleted" and document == SESSION):
+            assert len(told) == 1
+            assert told[0].startswith(wanted)
+        else:
+            assert told == []
+        # Served.
+        assert (SERVED in memory.get_orchestrator_context("test").render()) == damage.served
+        assert [problem for problem in _problems(memory) if str(path) in problem] == [
+            record.getMessage() for record in caplog.records if str(path) in record.getMessage()
+        ]
+        # Work goes on.
+        count = len(memory.operations())
+        for number in range(2):
+            _record(memory, f"meanwhile {number}", 9)
+            _decide(memory, f"hammer {number}")
+            memory.refresh()
+        assert len(memory.operations()) == count + 20
+        assert standing <= _standing(memory), "damage took facts out"
+        if damage.left:
+            assert _holds(path) == before
+        elif document == DocumentName.DECISION_LOG:
+            assert path.read_bytes().count(b"We decided to use hammer 0 for the ledger") == 1
+            assert damage.served == (MINE.encode() in path.read_bytes())
+        messages = [record.getMessage() for record in caplog.records if str(path) in record.getMessage()]
+        assert len(messages) <= (0 if kind in ALLOWED else 2), messages
+        assert len(set(_without_lines(messages))) == len(messages), "told twice"
+        # Mended.
+        damaged = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
+        _mend(path, good if damage.left else damage.mend(damaged, good))
+        assert SERVED in memory.get_orchestrator_context("test").render()
+        _record(memory, "mended", 9)
+        memory.refresh()
+        assert _problems(memory) == []
+        assert _check(project) == []
+        assert MINE in path.read_text()
+        assert standing <= _standing(memory)
+        if damage.left and document == SESSION:
+            session = memory.session_memory.session
+            assert session is not None
+            assert _everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
+
+
+def _line(path: Path, kind: str) -> int:
+    """The line that a fault stands in."""
+    if not path.is_file() or path.is_symlink():
+        return 0
+    lines = path.read_bytes().split(b"\n")
+    if kind == "open front matter":
+        return 10 if b"---" in lines[1:] else 1  # a session's has a rule below, which closes it
+    if kind == "two front matters":
+        return lines.index(b"---", 1) + 2
+    mine = next((number for number, line in enumerate(lines, 1) if line.startswith(MINE.encode())), 0)
+    return mine + (kind == "half a marker")
+
+
+def _without_lines(messages: list[str]) -> list[str]:
+    return [message.partition(".md")[2].lstrip(":0123456789") for message in messages]
+
+
+@pytest.mark.parametrize("document", [DocumentName.PROJECT_STATE, SESSION])
+def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: Path, document: str) -> None:
+    """Its beginning is served, that is told, and context and refresh take under a second and few megabytes."""
+    project = tmp_path / "project"
+    shutil.copytree(used[0], project)
+    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+        live = memory.session_memory.path
+        path = live if document == SESSION else memory.episodic_memory.path(DocumentName(document))
+        assert path is not None
+        memory.get_orchestrator_context("test")
+        with path.open("w") as file:
+            file.write(_with_mine(_text_before(used[0], path, project)))
+            for _ in range(50):
+                file.write("A line of a log that somebody has put here.\n" * 23_000)
+        state = path.stat().st_size, path.stat().st_mtime_ns
+        assert state[0] > 50_000_000
+        start, memory_kb = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        context = memory.get_orchestrator_context("test").render()
+        _record(memory, "meanwhile", 9)
+        memory.refresh()
+        assert memory.get_orchestrator_context("test").tokens > 0
+        (problem,) = _problems(memory)
+        assert time.process_time() - start < 1.0
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb < 50_000
+        assert SERVED in context
+        assert "are shown here.*" in context
+        assert problem.startswith(f"{path} is of 5")
+        assert problem.endswith("over 4 MB: its beginning is served, and it is left as it is; take out what was pasted")
+        assert (path.stat().st_size, path.stat().st_mtime_ns) == state
+
+
+def _text_before(used: Path, path: Path, project: Path) -> str:
+    return (used / path.relative_to(project)).read_text()
+
+
+@pytest.mark.parametrize("document", list(DocumentName))
+@pytest.mark.parametrize("kind", ["broken YAML", "no front matter", "two front matters"])
+def test_a_front_matter_is_mended_by_a_text_from_before(
+    used: tuple[Path, datetime], tmp_path: Path, kind: str, document: DocumentName
+) -> None:
+    """As an editor's undo or `git checkout` puts it back after the machine has written; what it wrote stays."""
+    project = tmp_path / "project"
+    shutil.copytree(used[0], project)
+    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+        path = memory.episodic_memory.path(document)
+        good = _with_mine(path.read_text())
+        DAMAGES[kind].do(path, good)
+        _decide(memory, "a hammer")
+        memory.refresh()
+        path.write_text(good)
+        _record(memory, "mended", 3)
+        memory.refresh()
+        assert (_problems(memory), _check(project)) == ([], [])
+        assert MINE in path.read_text()
+        assert document is not DocumentName.DECISION_LOG or "to use a hammer" in path.read_text()
+
+
+@pytest.mark.parametrize("document", list(DocumentName))
+def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
+    used: tuple[Path, datetime], tmp_path: Path, caplog: pytest.LogCaptureFixture, document: DocumentName
+) -> None:
+    """The log says so, and names the version."""
+    project = tmp_path / "project"
+    shutil.copytree(used[0], project)
+    path = project / ".obra" / "memory" / f"{document.value}.md"
+    text = path.read_text()
+    path.unlink()
+    with open_memory(project, config=CONFIG, clock=Clock(used[1])) as memory:
+        version = memory.episodic_memory.history(document.value)[-1]
+        assert Path(version.path).read_text() == text
+        assert path.exists()
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [
+        f"{path} is gone: a new one is begun; its last text is version {version.sequence} "
+        f"(`orchestra-mem history {document.value}`)"
+    ]
+
+
+def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, datetime], tmp_path: Path) -> None:
+    """It says why; the next start records all the same, and once mended the session ends."""
+    project = tmp_path / "project"
+    shutil.copytree(used[0], project)
+    clock = Clock(used[1])
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
+        path = memory.session_memory.path
+        assert path is not None
+        text = path.read_text()
+        path.write_bytes(text.encode("utf-16"))
+        with pytest.raises(DocumentError, match=r"is UTF-16, not UTF-8; save it as UTF-8; until then it is served"):
+            memory.flush_session()
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
+        _record(memory, "meanwhile", 3)
+        path.write_text(text)
+        archive = memory.flush_session()
+        assert archive is not None
+        assert archive.read_text().startswith(text[:40])
+        assert _problems(memory) == []
