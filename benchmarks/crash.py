@@ -195,8 +195,10 @@ class Round:
         try:
             with open_here(self.project, Clock(self._now)) as memory:
                 said, notes = self.person.said, self.person.notes
-                found = examine(self.project, memory, acknowledged=self.acknowledged, notes=notes, removed=said.removed)
-                self._note(found, told)
+                missing = said.removed | said.unseen
+                self._note(
+                    examine(self.project, memory, acknowledged=self.acknowledged, notes=notes, removed=missing), told
+                )
                 self._note(examine_edits(self.project, memory, said, taken_in=False), told)
                 self.counts["examined"] += 1
                 marker = f"r{self.number}l{self.lives}-0"
