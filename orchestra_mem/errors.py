@@ -7,6 +7,8 @@
     ├── ClosedError              a memory used after `close()`
     ├── TokenizerError           a token counter that was asked for cannot be had
     ├── HistoryError             a history to import (git, JSON lines) that cannot be read
+    ├── SearchError              search cannot be had here
+    ├── EmbedderError            a model that turns texts into vectors cannot be had
     └── StorageError             something on disk
         ├── StorageFullError         no room, or over a quota
         ├── StorageReadOnlyError     no permission to write
@@ -79,6 +81,14 @@ class TokenizerError(OrchestraMemError):
 
 class HistoryError(OrchestraMemError):
     """A history to import that cannot be read."""
+
+
+class SearchError(OrchestraMemError):
+    """Search cannot be had here: what it is made of cannot be loaded."""
+
+
+class EmbedderError(OrchestraMemError):
+    """A model that turns texts into vectors cannot be had, or does not work."""
 
 
 class StorageError(OrchestraMemError):

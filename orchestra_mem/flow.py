@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context import OrchestratorContext
 from orchestra_mem.core.entries import Entry
@@ -35,6 +36,9 @@ from orchestra_mem.types import (
     SessionStatus,
     VersionReason,
 )
+
+if TYPE_CHECKING:
+    from orchestra_mem.searching import MemorySearch
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +67,7 @@ class MemoryParts:
     reporter: Reporter
     change_count: Callable[[], int]
     check_database: Callable[[], str | None]
+    open_search: Callable[[], MemorySearch]
     checkpoint: Callable[[], None]
     close: Callable[[], None]
     auto_refresh: bool

@@ -6,18 +6,22 @@ event log is the truth of what happened, the documents are the truth of what is 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.conflicts import ConflictBlock, Resolved
 from orchestra_mem.core.context import OrchestratorContext
-from orchestra_mem.errors import ClosedError, StorageError
+from orchestra_mem.errors import ClosedError, SearchError, StorageError
 from orchestra_mem.flow import Flow, MemoryParts, Refreshed
 from orchestra_mem.recall import Expansion, Recall
 from orchestra_mem.recording import make_draft
+from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import (
     DocumentName,
@@ -30,6 +34,12 @@ from orchestra_mem.types import (
     Session,
     Summary,
 )
+
+if TYPE_CHECKING:
+    from orchestra_mem.indexing import Backlog
+    from orchestra_mem.searching import Answer, MemorySearch
+
+logger = logging.getLogger(__name__)
 
 
 class OrchestratorContextManager:
@@ -48,6 +58,7 @@ class OrchestratorContextManager:
         self._recall = Recall(parts.log, parts.ledger)
         self._lock = threading.RLock()
         self._flow = Flow(parts)
+        self._search: MemorySearch | None = None
         self._closed = False
         self._process = os.getpid()
         self._flow.resume()
@@ -175,15 +186,72 @@ class OrchestratorContextManager:
         self._check_open()
         return self._parts.log.sessions()
 
-    def search_memory(self, query: str, max_results: int = 5) -> list[str]:
-        """Lines of all tiers that hold words of the query, those with the most of them first."""
+    def search(
+        self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
+    ) -> Answer:
+        """Find what answers a query in all tiers and archives, by words and by meaning, best first.
+
+        What was recorded or saved before the call is found. Any string is a query; `expand` follows a hit's source.
+
+        Raises:
+            SearchError: what search is made of cannot be loaded.
+            StorageError: the index cannot be used.
+            EmbedderError: `mode` is dense, and no vectors can be had.
+        """
         with self._lock:
             self._check_open()
             self._flow.sync()
+            session = self._flow.session.id if self._flow.session else None
+            search = self._opened_search()
+        return search.search(query, where=where, mode=mode, limit=limit, session=session)
+
+    def search_memory(self, query: str, max_results: int = 5) -> list[str]:
+        """Passages that answer a query, each in one line with its source in front; see `search`.
+
+        Where the index cannot be used, the lines of the live tiers that hold most words of the query.
+        """
+        if max_results <= 0:
+            return []
+        try:
+            hits = self.search(query, limit=max_results).hits
+        except (StorageError, SearchError):
+            logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
+            return self._lines_with(query, max_results)
+        return [f"[{hit.chunk.source}] {' '.join(hit.chunk.text.split())}" for hit in hits]
+
+    def _lines_with(self, query: str, max_results: int) -> list[str]:
+        with self._lock:
             lines = [entry.short.strip() for entry in reversed(self.working_memory.entries())]
             lines += self.session_memory.search("", 100_000)
             lines += self.episodic_memory.search("", 100_000)
         return self._recall.best_lines(query, lines, max_results)
+
+    def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
+        """Bring the search index up to the memory now, instead of with the next searches.
+
+        Args:
+            told: hears again and again what is left.
+            anew: throw away what is there first.
+
+        Raises:
+            StorageError: the index or the memory cannot be used.
+            EmbedderError: no vectors can be had; the words are in the index.
+        """
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
+            search = self._opened_search()
+        if anew:
+            search.rebuild()
+        search.catch_up(told)
+
+    def _opened_search(self) -> MemorySearch:
+        if self._search is None:
+            try:
+                self._search = self._parts.open_search()
+            except ImportError as error:
+                raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
+        return self._search
 
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
@@ -273,9 +341,12 @@ class OrchestratorContextManager:
     def close(self) -> None:
         """Let go of files and connections. The session goes on with the next start; safe to call twice."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._parts.close()
+            if self._closed:
+                return
+            self._closed = True
+            if self._search is not None:
+                self._search.close()
+            self._parts.close()
 
     def __enter__(self) -> OrchestratorContextManager:
         """Return itself."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.search_types import Hit
 from orchestra_mem.types import Json, MustKeep, Operation, Session, Summary, Version
 
 MAX_DEPTH = 500
@@ -185,6 +186,32 @@ def must_keep_record(fact: MustKeep) -> dict[str, Json]:
         "identifiers": list(fact.identifiers),
         "status": fact.status.value,
         "superseded_by": fact.superseded_by or None,
+    }
+
+
+def hit_record(hit: Hit) -> dict[str, Json]:
+    """A hit with its reasons as JSON."""
+    chunk, reasons = hit.chunk, hit.reasons
+    return {
+        "source": chunk.source,
+        "tier": chunk.tier.value,
+        "kind": chunk.kind,
+        "heading": list(chunk.heading),
+        "title": chunk.title or None,
+        "text": chunk.text,
+        "time": chunk.time.isoformat() if chunk.time else None,
+        "session": chunk.session,
+        "agent": chunk.agent,
+        "item": chunk.item,
+        "operation": chunk.operation or None,
+        "score": round(hit.score, 6),
+        "reasons": {
+            "keyword": {"rank": reasons.keyword_rank, "score": round(reasons.keyword_score, 6)},
+            "dense": {"rank": reasons.dense_rank, "score": round(reasons.dense_score, 6)},
+            "identifiers": list(reasons.identifiers),
+            "shares": {name: round(value, 6) for name, value in reasons.shares},
+            "priors": {name: round(value, 6) for name, value in reasons.priors},
+        },
     }
 
 

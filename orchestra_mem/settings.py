@@ -32,6 +32,14 @@ class CounterChoice(StrEnum):
     ESTIMATE = "estimate"
 
 
+class EmbedderChoice(StrEnum):
+    """What turns texts into vectors; off: search goes by words alone."""
+
+    WORDLLAMA = "wordllama"
+    ONNX = "onnx"
+    OFF = "off"
+
+
 class WatchChoice(StrEnum):
     """How changed documents are seen at once: by the system's events, by looking again and again, or not at all."""
 
@@ -164,6 +172,15 @@ class DocumentsSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """What embeds texts for search by meaning, and how much of the processor that may take."""
+
+    embedder: EmbedderChoice = EmbedderChoice.WORDLLAMA
+    model_path: str = ""
+    threads: Annotated[int, Between(1, 64)] = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of a project. `load_settings` gives checked ones; the defaults alone are `Settings()`."""
 
@@ -175,6 +192,7 @@ class Settings:
     compaction: CompactionSettings = field(default_factory=CompactionSettings)
     entries: EntriesSettings = field(default_factory=EntriesSettings)
     documents: DocumentsSettings = field(default_factory=DocumentsSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
     _origins: Mapping[str, str] = field(default_factory=lambda: types.MappingProxyType({}), repr=False, compare=False)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
@@ -38,6 +39,9 @@ from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
+
+if TYPE_CHECKING:
+    from orchestra_mem.searching import MemorySearch
 
 
 def old_documents(memory: Path, sessions: Path) -> Sequence[str]:
@@ -196,11 +200,34 @@ class Wiring:
                 reporter=reporter,
                 change_count=database.change_count,
                 check_database=database.check,
+                open_search=partial(self._open_search, log, ledger, store, episodic, place, read_only is not None),
                 checkpoint=database.checkpoint,
                 close=database.close,
                 auto_refresh=orchestrator.auto_refresh_enabled,
                 latency_target_ms=orchestrator.refresh_latency_target_ms,
             )
+        )
+
+    def _open_search(
+        self,
+        log: SqliteEventLog,
+        ledger: SqliteLedger,
+        store: FileDocumentStore,
+        episodic: EpisodicMemoryManager,
+        place: SessionPlace,
+        read_only: bool,
+    ) -> MemorySearch:
+        # Here, as vectors take long to load and few commands need them.
+        from orchestra_mem.indexing import Memories
+        from orchestra_mem.wiring_search import open_search
+
+        return open_search(
+            self._home / "index",
+            self._settings,
+            Memories(log=log, ledger=ledger, store=store, episodic=episodic, sessions=place),
+            clock=self._clock,
+            write_point=self._write_point,
+            read_only=read_only,
         )
 
     def _episodic(self, ledger: SqliteLedger, store: FileDocumentStore) -> EpisodicMemoryManager:

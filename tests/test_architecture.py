@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "orchestra_mem"
 
 # Layers by the names of their modules below the package; a folder's name stands for all in it, `""` for the root.
 LAYERS = {
-    "foundation": ["errors", "types", "ports"],
+    "foundation": ["errors", "types", "ports", "search_types"],
     "core": ["core", "settings", "settings_check", "serialize"],
     "tiers": ["tiers"],
     "adapters": ["adapters"],
@@ -28,11 +28,13 @@ LAYERS = {
         "recording",
         "reporting",
         "importing",
+        "indexing",
+        "searching",
         "retriever",
         "compressor",
         "jobs",
     ],
-    "composition": ["build", "wiring", "diagnosis", "orchestrator"],
+    "composition": ["build", "wiring", "wiring_search", "diagnosis", "orchestrator"],
     "faces": ["faces", "__main__"],
     "root": [""],
     "testing": ["testing"],

@@ -23,9 +23,10 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
     assert orchestra_mem.__all__ == [
-        "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "HistoryError",
+        "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError", "DocumentError",
+        "EmbedderError", "HistoryError",
         "InvalidOperationError", "LockTimeoutError", "NotFoundError", "OperationFilter", "OrchestraMemError",
-        "OrchestratorContextManager", "SchemaTooNewError", "StorageError", "StorageFullError", "StorageReadOnlyError",
+        "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError", "StorageReadOnlyError",
         "TokenizerError", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
@@ -57,6 +58,12 @@ SIGNATURES = {
     "operations": "(self, where: 'OperationFilter | None' = None) -> 'list[Operation]'",
     "sessions": "(self) -> 'list[Session]'",
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
+    "search": (
+        "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "
+        "item=None, since=None, until=None), mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, limit: 'int' = 10) "
+        "-> 'Answer'"
+    ),
+    "update_index": ("(self, told: 'Callable[[Backlog], None] | None' = None, *, anew: 'bool' = False) -> 'None'"),
     "expand": "(self, reference: 'str | int') -> 'Expansion'",
     "facts": (
         "(self, kind: 'MustKeepKind | None' = None, *, standing: 'bool' = True, limit: 'int | None' = None) "

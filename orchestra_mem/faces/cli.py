@@ -18,6 +18,7 @@ from orchestra_mem.faces import (
     commands_documents,
     commands_edit,
     commands_record,
+    commands_search,
     commands_watch,
     demo,
 )
@@ -73,6 +74,7 @@ demo.add_to(app, "Begin")
 commands_record.add_to(app, _importing, "Record")
 app.add_typer(_importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
 commands_ask.add_to(app, "Ask")
+commands_search.add_to(app, "Ask")
 commands_edit.add_to(app, "Documents")
 commands_conflicts.add_to(app, "Documents")
 commands_watch.add_to(app, "Documents")

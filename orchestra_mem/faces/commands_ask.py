@@ -126,12 +126,12 @@ def ops(
 
         now = utc_now()
         where = OperationFilter(
-            type=operation_type, agent=agent, since=_when(since, now, "--since"), until=_when(until, now, "--until"),
+            type=operation_type, agent=agent, since=when(since, now, "--since"), until=when(until, now, "--until"),
             limit=limit or None,
         )  # fmt: skip
         with run.open() as memory:
             if session is not None:
-                where = replace(where, session=_session_id(memory, session))
+                where = replace(where, session=session_id(memory, session))
             found = memory.operations(where)
         if as_json:
             return run.answer([operation_record(operation) for operation in found])
@@ -141,7 +141,12 @@ def ops(
     return None
 
 
-def _session_id(memory: OrchestratorContextManager, beginning: str) -> str:
+def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
+    """The session that begins so.
+
+    Raises:
+        NotFoundError: none does, or several do.
+    """
     found = [session.id for session in memory.sessions() if session.id.startswith(beginning)]
     if len(found) != 1:
         many = "several sessions begin" if found else "no session begins"
@@ -149,7 +154,12 @@ def _session_id(memory: OrchestratorContextManager, beginning: str) -> str:
     return found[0]
 
 
-def _when(given: str | None, now: datetime, option: str) -> datetime | None:
+def when(given: str | None, now: datetime, option: str) -> datetime | None:
+    """A time given as an option; see `parse_time`.
+
+    Raises:
+        BadParameter: it is none.
+    """
     try:
         return parse_time(given, now)
     except ValueError as error:

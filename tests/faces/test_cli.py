@@ -32,7 +32,7 @@ COMMANDS = _commands(typer.main.get_command(app))
 # What each reading command is called with; without a memory none of them may make one.
 READING = [
     ("context",), ("status",), ("ops",), ("sessions",), ("flush",), ("refresh",), ("expand", "S1"), ("losses",),
-    ("facts",),
+    ("facts",), ("search", "x"), ("index",),
     ("history", "project_state"), ("diff", "project_state"), ("restore", "project_state", "1"), ("doctor",),
     ("edit", "project_state"), ("blame", "work_plan"), ("check",),
     ("conflicts",), ("accept", "abcdef"), ("reject", "abcdef"), ("watch",),
@@ -54,7 +54,7 @@ def test_the_commands_are_those() -> None:
     assert {" ".join(name) for name in COMMANDS} == {
         "init", "demo", "import git", "import jsonl", "record", "context", "status", "ops", "sessions", "flush",
         "refresh", "expand", "facts", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
-        "edit", "blame", "conflicts", "accept", "reject", "watch", "check",
+        "edit", "blame", "conflicts", "accept", "reject", "watch", "check", "search", "index",
     }  # fmt: skip
 
 

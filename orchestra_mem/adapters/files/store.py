@@ -16,7 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestra_mem.adapters.files.encoding import decode, encode, write_all
-from orchestra_mem.adapters.files.exchange import aside_of, exchange, foreign_text, link_new, put_back, settled
+from orchestra_mem.adapters.files.exchange import (
+    ForeignText,
+    aside_of,
+    exchange,
+    foreign_text,
+    link_new,
+    put_back,
+    settled,
+)
 from orchestra_mem.adapters.files.place import check_place, check_rights
 from orchestra_mem.adapters.files.reading import DocumentReader
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
@@ -295,15 +303,18 @@ class FileDocumentStore(DocumentReader):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
                     saved = foreign_text(leftover)
-                    if saved is not None and saved.ours is None:
-                        self._keep_saved(saved.path.stem, leftover, saved.data)
-                    elif saved is not None:
-                        ours, path = saved.ours, saved.path
-                        self._take_back(leftover, path, saved.data, ours=ours, expected=ours, name="document")
-                        self._sync_folder(path.parent, "document")
+                    if saved is not None:
+                        self._give_back(saved, leftover)
                     leftover.unlink()
                     removed += 1
         return removed
+
+    def _give_back(self, saved: ForeignText, leftover: Path) -> None:
+        if saved.ours is None:
+            self._keep_saved(saved.path.stem, leftover, saved.data)
+        else:
+            self._take_back(leftover, saved.path, saved.data, ours=saved.ours, expected=saved.ours, name="document")
+            self._sync_folder(saved.path.parent, "document")
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:

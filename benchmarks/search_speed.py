@@ -1,0 +1,250 @@
+"""Search stays quick from 1,000 to 1,000,000 chunks, finds what an exact search finds, and is soon loaded.
+
+One index grows from size to size. A hybrid search is the whole of it: the question read and embedded, keyword and dense
+search with their filters, candidates fetched, ranked, and ten hits with their reasons.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
+from benchmarks._search_texts import START, Texts
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.adapters.search_index.approximate import CodeIndex
+from orchestra_mem.adapters.search_index.index import APPROXIMATE_FROM, DiskSearchIndex
+from orchestra_mem.adapters.search_index.vectors import VectorFile, load_faiss, nearest
+from orchestra_mem.core.late_interaction import WordTable
+from orchestra_mem.core.search import Searcher
+from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text, read_query
+from orchestra_mem.search_types import SearchFilter, Situation, Vectors
+
+TARGETS: dict[str, Target] = {
+    "hybrid_p95_ms_100k": ("<=", 15.0),
+    "hybrid_p95_ms_1m": ("<=", 60.0),
+    "recall_vs_exact_1m": (">=", 0.97),
+}
+SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000, "1m": 1_000_000}
+_FULL_RUN_ONLY = ("1m",)
+_BATCH = 10_000
+_QUERIES = {True: 200, False: 300}  # in the quick run, in the full one
+_EXACT_QUERIES = 60
+_DEPTH = 100
+
+_OPEN = """
+import sys, time, psutil
+import numpy, orchestra_mem.adapters.search_index.index as module
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text, read_query
+from orchestra_mem.search_types import EVERYTHING
+from pathlib import Path
+embedder = WordLlamaEmbedder()
+vector, terms = embedder.embed_query(sys.argv[2]), read_query(sys.argv[2])
+process = psutil.Process()
+before = process.memory_info()
+start = time.perf_counter()
+index = module.DiskSearchIndex(Path(sys.argv[1]), index_text, analysis_version=ANALYSIS_VERSION)
+opened = time.perf_counter()
+index.keyword(terms, EVERYTHING, 100)
+index.dense(embedder.model, vector, EVERYTHING, 100)
+found = time.perf_counter()
+after = process.memory_info()
+private = (after.rss - after.shared) - (before.rss - before.shared)
+print(1000 * (opened - start), 1000 * (found - opened), (after.rss - before.rss) / 2**20, private / 2**20)
+"""
+
+
+@dataclass(slots=True)
+class Growing:
+    """An index that grows, and the seconds that this took."""
+
+    folder: Path
+    texts: Texts
+    embedder: WordLlamaEmbedder
+    index: DiskSearchIndex
+    size: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def grow(self, size: int) -> None:
+        """Add chunks with their vectors, then do the upkeep that is due."""
+        self.seconds = {"add": 0.0, "embed": 0.0, "vectors": 0.0, "upkeep": 0.0}
+        while self.size < size:
+            chunks = self.texts.chunks(self.size + 1, min(_BATCH, size - self.size))
+            with self._timed("add"):
+                ids = self.index.add(chunks)
+            with self._timed("embed"):
+                vectors = self.embedder.embed([chunk.embedded_text for chunk in chunks])
+            with self._timed("vectors"):
+                self.index.add_vectors(self.embedder.model, ids, vectors)
+            self.size += len(chunks)
+            if not self.size % 100_000:
+                say(f"{self.size:,} chunks; {', '.join(f'{name} {s:.0f} s' for name, s in self.seconds.items())}")
+        with self._timed("upkeep"):
+            self.index.maintain()
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - start
+
+    @property
+    def rows(self) -> Vectors:
+        """The index's own vectors by id."""
+        (path,) = self.folder.glob("vectors-*")
+        return VectorFile(path, self.embedder.model.dimensions).rows(self.size + 1)
+
+    @property
+    def every(self) -> NDArray[np.bool_]:
+        """A mask over ids that lets all chunks through."""
+        return np.arange(self.size + 1) > 0
+
+
+def measure(options: Options, report: Report) -> None:
+    """Grow the index from size to size, and search it at each."""
+    folder = Path(tempfile.mkdtemp(prefix="search-speed-"))
+    try:
+        embedder = WordLlamaEmbedder()
+        embedder.embed(["loaded"])
+        index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION)
+        growing = Growing(folder=folder, texts=Texts(), embedder=embedder, index=index)
+        for name, size in SIZES.items():
+            if options.quick and name in _FULL_RUN_ONLY:
+                for key in ("hybrid_p95_ms_1m", "recall_vs_exact_1m"):
+                    report.unmeasured(key, "full run only")
+                continue
+            before = growing.size
+            growing.grow(size)
+            _tell_growth(growing, report, name, size - before)
+            questions = list(growing.texts.questions(_QUERIES[options.quick], size))
+            measure_searches(growing, report, name, questions)
+            measure_dense(growing, report, name, [question for question, _ in questions], options.quick)
+            measure_loading(growing, report, name, questions[0][0])
+        index.close()
+    finally:
+        shutil.rmtree(folder)
+    report.note(
+        f"Exact search up to {APPROXIMATE_FROM:,} vectors, then codes of 4 bits for two numbers. Recall is of the "
+        f"first 10 (or {_DEPTH}) of an exact search by NumPy. FAISS uses one thread. `cpu` is processor time."
+    )
+
+
+def _tell_growth(growing: Growing, report: Report, name: str, added: int) -> None:
+    seconds = growing.seconds
+    total = seconds["add"] + seconds["embed"] + seconds["vectors"]
+    key = "index_chunks_per_s" if name == "100k" else f"index_chunks_per_s_{name}"
+    report.add(key, added / total, n=added, note="analysed, stored, embedded, in both halves")
+    report.add(
+        f"store_chunks_per_s_{name}", added / (seconds["add"] + seconds["vectors"]), n=added, note="not embedded"
+    )
+    report.add(f"upkeep_s_{name}", seconds["upkeep"], note="segments joined, codes made where there are any")
+    size = sum(path.stat().st_size for path in growing.folder.iterdir())
+    report.add(f"disk_bytes_per_chunk_{name}", size / growing.size, note="vectors of 1,024 bytes included")
+
+
+def measure_searches(
+    growing: Growing, report: Report, name: str, questions: Sequence[tuple[str, SearchFilter]]
+) -> None:
+    """Time whole searches, then their parts by themselves."""
+    index, embedder = growing.index, growing.embedder
+    searcher = Searcher(index, embedder, WordTable(embedder))
+    situation = Situation(now=START)
+    hybrid: list[float] = []
+    hybrid_cpu: list[float] = []
+    index_cpu: list[float] = []
+    parts: dict[str, list[float]] = {"keyword": [], "dense": [], "embed": [], "fetch": []}
+    for question, where in questions[:5]:
+        searcher.search(question, situation, where=where)
+    for question, where in questions:
+        start = time.process_time()
+        with stopwatch(hybrid):
+            searcher.search(question, situation, where=where)
+        hybrid_cpu.append(1000 * (time.process_time() - start))
+    for question, where in questions:
+        start = time.process_time()
+        with stopwatch(parts["embed"]):
+            vector = embedder.embed_query(question)
+        terms = read_query(question)
+        with stopwatch(parts["keyword"]):
+            found = index.keyword(terms, where, _DEPTH)
+        with stopwatch(parts["dense"]):
+            index.dense(embedder.model, vector, where, _DEPTH)
+        with stopwatch(parts["fetch"]):
+            index.chunks(found.ids)
+        index_cpu.append(1000 * (time.process_time() - start))
+    for percent in (50, 95):
+        value = float(np.percentile(hybrid, percent, method="inverted_cdf"))
+        report.add(f"hybrid_p{percent}_ms_{name}", value, n=len(hybrid), note="a whole search, every fourth filtered")
+    for key, samples in (("hybrid_cpu", hybrid_cpu), ("index_cpu", index_cpu)):
+        value = float(np.percentile(samples, 95, method="inverted_cdf"))
+        what = "a whole search" if key == "hybrid_cpu" else "the four parts that follow"
+        report.add(f"{key}_p95_ms_{name}", value, n=len(samples), note=what)
+    for part, samples in parts.items():
+        value = float(np.percentile(samples, 95, method="inverted_cdf"))
+        report.add(f"{part}_p95_ms_{name}", value, n=len(samples), note=f"first {_DEPTH}" if part != "embed" else "")
+
+
+def measure_dense(growing: Growing, report: Report, name: str, questions: Sequence[str], quick: bool) -> None:
+    """Compare the index's dense search with exact ones by FAISS and by NumPy, in turn."""
+    rows, every, model = growing.rows, growing.every, growing.embedder.model
+    vectors = growing.embedder.embed(questions)
+    times: dict[str, list[float]] = {"exact_numpy": [], "exact_faiss": [], "codes": [], "index": []}
+    notes = {
+        "exact_numpy": "every vector compared, by NumPy", "exact_faiss": "every vector compared, by FAISS",
+        "codes": "by codes made for comparison", "index": "what the index does at this size",
+    }  # fmt: skip
+    codes = None
+    faiss = load_faiss(1)
+    if faiss is not None and not quick and 10_000 <= growing.size < APPROXIMATE_FROM:
+        codes = CodeIndex.train(rows, every, faiss, lambda: True)
+    hits = {10: 0, _DEPTH: 0}
+    total = {10: 0, _DEPTH: 0}
+    for vector in vectors[: _EXACT_QUERIES if growing.size > 100_000 else len(vectors)]:
+        with stopwatch(times["exact_numpy"]):
+            exact = nearest(rows, vector, every, _DEPTH, lambda: None).ids
+        with stopwatch(times["exact_faiss"]):
+            nearest(rows, vector, every, _DEPTH, lambda: faiss)
+        with stopwatch(times["index"]):
+            growing.index.dense(model, vector, SearchFilter(), _DEPTH)
+        if codes is not None:
+            with stopwatch(times["codes"]):
+                codes.search(rows, vector, every, _DEPTH)
+        for depth in hits:
+            found = growing.index.dense(model, vector, SearchFilter(), depth).ids
+            hits[depth] += len(np.intersect1d(found, exact[:depth]))
+            total[depth] += len(exact[:depth])
+    for part, samples in times.items():
+        if samples:
+            report.add(f"dense_{part}_p50_ms_{name}", float(np.median(samples)), n=len(samples), note=notes[part])
+    report.add(f"recall_vs_exact_{name}", hits[10] / total[10], n=total[10], note="of the first 10")
+    report.add(
+        f"recall_100_vs_exact_{name}", hits[_DEPTH] / total[_DEPTH], n=total[_DEPTH], note=f"of the first {_DEPTH}"
+    )
+
+
+def measure_loading(growing: Growing, report: Report, name: str, question: str) -> None:
+    """Open the index in fresh processes, and ask it once."""
+    runs = [[float(word) for word in fresh(_OPEN, str(growing.folder), question).split()] for _ in range(3)]
+    opened, found, resident, private = np.median(runs, axis=0).tolist()
+    report.add(
+        f"load_ms_{name}", opened, n=len(runs), note="opening, imports and embedder apart; files cached by the system"
+    )
+    report.add(f"first_search_ms_{name}", found, n=len(runs), note="the first after that, with what it loads")
+    report.add(f"resident_mb_{name}", resident, n=len(runs), note="more memory after it, mapped files included")
+    report.add(f"private_mb_{name}", private, n=len(runs), note="of that, the process's own")
+
+
+if __name__ == "__main__":
+    sys.exit(run("search_speed", measure, TARGETS))

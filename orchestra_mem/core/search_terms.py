@@ -1,0 +1,190 @@
+"""Text and queries as the terms of the keyword index. One analysis for both, so that what is written is found.
+
+Latin words are folded (case, accents, width) and stemmed; identifiers are kept whole and in parts; scripts that are
+written without spaces come as pairs of characters. Any string is a text and a query; what cannot be a term makes none.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+
+from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.text import STOP_WORDS, stem, words
+from orchestra_mem.search_types import Chunk, IndexedText, Terms
+
+ANALYSIS_VERSION = "1"
+"""Changes with what `index_text` gives for the same chunk; an index made with another one does not fit."""
+
+MAX_QUERY_CHARS = 4_096
+"""What is longer is no question: of a longer text the first so many characters are asked for."""
+
+MAX_QUERY_TERMS = 64
+
+_MAX_TERM_CHARS = 80  # a longer run is data; its beginning is enough to find it again
+_MAX_CACHED_CHARS = 40
+
+# Scripts whose words have no blanks between: Han, kana, hangul (its blanks do not part endings), Thai, Lao, Burmese,
+# Khmer, the marks among their letters included.
+_PAIRED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+_PAIRED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+_PAIRED_RUN = re.compile(f"[{_PAIRED}]+")
+# Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
+_MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
+_MARKED_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0dff\u0f00-\u0fff])+")
+# What is written above and below letters and left out as often as not: accents, Hebrew points, Arabic vowels.
+_ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]")
+_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u0370-\u06ff\u1e00-\u1fff]")
+_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+_BLANK = re.compile(r"\s")
+_LETTERS_AND_DIGITS = bytes(code if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))
+# Stop words, and what is left of them where the apostrophe parts a word.
+_UNCOMPARED = STOP_WORDS | frozenset(
+    "ain aren couldn didn doesn hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn".split()
+)
+_SIGNS = re.compile(r"[^\w]+|_+")
+
+# An exact name: a number of ours, a path or address, joined words, a version, a code. Not a plain number, a date, an
+# amount with its unit or a name in quotes: too many chunks hold those for another reason.
+_EXACT = re.compile(
+    r"#\d+|#?(?=[a-f]*\d)[0-9a-f]{7,}|[^\s_/\\@:]+(?:[_/\\@]|::|://)\S+|[/~\\_.]\S+|\S+\.[a-z]\w*|v?\d+\.\d+\.\S+|v\d[\w.]*"
+    r"|[a-z]{1,8}-?\d[\w-]*"
+)
+_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
+
+
+def index_text(chunk: Chunk) -> IndexedText:
+    """Say what the keyword index holds of a chunk."""
+    return IndexedText(
+        title=" ".join(terms_of(chunk.title)),
+        heading=" ".join(terms_of(" ".join(chunk.heading))),
+        identifiers=" ".join(chunk_names(chunk)),
+        body=" ".join(terms_of(chunk.text)),
+    )
+
+
+def chunk_names(chunk: Chunk) -> tuple[str, ...]:
+    """List the exact names by which a chunk can be asked for, its operation's number among them."""
+    names = exact_names(f"{chunk.title}\n{chunk.text}")
+    return tuple(dict.fromkeys((f"#{chunk.operation}", *names))) if chunk.operation else names
+
+
+def read_query(query: str) -> Terms:
+    """Say what a query asks the keyword index for; any string is a query.
+
+    Stop words count only where there is nothing else. Of a long query the first `MAX_QUERY_CHARS` are read, and the
+    first `MAX_QUERY_TERMS` terms of them, exact names before others.
+    """
+    query = query[:MAX_QUERY_CHARS]
+    names = exact_names(query)[:MAX_QUERY_TERMS]
+    found = dict.fromkeys([*names, *_terms(query, singles=False)])
+    return Terms(terms=tuple(found)[:MAX_QUERY_TERMS], identifiers=names)
+
+
+def terms_of(text: str) -> list[str]:
+    """List the terms of a text in order, repeats included, without stop words unless it has nothing else.
+
+    Where a script is written in pairs, single characters come too, so that a query of one finds them.
+    """
+    return _terms(text, singles=True)
+
+
+def content_words(text: str) -> list[str]:
+    """List the distinct words of a text as late interaction compares them: lower-case, not stemmed, no stop words."""
+    found = _ascii_words(text) if text.isascii() else chain.from_iterable(map(_other_words, _clean(text).split()))
+    return [word for word in dict.fromkeys(found) if word not in _UNCOMPARED]
+
+
+def _ascii_words(text: str) -> list[str]:
+    return text.lower().encode().translate(_LETTERS_AND_DIGITS).decode().split()  # twice as fast as a pattern
+
+
+def _other_words(piece: str) -> Iterator[str]:
+    folded = _fold(piece.replace("\u2019", "'"))
+    if folded.isascii():
+        yield from _ascii_words(folded)
+        return
+    begin = 0
+    for run in _PAIRED_RUN.finditer(folded):
+        yield from _MARKED_WORD.findall(folded[begin : run.start()])
+        yield from _pairs(run[0], singles=False)
+        begin = run.end()
+    yield from _MARKED_WORD.findall(folded[begin:])
+
+
+def exact_names(text: str) -> tuple[str, ...]:
+    """List the distinct exact names of a text, folded, in order of first appearance: `#12`, paths, `snake_case`."""
+    names = [
+        name for name in find_identifiers(_clean(text)) if len(name) <= _MAX_TERM_CHARS and not _BLANK.search(name)
+    ]
+    return tuple(dict.fromkeys(_fold(name) for name in names if _CAMEL.search(name) or _EXACT.fullmatch(name.lower())))
+
+
+def _terms(text: str, *, singles: bool) -> list[str]:
+    found = [pair for piece in _clean(text).split() for pair in _piece_terms(piece, singles)]
+    return [term for term, is_stop in found if not is_stop] or [term for term, _ in found]
+
+
+def _clean(text: str) -> str:
+    """Put blanks where nothing can be stored or seen: control characters and halves of characters."""
+    return _UNREADABLE.sub(" ", text) if _UNREADABLE.search(text) else text
+
+
+def _piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
+    """The terms of what stands between white space, each with whether it is a stop word; most pieces come again."""
+    return _short_piece_terms(piece, singles) if len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
+
+
+@lru_cache(maxsize=16_384)
+def _short_piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
+    return tuple(_analyse(piece, singles))
+
+
+def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:
+    if piece.isascii():
+        yield from _latin_terms(piece)
+        return
+    folded = _strip_accents(piece)  # the case still shows where the humps of a CamelCase name are
+    begin = 0
+    for run in _PAIRED_RUN.finditer(folded):
+        yield from _spaced_terms(folded[begin : run.start()])
+        yield from ((term, False) for term in _pairs(run[0], singles))
+        begin = run.end()
+    yield from _spaced_terms(folded[begin:])
+
+
+def _spaced_terms(text: str) -> Iterator[tuple[str, bool]]:
+    if _MARKS.search(text):
+        yield from ((word.lower()[:_MAX_TERM_CHARS], False) for word in _MARKED_WORD.findall(text))
+    else:
+        yield from _latin_terms(text)
+
+
+def _latin_terms(text: str) -> Iterator[tuple[str, bool]]:
+    if len(text) > _MAX_TERM_CHARS:  # what has no blank for so long is data, or names joined by signs
+        text = _SIGNS.sub(" ", text)
+    for word in words(text):
+        if "," in word:
+            word = word.replace(",", "")  # 1,000 is 1000
+        yield stem(word)[:_MAX_TERM_CHARS], word in STOP_WORDS
+
+
+def _pairs(run: str, singles: bool) -> Iterator[str]:
+    if singles or len(run) == 1:
+        yield from run
+    yield from (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def _fold(text: str) -> str:
+    return text.lower() if text.isascii() else _strip_accents(text).lower()
+
+
+def _strip_accents(text: str) -> str:
+    """Make full-width letters plain and take off what is written above and below letters."""
+    text = unicodedata.normalize("NFKC", text)
+    if _ACCENTED.search(text):
+        text = unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+    return text

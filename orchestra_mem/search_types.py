@@ -1,0 +1,309 @@
+"""What search speaks in: its records and its ports. NumPy is named here for types alone and not imported.
+
+A chunk is known by its `key`, which holds for ever, and within one index by its id, a number from 1 up. What comes in
+hundreds comes as arrays, so that a query over a million chunks makes no object for what it does not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Ids: TypeAlias = "NDArray[np.int64]"
+"""Chunk ids, shape (n,); 0 stands for none."""
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""Shape (dimensions,), unit length or all zero."""
+
+Vectors: TypeAlias = "NDArray[np.float32]"
+"""Shape (n, dimensions), each row of unit length or all zero."""
+
+
+class Tier(StrEnum):
+    """Where a memory stands."""
+
+    WORKING = "working"
+    SESSION = "session"
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A searchable piece of a tier.
+
+    `key` is a hash of what the chunk says and of where it stands among headings or which operation it is from, never
+    of a line number: chunks with the same key have the same `heading`, `title` and `text`, and so the same vector.
+    `source` names for people where it stands ("op 12", "S3", "decision_log.md"), `kind` is the type of the operation,
+    of the document or of the fact. `operation` is 0 where the chunk is of none. `importance` is 0 to 1, 0.5 for what
+    nothing is known of.
+
+    Neighbours are the chunks with the same `group` (a session's id, a document's name); `position` gives their order,
+    gaps allowed. `session`, `agent`, `item` and `time` are None where the chunk has none; `time` is aware.
+    """
+
+    key: str
+    tier: Tier
+    source: str
+    text: str
+    kind: str
+    group: str
+    position: int
+    heading: tuple[str, ...] = ()
+    title: str = ""
+    session: str | None = None
+    agent: str | None = None
+    item: int | None = None
+    time: datetime | None = None
+    operation: int = 0
+    importance: float = 0.5
+
+    @property
+    def context(self) -> str:
+        """The title and the path of headings that the text stands under, in one line; empty where it has neither."""
+        return " > ".join(filter(None, (*self.heading, self.title)))
+
+    @property
+    def embedded_text(self) -> str:
+        """What is embedded: the headings in front of the text."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilter:
+    """Which chunks are wanted: all that pass every condition given. An empty tuple or None is no condition.
+
+    `since` is inclusive and `until` exclusive; a chunk without a time passes neither.
+    """
+
+    tiers: tuple[Tier, ...] = ()
+    kinds: tuple[str, ...] = ()
+    agent: str | None = None
+    session: str | None = None
+    item: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def passes(self, chunk: Chunk) -> bool:
+        """Tell whether a chunk is wanted."""
+        return (
+            (not self.tiers or chunk.tier in self.tiers)
+            and (not self.kinds or chunk.kind in self.kinds)
+            and (self.agent is None or chunk.agent == self.agent)
+            and (self.session is None or chunk.session == self.session)
+            and (self.item is None or chunk.item == self.item)
+            and (self.since is None or (chunk.time is not None and chunk.time >= self.since))
+            and (self.until is None or (chunk.time is not None and chunk.time < self.until))
+        )
+
+
+EVERYTHING = SearchFilter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a query says to the keyword index.
+
+    `terms` are distinct and as `IndexedText` has them: folded, stemmed, identifiers whole and in parts, pairs of
+    characters where a script has no spaces. Any of them makes a hit (OR). `identifiers` are those of the terms that
+    are exact names: `#12`, paths, `snake_case`. A term has no white space and at least one character, and may hold any
+    other, quotes and operators of a query language included.
+    """
+
+    terms: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedText:
+    """What the keyword index holds of a chunk: four columns, each the terms with single blanks between.
+
+    To be cut at blanks and nowhere else, and neither folded nor stemmed again. `identifiers` holds exact names whole
+    and repeats what the other columns have.
+    """
+
+    title: str
+    heading: str
+    identifiers: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Chunks with their scores, best first, ties by id; both arrays have shape (n,).
+
+    Keyword scores are BM25, over 0, more is better. Dense scores are cosines, -1 to 1.
+    """
+
+    ids: Ids
+    scores: NDArray[np.float32]
+
+
+class SearchMode(StrEnum):
+    """Which searches find candidates."""
+
+    HYBRID = "hybrid"
+    KEYWORD = "keyword"
+    DENSE = "dense"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Who asks, and when: what "last week" means, and what recency and nearness are measured from."""
+
+    now: datetime
+    session: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Why a hit stands where it does.
+
+    Ranks count from 1 and are None where that search did not find it; scores are the index's own. `shares` are pairs of
+    name and number and add up to the score before `priors`, pairs as well, multiply it: their product with the sum of
+    the shares is the hit's score. `identifiers` are the query's exact names that the chunk holds; a hit with more of
+    them goes before one with less, whatever their scores.
+    """
+
+    keyword_rank: int | None = None
+    keyword_score: float = 0.0
+    dense_rank: int | None = None
+    dense_score: float = 0.0
+    identifiers: tuple[str, ...] = ()
+    shares: tuple[tuple[str, float], ...] = ()
+    priors: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk that answers a query. `score` is comparable within one answer only; more is better."""
+
+    id: int
+    chunk: Chunk
+    score: float
+    reasons: Reasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingModel:
+    """What vectors were made with. Vectors of models that differ in anything cannot be compared."""
+
+    name: str
+    version: str
+    dimensions: int
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. Implementations are safe to share between threads."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What the vectors are made with."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts, any strings whatever; a row of zeros where a text has nothing to embed."""
+        ...
+
+    def embed_query(self, query: str) -> Vector:
+        """Embed a query; models that tell queries from texts put their mark in front."""
+        ...
+
+
+class WordEmbedder(Protocol):
+    """Gives single words vectors that need no context, for late interaction. Safe to share between threads."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What the vectors are made with."""
+        ...
+
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Embed words one by one, shape (n, dimensions).
+
+        The length of a row is the weight that the model gives the word; it is 0 where a word has no vector. A sum of
+        rows points where the model would embed a text of these words.
+        """
+        ...
+
+
+class SearchIndex(Protocol):
+    """Keeps chunks and answers which have given words or lie near a vector.
+
+    Safe to share between threads. Filters are passed down: `limit` counts what passes.
+    """
+
+    def add(self, chunks: Sequence[Chunk]) -> Ids:
+        """Take in chunks and give their ids, in order.
+
+        One whose key is there already keeps its id and its vectors; everything else of it (source, position, time,
+        importance …) is replaced. A key that comes twice in one call is taken as it comes last.
+        """
+        ...
+
+    def remove(self, keys: Sequence[str]) -> int:
+        """Take out chunks with their vectors; how many there were. Ids are never given again."""
+        ...
+
+    def keys(self, group: str) -> dict[str, int]:
+        """The keys of a group's chunks with their ids, to see what has changed."""
+        ...
+
+    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors) -> None:
+        """Keep the vectors of chunks; ids that are gone by now are passed over.
+
+        Raises:
+            OrchestraMemError: the vectors do not have the model's dimensions; the message has both numbers.
+        """
+        ...
+
+    def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
+        """The chunks that this model has not embedded yet, newest first."""
+        ...
+
+    def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
+        """The chunks that hold any of the terms, by BM25 with weighted columns; none where there are no terms."""
+        ...
+
+    def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
+        """The chunks nearest to a vector of this model."""
+        ...
+
+    def chunks(self, ids: Ids) -> list[Chunk | None]:
+        """Chunks in the order asked for; None where an id is 0 or gone."""
+        ...
+
+    def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
+        """Vectors of this model in the order asked for; a row of zeros where there is none."""
+        ...
+
+    def neighbours(self, ids: Ids, distance: int) -> Ids:
+        """The chunks before and behind each in its group, shape (n, 2 * distance), 0 where there is none.
+
+        The columns run from the farthest before to the farthest behind: -distance … -1, 1 … distance.
+        """
+        ...
+
+    def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """How many chunks hold each term, in any column."""
+        ...
+
+    def count(self) -> int:
+        """How many chunks there are."""
+        ...
+
+    def marks(self) -> dict[str, str]:
+        """What `set_mark` noted, by name."""
+        ...
+
+    def set_mark(self, name: str, value: str) -> None:
+        """Note how far something has come; gone with the index."""
+        ...

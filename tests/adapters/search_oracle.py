@@ -1,0 +1,203 @@
+"""A search index that looks at everything: what `DiskSearchIndex` answers is compared with it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.adapters.search_index.keyword import KeywordWeights
+from orchestra_mem.search_types import (
+    Chunk,
+    EmbeddingModel,
+    IndexedText,
+    Ranking,
+    SearchFilter,
+    Terms,
+    Tier,
+    Vector,
+    Vectors,
+)
+
+START = datetime(2025, 1, 1, tzinfo=UTC)
+MODEL = EmbeddingModel(name="small", version="1", dimensions=8)
+WORDS = 'gate pump valve door lamp fuse wire bolt rack lid 中文 文本 #12 load_file a\0b NEAR " * \ud800'.split(" ")
+
+
+def analyse(chunk: Chunk) -> IndexedText:
+    """Take words as they are."""
+    names = [word for word in chunk.text.split(" ") if "_" in word or "#" in word]
+    return IndexedText(title=chunk.title, heading=" ".join(chunk.heading), identifiers=" ".join(names), body=chunk.text)
+
+
+def terms(*words: str) -> Terms:
+    """A query."""
+    return Terms(terms=words)
+
+
+def some_chunk(rng: random.Random, key: str) -> Chunk:
+    """A chunk whose text depends on its key alone, as the index may suppose, and the rest on chance."""
+    fixed = random.Random(key)
+    return Chunk(
+        key=key,
+        tier=rng.choice(list(Tier)),
+        source=f"op {rng.randrange(100)}",
+        text=" ".join(fixed.choices(WORDS, k=fixed.randrange(12))),
+        title=" ".join(fixed.choices(WORDS, k=fixed.randrange(3))),
+        heading=tuple(fixed.choices(WORDS, k=fixed.randrange(3))),
+        kind=rng.choice(["note", "error", "plan"]),
+        group=rng.choice(["S1", "S2", "log \ud800"]),
+        position=rng.randrange(-3, 20),
+        session=rng.choice([None, "S1", "S2"]),
+        agent=rng.choice([None, "coder", "tester"]),
+        item=rng.choice([None, 1, 2]),
+        time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]),
+        operation=rng.randrange(100),
+        importance=rng.random(),
+    )
+
+
+def some_filter(rng: random.Random) -> SearchFilter:
+    """Some conditions, few of which let nothing through."""
+    return SearchFilter(
+        tiers=tuple(rng.sample(list(Tier), rng.randrange(3))),
+        kinds=tuple(rng.sample(["note", "error", "unheard of"], rng.randrange(3))),
+        agent=rng.choice([None, None, "coder", "nobody"]),
+        session=rng.choice([None, None, "S1", "S9"]),
+        item=rng.choice([None, None, 1, 7]),
+        since=rng.choice([None, None, START + timedelta(days=2)]),
+        until=rng.choice([None, None, START + timedelta(days=9)]),
+    )
+
+
+def unit_vectors(count: int, dimensions: int = 8, seed: int = 0) -> Vectors:
+    """Vectors of unit length in all directions."""
+    found = np.random.default_rng(seed).standard_normal((count, dimensions))
+    unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+class Oracle:
+    """Chunks and vectors by key; ids are taken from the index that it is compared with."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, int] = {}
+        self.chunks: dict[int, Chunk] = {}
+        self.vectors: dict[int, Vector] = {}
+
+    def add(self, chunks: Sequence[Chunk], ids: Sequence[int]) -> None:
+        """Take in what the index has been given."""
+        for chunk, chunk_id in zip(chunks, ids, strict=True):
+            assert self.ids.setdefault(chunk.key, chunk_id) == chunk_id
+            self.chunks[chunk_id] = chunk
+
+    def remove(self, keys: Sequence[str]) -> int:
+        """Take chunks out."""
+        gone = [self.ids.pop(key) for key in dict.fromkeys(keys) if key in self.ids]
+        for chunk_id in gone:
+            del self.chunks[chunk_id]
+            self.vectors.pop(chunk_id, None)
+        return len(gone)
+
+    def keyword(self, words: Sequence[str], where: SearchFilter, limit: int) -> list[tuple[int, float]]:
+        """BM25 by its formula, over all chunks."""
+        weights = KeywordWeights()
+        held = {chunk_id: _weighted(chunk, weights) for chunk_id, chunk in self.chunks.items()}
+        lengths = {chunk_id: _length(chunk) for chunk_id, chunk in self.chunks.items()}
+        scores: dict[int, float] = defaultdict(float)
+        for word in words:
+            having = [chunk_id for chunk_id in held if held[chunk_id][word]]
+            rarity = math.log(1 + (len(held) - len(having) + 0.5) / (len(having) + 0.5))
+            for chunk_id in having:
+                bound = weights.k1 * (1 - weights.b + weights.b * lengths[chunk_id] * len(held) / sum(lengths.values()))
+                times = min(255, held[chunk_id][word])
+                scores[chunk_id] += rarity * times * (weights.k1 + 1) / (times + bound)
+        return _best({i: score for i, score in scores.items() if where.passes(self.chunks[i])}, limit)
+
+    def dense(self, vector: Vector, where: SearchFilter, limit: int) -> list[tuple[int, float]]:
+        """All cosines."""
+        scores = {
+            i: float(own @ vector) for i, own in self.vectors.items() if own.any() and where.passes(self.chunks[i])
+        }
+        return _best(scores, limit)
+
+    def frequency(self, word: str) -> int:
+        """How many chunks hold a word."""
+        return sum(bool(_weighted(chunk, KeywordWeights())[word]) for chunk in self.chunks.values())
+
+    def neighbours(self, ids: Sequence[int], distance: int) -> list[list[int]]:
+        """The ids around each chunk in its group, 0 where there is none."""
+        around = dict.fromkeys(ids, [0] * 2 * distance)
+        for group in {chunk.group for chunk in self.chunks.values()}:
+            row = sorted((chunk.position, i) for i, chunk in self.chunks.items() if chunk.group == group)
+            padded = [0] * distance + [i for _, i in row] + [0] * distance
+            for place in range(distance, len(padded) - distance):
+                around[padded[place]] = padded[place - distance : place] + padded[place + 1 : place + 1 + distance]
+        return [around[chunk_id] for chunk_id in ids]
+
+
+def _columns(chunk: Chunk) -> list[tuple[int, list[str]]]:
+    text, weights = analyse(chunk), KeywordWeights()
+    columns = (
+        (weights.title, text.title), (weights.heading, text.heading), (weights.identifiers, text.identifiers),
+        (weights.body, text.body),
+    )  # fmt: skip
+    return [(weight, [word for word in column.split(" ") if word]) for weight, column in columns]
+
+
+def _weighted(chunk: Chunk, weights: KeywordWeights) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for weight, words in _columns(chunk):
+        for word in words:
+            found[word] += weight
+    return found
+
+
+def _length(chunk: Chunk) -> int:
+    return sum(len(words) for _, words in _columns(chunk))
+
+
+def _best(scores: dict[int, float], limit: int) -> list[tuple[int, float]]:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:limit]
+
+
+def assert_ranked(found: Ranking, expected: list[tuple[int, float]], all_scores: dict[int, float]) -> None:
+    """The scores are the same one by one, and each chunk has its own: only equals may stand in another order."""
+    assert len(found.ids) == len(expected) == len(set(found.ids.tolist()))
+    np.testing.assert_allclose(found.scores, [score for _, score in expected], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.scores, [all_scores[i] for i in found.ids.tolist()], rtol=1e-4, atol=1e-5)
+
+
+def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
+    """Ask both the same, whatever can be asked."""
+    assert index.count() == len(oracle.chunks)
+    ids = np.array([*oracle.chunks, 0, 10**6], np.int64)
+    expected = [_in_utc(oracle.chunks[i]) for i in oracle.chunks]
+    assert index.chunks(ids) == [*expected, None, None]
+    assert index.neighbours(ids, 2).tolist() == oracle.neighbours(ids.tolist(), 2)
+    for group in ("S1", "log \ud800", "none"):
+        assert index.keys(group) == {key: i for key, i in oracle.ids.items() if oracle.chunks[i].group == group}
+    words = [*rng.sample(WORDS, rng.randrange(1, 5)), "unheard"]
+    assert index.document_frequency(words).tolist() == [oracle.frequency(word) for word in words]
+    missing = sorted(set(oracle.chunks) - set(oracle.vectors), reverse=True)
+    assert index.without_vectors(MODEL, 5).tolist() == missing[:5]
+    np.testing.assert_allclose(
+        index.vectors(MODEL, ids), [oracle.vectors.get(i, np.zeros(8)) for i in ids.tolist()], atol=1e-6
+    )
+    vector = unit_vectors(1, seed=rng.randrange(10**6))[0]
+    for where in (SearchFilter(), some_filter(rng), some_filter(rng)):
+        limit = rng.choice([0, 1, 3, 100])
+        everything = dict(oracle.keyword(words, where, 10**6))
+        assert_ranked(index.keyword(terms(*words), where, limit), oracle.keyword(words, where, limit), everything)
+        everything = dict(oracle.dense(vector, where, 10**6))
+        assert_ranked(index.dense(MODEL, vector, where, limit), oracle.dense(vector, where, limit), everything)
+
+
+def _in_utc(chunk: Chunk) -> Chunk:
+    return replace(chunk, time=chunk.time and chunk.time.astimezone(UTC))

@@ -1,0 +1,246 @@
+"""The search index answers as if it looked at every chunk, whatever was added, removed and reopened before."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.adapters.search_index.keyword import KeywordWeights
+from orchestra_mem.errors import ClosedError
+from orchestra_mem.search_types import EVERYTHING, Chunk, SearchFilter, SearchIndex, Terms, Tier
+from tests.adapters.search_oracle import MODEL, START, Oracle, analyse, compare, some_chunk, terms, unit_vectors
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[DiskSearchIndex]:
+    """An empty index."""
+    opened = DiskSearchIndex(tmp_path / "index", analyse)
+    yield opened
+    opened.close()
+
+
+def _chunk(key: str, text: str = "", **others: object) -> Chunk:
+    fields = {"tier": Tier.SESSION, "source": "op 1", "kind": "note", "group": "S1", "position": 1, **others}
+    return Chunk(key=key, text=text or key, **fields)  # type: ignore[arg-type]
+
+
+def _found(index: SearchIndex, *words: str, where: SearchFilter = EVERYTHING) -> list[str]:
+    ranking = index.keyword(terms(*words), where, 100)
+    return [chunk.key for chunk in index.chunks(ranking.ids) if chunk]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**32))
+def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
+    """After any sequence of adding, replacing, removing, embedding, upkeep and reopening."""
+    rng, oracle = random.Random(seed), Oracle()
+    with TemporaryDirectory() as folder:
+        index = DiskSearchIndex(Path(folder), analyse)
+        for _ in range(rng.randrange(1, 25)):
+            step = rng.choice(["add", "add", "add", "remove", "embed", "embed", "maintain", "reopen", "many"])
+            if step in ("add", "many"):
+                count = 700 if step == "many" and rng.random() < 0.2 else rng.randrange(12)
+                chunks = [some_chunk(rng, f"k{rng.randrange(900)}") for _ in range(count)]
+                oracle.add(chunks, index.add(chunks).tolist())
+            elif step == "remove":
+                keys = [f"k{rng.randrange(900)}" for _ in range(rng.choice([3, 3, 1000]))]
+                assert index.remove(keys) == oracle.remove(keys)
+            elif step == "embed":
+                ids = index.without_vectors(MODEL, rng.randrange(1, 400))
+                vectors = unit_vectors(len(ids), seed=rng.randrange(1000))
+                vectors[:1] *= rng.choice([0, 1])
+                # Some that are gone by now come along.
+                index.add_vectors(MODEL, np.append(ids, [10**6, 0]), np.concatenate([vectors, unit_vectors(2)]))
+                oracle.vectors.update(zip(ids.tolist(), vectors, strict=True))
+            elif step == "maintain":
+                assert index.maintain()
+            else:
+                index.close()
+                index = DiskSearchIndex(Path(folder), analyse)
+            if rng.random() < 0.4:
+                compare(index, oracle, rng)
+        compare(index, oracle, rng)
+        assert index.problems == ()
+        assert index.check() == []
+        index.close()
+
+
+def test_a_key_keeps_its_id_and_its_vector_while_the_rest_is_replaced(index: DiskSearchIndex) -> None:
+    """And of a key that comes twice in one call, the last counts."""
+    first = index.add([_chunk("a", position=1), _chunk("b"), _chunk("a", position=2, session="S7")])
+    assert first.tolist() == [1, 2, 1]
+    index.add_vectors(MODEL, first[:1], unit_vectors(1))
+    again = index.add([_chunk("c"), _chunk("a", position=9, session="S8")])
+    assert again.tolist() == [3, 1]
+    assert index.chunks(again[1:]) == [_chunk("a", position=9, session="S8")]
+    assert index.without_vectors(MODEL, 9).tolist() == [3, 2]
+    assert _found(index, "a", where=SearchFilter(session="S7")) == []
+    assert _found(index, "a", where=SearchFilter(session="S8")) == ["a"]
+
+
+def test_ids_are_never_given_again(tmp_path: Path) -> None:
+    """Not to the same key either, and not after reopening."""
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.add([_chunk("a"), _chunk("b")]).tolist() == [1, 2]
+    assert index.remove(["b", "b", "unheard of"]) == 1
+    index.close()
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.add([_chunk("b"), _chunk("a")]).tolist() == [3, 1]
+    index.close()
+
+
+def test_what_is_removed_is_found_no_more_by_words_or_vector(index: DiskSearchIndex) -> None:
+    """At once, and its id stands for nothing."""
+    ids = index.add([_chunk("a", "gate pump"), _chunk("b", "gate")])
+    index.add_vectors(MODEL, ids, unit_vectors(2))
+    index.remove(["a"])
+    assert _found(index, "gate", "pump") == ["b"]
+    assert index.dense(MODEL, unit_vectors(2)[0], EVERYTHING, 9).ids.tolist() == [2]
+    assert index.document_frequency(["gate", "pump"]).tolist() == [1, 0]
+    assert index.chunks(ids) == [None, _chunk("b", "gate")]
+    assert not index.vectors(MODEL, ids[:1]).any()
+
+
+def test_columns_have_weights(tmp_path: Path) -> None:
+    """A word in the title counts more than the same in the text; other weights begin the index anew."""
+    chunks = [
+        _chunk("text", "gate x x"),
+        _chunk("title", "x x", title="gate"),
+        _chunk("path", "x x", heading=("gate",)),
+    ]
+    index = DiskSearchIndex(tmp_path, analyse)
+    index.add(chunks)
+    assert _found(index, "gate") == ["title", "path", "text"]
+    index.close()
+    index = DiskSearchIndex(tmp_path, analyse, weights=KeywordWeights(title=1, heading=2, body=5))
+    assert (index.count(), len(index.problems)) == (0, 1)
+    index.add(chunks)
+    assert _found(index, "gate") == ["text", "path", "title"]
+    index.close()
+
+
+def test_rare_words_count_more_and_equals_stand_in_order_of_their_ids(index: DiskSearchIndex) -> None:
+    """Ties are cut at the lowest ids, whatever the limit."""
+    index.add([_chunk(f"k{number}", "gate") for number in range(50)])
+    index.add([_chunk("rare", "pump")])
+    ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 4)
+    assert ranking.ids.tolist() == [51, 1, 2, 3]
+    assert ranking.ids.dtype == np.dtype(np.int64)
+    assert ranking.scores.dtype == np.dtype(np.float32)
+
+
+@given(st.lists(st.text(min_size=1), max_size=8))
+def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> None:
+    """Quotes, operators, NULs, lone surrogates and emoji are characters like others."""
+    words = list(dict.fromkeys(word.replace(" ", "_") for word in words))
+    with TemporaryDirectory() as folder:
+        index = DiskSearchIndex(Path(folder), analyse)
+        index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", "nothing of that sort")])
+        assert _found(index, *words) == (["all"] if words else [])
+        index.close()
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "*", "NEAR(a b)", "a\0b", "x" * 1_000_000, "title:gate", "' OR 1=1 --", "\ud800"]
+)
+def test_odd_terms_are_terms(index: DiskSearchIndex, query: str) -> None:
+    """What would be an operator elsewhere finds nothing here, and is found where it stands."""
+    index.add([_chunk("other", "gate a b title")])
+    term = query.replace(" ", "_")
+    assert _found(index, term) == []
+    index.add([_chunk("odd", f"gate {term}")])
+    assert _found(index, term) == ["odd"]
+
+
+def test_a_query_without_terms_finds_nothing(index: DiskSearchIndex) -> None:
+    """Nor does one in an empty index, nor a limit of nothing."""
+    assert index.keyword(terms("gate"), EVERYTHING, 9).ids.tolist() == []
+    assert index.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 9).ids.tolist() == []
+    index.add([_chunk("a", "gate")])
+    assert index.keyword(Terms(), EVERYTHING, 9).ids.tolist() == []
+    assert index.keyword(terms("gate"), EVERYTHING, 0).ids.tolist() == []
+
+
+def test_chunks_come_back_as_they_went_in(index: DiskSearchIndex) -> None:
+    """All fields, any characters; times in UTC."""
+    time = (START + timedelta(microseconds=1)).astimezone(timezone(timedelta(hours=9)))
+    chunk = Chunk(
+        key="k\0\ud800", tier=Tier.SEMANTIC, source="S3 \udcff", text="第一 \0 \ud83d", kind="plan", group="g\ud800",
+        position=-(2**40), heading=("A", "b > c"), title="t\n", session="s", agent="ä", item=2**40, time=time,
+        operation=2**40, importance=1 / 3,
+    )  # fmt: skip
+    (found,) = index.chunks(index.add([chunk]))
+    assert found == chunk
+    assert found.time is not None
+    assert found.time.utcoffset() == timedelta(0)
+
+
+def test_neighbours_are_the_nearest_in_the_group(index: DiskSearchIndex) -> None:
+    """Before and behind, by position and then by id, over gaps, and none of another group."""
+    keys = ["e", "a", "c", "b", "d"]
+    ids = index.add([_chunk(key, position=10 * ord(key)) for key in keys] + [_chunk("x", group="S2", position=980)])
+    number = dict(zip([*keys, "x"], ids.tolist(), strict=True))
+    assert index.neighbours(np.array([number["c"], number["a"], 0, 99, number["x"]]), 2).tolist() == [
+        [number["a"], number["b"], number["d"], number["e"]],
+        [0, 0, number["b"], number["c"]],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+    assert index.neighbours(ids, 0).shape == (6, 0)
+
+
+def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:
+    """The last value of each name, over reopening."""
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.marks() == {}
+    for name, value in (("operations", "1"), ("documents", "ä 2"), ("operations", "12")):
+        index.set_mark(name, value)
+    index.close()
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.marks() == {"operations": "12", "documents": "ä 2"}
+    index.rebuild()
+    assert index.marks() == {}
+    index.close()
+
+
+def test_a_closed_index_says_so(index: DiskSearchIndex, tmp_path: Path) -> None:
+    """Every call after `close`, which may be made twice."""
+    index.close()
+    index.close()
+    with pytest.raises(ClosedError, match="has been closed"):
+        index.count()
+    with pytest.raises(ClosedError, match="has been closed"):
+        index.add([_chunk("a")])
+
+
+def test_many_small_additions_leave_few_segments(tmp_path: Path) -> None:
+    """So that a query stays quick, and finds what each brought."""
+    index = DiskSearchIndex(tmp_path, analyse)
+    for number in range(300):
+        index.add([_chunk(f"k{number}", f"gate w{number}")])
+    with index._state.reading("test") as connection:
+        assert connection.execute("SELECT count(*) FROM segment").fetchone()[0] <= 3 * 8
+    assert len(_found(index, "gate")) == 100
+    assert [_found(index, f"w{number}") for number in (0, 150, 299)] == [["k0"], ["k150"], ["k299"]]
+    index.close()
+
+
+def test_upkeep_leaves_out_what_is_gone(index: DiskSearchIndex) -> None:
+    """The postings of removed chunks do not stay for ever."""
+    index.add([replace(_chunk(f"k{number}", "gate"), title=f"w{number}") for number in range(1_000)])
+    index.remove([f"k{number}" for number in range(500, 1_000)])
+    index.maintain()
+    with index._state.reading("test") as connection:
+        assert connection.execute("SELECT sum(length(docs)) FROM posting").fetchone()[0] == 4 * 500 * 2
+    assert _found(index, "w499", "w500") == ["k499"]

@@ -1,0 +1,346 @@
+"""The search index when processes are killed, files are damaged, the folder is deleted, and others use it too."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.errors import LockTimeoutError, StorageError
+from orchestra_mem.search_types import EVERYTHING, Chunk
+from tests.adapters.search_child import vector_of
+from tests.adapters.search_oracle import MODEL, Oracle, analyse, compare, some_chunk, terms, unit_vectors
+
+_CHILD = Path(__file__).with_name("search_child.py")
+_POINTS = [
+    *(f"index.{name}.{when}" for name in ("create", "add", "tidy", "remove", "vectors", "drop", "codes", "orphans")
+      for when in ("commit.before", "commit.after")),
+    *(f"index.{name}.write.{when}" for name in ("vectors", "codes") for when in ("before", "after")),
+]  # fmt: skip
+
+
+def _chunk(key: str) -> Chunk:
+    return some_chunk(random.Random(key), key)
+
+
+def _apply(keys: dict[str, bool], step: str) -> None:
+    """Do a told step to what is expected: keys with whether they are embedded."""
+    what, *names = step.split(" ")
+    if what == "add":
+        keys.update((name, keys.get(name, False)) for name in names)
+    elif what == "remove":
+        for name in names:
+            keys.pop(name, None)
+    elif what == "embed":
+        keys.update((name, True) for name in names)
+    elif what == "drop":
+        keys.update((name, False) for name in keys)
+
+
+def _oracle_for(index: DiskSearchIndex, keys: dict[str, bool]) -> Oracle:
+    ids = {key: i for group in ("S1", "S2", "log \ud800") for key, i in index.keys(group).items()}
+    oracle = Oracle()
+    assert set(ids) == set(keys)
+    for key, embedded in keys.items():
+        oracle.add([_chunk(key)], [ids[key]])
+        if embedded:
+            oracle.vectors[ids[key]] = vector_of(key)
+    return oracle
+
+
+def _live(folder: Path, first: int, point: str, passes: int, keys: dict[str, bool]) -> tuple[str, int]:
+    """Let a child live and die; what it was at then, and how it ended. What it had acknowledged is in `keys`."""
+    arguments = [sys.executable, "-m", "tests.adapters.search_child", str(folder), str(first), point, str(passes)]
+    root = _CHILD.parents[2]
+    done = subprocess.run(arguments, cwd=root, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    pending = ""
+    for line in done.stdout.splitlines():
+        if line == "done":
+            _apply(keys, pending)
+            pending = ""
+        else:
+            pending = line.removeprefix("begin ")
+    return pending, done.returncode
+
+
+def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
+    """What is there is what was acknowledged, with or without all of the step that was not; and it can go on."""
+    index = DiskSearchIndex(folder, analyse)
+    assert index.problems == ()
+    assert index.check() == []
+    after = dict(keys)
+    _apply(after, pending)
+    found = {key for group in ("S1", "S2", "log \ud800") for key in index.keys(group)}
+    missing = {chunk.key for chunk in index.chunks(index.without_vectors(MODEL, 10**6)) if chunk}
+    if found == set(after) and missing == {key for key, embedded in after.items() if not embedded}:
+        keys.clear()
+        keys.update(after)
+    oracle = _oracle_for(index, keys)
+    compare(index, oracle, random.Random(0))
+    assert index.maintain()
+    compare(index, oracle, random.Random(1))
+    index.close()
+
+
+@pytest.mark.parametrize("point", _POINTS)
+def test_a_kill_at_any_step_loses_nothing_acknowledged(tmp_path: Path, point: str) -> None:
+    """The step that was under way is there whole or not at all."""
+    keys: dict[str, bool] = {}
+    pending, code = _live(tmp_path, 1, point, 1 if "create" in point or "codes" in point else 2, keys)
+    assert code == -signal.SIGKILL
+    _examine(tmp_path, keys, pending)
+
+
+@pytest.mark.parametrize("life", range(3))
+def test_a_kill_at_any_moment_loses_nothing_acknowledged(tmp_path: Path, life: int) -> None:
+    """After so many steps of any kind, and again in the same folder."""
+    keys: dict[str, bool] = {}
+    for first in (1, 100_001):
+        pending, code = _live(tmp_path, first, "", 20 + 31 * life, keys)
+        assert code == -signal.SIGKILL
+        _examine(tmp_path, keys, pending)
+
+
+def _filled(folder: Path) -> Oracle:
+    index, oracle = DiskSearchIndex(folder, analyse), Oracle()
+    chunks = [_chunk(f"k{number}") for number in range(60)]
+    ids = index.add(chunks)
+    oracle.add(chunks, ids.tolist())
+    rows = np.array([vector_of(chunk.key) for chunk in chunks], np.float32)
+    index.add_vectors(MODEL, ids, rows)
+    oracle.vectors.update(zip(ids.tolist(), rows, strict=True))
+    index.close()
+    return oracle
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.unlink()
+    path.write_bytes(data)
+
+
+def _sql(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: _replace(path, b"not a database" * 1000), "file is not a database"),
+        (lambda path: _replace(path, path.read_bytes()[:20_000]), "malformed"),
+        (lambda path: _sql(path, "DROP TABLE posting"), "has other tables than this program makes"),
+        (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the analysis of texts"),
+        (lambda path: _sql(path, "UPDATE page SET data = x'00'"), "page 0 of the search index has 1 bytes, not 18432"),
+        (lambda path: _sql(path, "PRAGMA user_version = 99"), "has format 99, this program has 1"),
+        (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
+    ],
+)
+def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callable[[Path], None], told: str) -> None:
+    """When it is opened; what is added then is found, and the next opening has nothing to tell."""
+    oracle = _filled(tmp_path)
+    damage(tmp_path / "search.db")
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.count() == 0
+    assert len(index.problems) == 1
+    assert told in index.problems[0]
+    assert index.problems[0].endswith("the search index is made anew")
+    assert list(tmp_path.glob("vectors-*")) == []
+    index.close()
+    again = _filled(tmp_path)
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert index.problems == ()
+    compare(index, again, random.Random(1))
+    assert set(again.ids) == set(oracle.ids)
+    index.close()
+
+
+def test_an_empty_file_is_an_empty_index(tmp_path: Path) -> None:
+    """As a killed process may leave one before the first commit."""
+    (tmp_path / "search.db").touch()
+    index = DiskSearchIndex(tmp_path, analyse)
+    assert (index.count(), index.problems) == (0, ())
+    index.close()
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.integers(1, 400))
+def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
+    """Bytes overwritten anywhere in search.db: opening raises nothing, and asking nothing but our own errors."""
+    rng = random.Random(seed)
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        _filled(folder)
+        data = bytearray((folder / "search.db").read_bytes())
+        place = rng.randrange(len(data))
+        data[place : place + count] = rng.randbytes(len(data[place : place + count]))
+        _replace(folder / "search.db", bytes(data))
+        index = DiskSearchIndex(folder, analyse)
+        try:
+            ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 100)
+            assert len(index.chunks(ranking.ids)) == len(ranking.ids) <= 60
+            index.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 100)
+            index.add([_chunk("new")])
+        except StorageError as error:
+            assert "index rebuild" in str(error)
+        index.rebuild()
+        assert (index.count(), index.problems) == (0, ())
+        index.add([_chunk("new")])
+        assert index.count() == 1
+        index.close()
+
+
+def test_another_analysis_begins_the_index_anew(tmp_path: Path) -> None:
+    """So that texts and queries are always cut up alike."""
+    _filled(tmp_path)
+    index = DiskSearchIndex(tmp_path, analyse, analysis_version="2")
+    assert index.count() == 0
+    assert index.problems == (
+        f"{tmp_path}/search.db was made by another version of the analysis of texts; the search index is made anew",
+    )
+    index.close()
+
+
+def test_deleting_the_folder_is_noticed_while_it_is_open(tmp_path: Path) -> None:
+    """The index begins anew under another identity; what is added again is answered as before."""
+    folder = tmp_path / "index"
+    oracle = _filled(folder)
+    index = DiskSearchIndex(folder, analyse)
+    before = index.identity
+    shutil.rmtree(folder)
+    assert index.count() == 0
+    assert index.identity != before
+    assert index.problems == (f"{folder} was deleted or begun anew by another process",)
+    chunks = list(oracle.chunks.values())
+    ids = index.add(chunks)
+    index.add_vectors(MODEL, ids, np.array([vector_of(chunk.key) for chunk in chunks], np.float32))
+    compare(index, oracle, random.Random(3))
+    index.close()
+
+
+def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
+    """By another process, as `rebuild` does: they ask and fill the new one."""
+    _filled(tmp_path)
+    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse)
+    before = other.identity
+    index.rebuild()
+    assert (index.count(), other.count()) == (0, 0)
+    assert other.identity == index.identity != before
+    other.add([_chunk("k1")])
+    assert index.count() == 1
+    index.close()
+    other.close()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """With its path."""
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match=str(tmp_path / "file" / "index")):
+        DiskSearchIndex(tmp_path / "file" / "index", analyse)
+
+
+def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
+    """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
+    writer = DiskSearchIndex(tmp_path, analyse)
+    reader = DiskSearchIndex(tmp_path, analyse)
+    rng, oracle = random.Random(5), Oracle()
+    for _ in range(12):
+        chunks = [some_chunk(rng, f"k{rng.randrange(200)}") for _ in range(30)]
+        oracle.add(chunks, writer.add(chunks).tolist())
+        gone = [f"k{rng.randrange(200)}" for _ in range(5)]
+        assert writer.remove(gone) == oracle.remove(gone)
+        ids = writer.without_vectors(MODEL, 15)
+        rows = unit_vectors(len(ids), seed=rng.randrange(99))
+        writer.add_vectors(MODEL, ids, rows)
+        oracle.vectors.update(zip(ids.tolist(), rows, strict=True))
+        compare(reader, oracle, rng)
+        writer, reader = reader, writer
+    writer.drop_model(MODEL)
+    oracle.vectors.clear()
+    compare(reader, oracle, rng)
+    writer.close()
+    reader.close()
+
+
+def test_a_second_process_does_no_upkeep_meanwhile(tmp_path: Path) -> None:
+    """It is told so, and need not wait."""
+    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse)
+    with other._state.file_lock("maintain.lock", 0):
+        assert not index.maintain()
+    assert index.maintain()
+    index.close()
+    other.close()
+
+
+def test_a_writer_that_holds_on_too_long_is_told(tmp_path: Path) -> None:
+    """Searching goes on meanwhile."""
+    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse, busy_timeout_s=0.05)
+    index.add([_chunk("k1")])
+    with index._state.writing("test"):
+        with pytest.raises(LockTimeoutError, match="another process has held it for too long"):
+            other.add([_chunk("k2")])
+        assert other.count() == 1
+    other.add([_chunk("k2")])
+    assert index.count() == 2
+    index.close()
+    other.close()
+
+
+def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
+    """No call fails, and nothing is lost."""
+    index = DiskSearchIndex(tmp_path, analyse)
+    errors: list[BaseException] = []
+    stop = threading.Event()
+
+    def guarded(work: Callable[[], None]) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                errors.append(error)
+
+        return threading.Thread(target=run)
+
+    def write(first: int) -> None:
+        for number in range(first, first + 40):
+            index.add([_chunk(f"k{number}"), _chunk(f"gone{number}")])
+            index.remove([f"gone{number}"])
+            ids = index.without_vectors(MODEL, 3)
+            index.add_vectors(MODEL, ids, unit_vectors(len(ids)))
+
+    def search() -> None:
+        while not stop.is_set():
+            ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 10)
+            index.chunks(ranking.ids)
+            index.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 10)
+            index.neighbours(ranking.ids, 1)
+            index.maintain()
+            time.sleep(0.001)
+
+    writers = [guarded(lambda first=first: write(first)) for first in (0, 1000, 2000)]  # type: ignore[misc]
+    readers = [guarded(search), guarded(search)]
+    for thread in writers + readers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert errors == []
+    assert index.count() == 120
+    assert index.check() == []
+    index.close()

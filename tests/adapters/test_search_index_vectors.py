@@ -1,0 +1,318 @@
+"""Dense search: FAISS beside NumPy, codes of vectors, several models, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from orchestra_mem.adapters.search_index import models, state, vectors
+from orchestra_mem.adapters.search_index.approximate import CodeIndex
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.adapters.search_index.vectors import nearest
+from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, Ranking, SearchFilter, Tier, Vector, Vectors
+from tests.adapters.search_oracle import MODEL, analyse, terms, unit_vectors
+
+WIDE = EmbeddingModel(name="wide", version="1", dimensions=32)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[DiskSearchIndex]:
+    """An index that makes codes early and uses them."""
+    opened = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is meant for many vectors is used for some thousands."""
+    monkeypatch.setattr(models, "_EXACT_UP_TO", 300)
+    monkeypatch.setattr(models, "_MAX_WAITING", 50)
+
+
+def _chunks(first: int, count: int) -> list[Chunk]:
+    return [
+        Chunk(
+            key=f"k{n}", tier=Tier.SESSION, source="op", text="gate", kind=f"kind {n % 10}", group="S1", position=n,
+            agent="coder" if n % 2 else None,
+        )
+        for n in range(first, first + count)
+    ]  # fmt: skip
+
+
+def _clustered(count: int, seed: int = 0) -> Vectors:
+    """Vectors in clusters of different sizes, as texts of different topics have."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).standard_normal((60, 32))
+    share = 1 / np.arange(1, 61)
+    found = centres[rng.choice(60, count, p=share / share.sum())] + 0.7 * rng.standard_normal((count, 32))
+    unit: Vectors = (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def _exact(rows: Vectors, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> list[int]:
+    scores = rows.astype(np.float64) @ vector
+    order = np.lexsort((np.arange(len(rows)), -scores))
+    return order[wanted[order]][:limit].tolist()  # type: ignore[no-any-return]
+
+
+def _assert_exact(found: Ranking, rows: Vectors, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> None:
+    """The same ids, but for equals in the seventh digit, and their own scores."""
+    expected = _exact(rows, vector, wanted, limit)
+    assert len(found.ids) == len(set(found.ids.tolist())) == len(expected)
+    assert wanted[found.ids].all()
+    np.testing.assert_allclose(found.scores, rows[found.ids] @ vector, atol=1e-6)
+    np.testing.assert_allclose(found.scores, rows[expected] @ vector, atol=1e-6)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 700), st.floats(0, 1), st.integers(0, 100))
+def test_faiss_finds_what_numpy_finds(seed: int, count: int, share: float, limit: int) -> None:
+    """Ids and scores, for any number of vectors, any filter and any limit, equal vectors included."""
+    rng = np.random.default_rng(seed)
+    rows = unit_vectors(count, 16, seed)
+    rows[rng.random(count) < 0.1] = rows[0]
+    wanted = rng.random(count) < share
+    vector = unit_vectors(1, 16, seed + 1)[0]
+    with pytest.MonkeyPatch.context() as patch:
+        _assert_exact(nearest(rows, vector, wanted, limit, lambda: None), rows, vector, wanted, limit)
+        patch.setattr(vectors, "_FAISS_FROM", 0)
+        patch.setattr(vectors, "_GATHERED", 10**9)
+        _assert_exact(nearest(rows, vector, wanted, limit, lambda: faiss), rows, vector, wanted, limit)
+
+
+def test_faiss_is_what_answers_for_many_vectors() -> None:
+    """And NumPy where it cannot be imported, with the same ids."""
+    rows, wanted, asked = _clustered(30_000), np.ones(30_000, np.bool_), []
+
+    def library() -> object:
+        asked.append(1)
+        return faiss
+
+    for vector in _clustered(20, seed=5):
+        found = nearest(rows, vector, wanted, 50, library)
+        _assert_exact(found, rows, vector, wanted, 50)
+        assert found.ids.tolist() == nearest(rows, vector, wanted, 50, lambda: None).ids.tolist()
+    assert len(asked) == 20
+
+
+def _recall(codes: CodeIndex, rows: Vectors, wanted: NDArray[np.bool_], limit: int) -> float:
+    hits = total = 0
+    for vector in _clustered(100, seed=7):
+        found = codes.search(rows, vector, wanted, limit)
+        expected = _exact(rows, vector, wanted, limit)
+        np.testing.assert_allclose(found.scores, rows[found.ids] @ vector, atol=1e-6)
+        assert wanted[found.ids].all()
+        assert (np.diff(found.scores) <= 0).all()
+        hits, total = hits + len(set(found.ids.tolist()) & set(expected)), total + len(expected)
+    return hits / total
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
+def test_codes_find_nearly_all_that_an_exact_search_finds(share: float) -> None:
+    """With and without a filter, scores exact."""
+    rows = _clustered(20_000)
+    wanted = np.random.default_rng(3).random(20_000) < share
+    codes = CodeIndex.train(rows, np.ones(20_000, np.bool_), faiss, lambda: True)
+    assert codes is not None
+    assert _recall(codes, rows, wanted, 10) >= 0.99
+    assert _recall(codes, rows, wanted, 100) >= 0.99
+
+
+def test_training_stops_when_it_should_not_go_on() -> None:
+    """As when the index is closed meanwhile."""
+    assert CodeIndex.train(_clustered(3_000), np.ones(3_000, np.bool_), faiss, lambda: False) is None
+
+
+def _assert_index_exact(index: DiskSearchIndex, rows: Vectors, least: float, where: SearchFilter = EVERYTHING) -> None:
+    """What the index finds is what its chunks' vectors say; `rows` are by id, all zero where there is none."""
+    every = index.chunks(np.arange(len(rows)))
+    wanted = rows.any(axis=1) & np.array([chunk is not None and where.passes(chunk) for chunk in every])
+    hits = total = 0
+    for vector in _clustered(40, seed=7):
+        found, expected = index.dense(WIDE, vector, where, 20), _exact(rows, vector, wanted, 20)
+        np.testing.assert_allclose(found.scores, rows[found.ids] @ vector, atol=1e-6)
+        assert wanted[found.ids].all()
+        hits, total = hits + len(set(found.ids.tolist()) & set(expected)), total + len(expected)
+    assert hits >= least * total
+
+
+def _fill(index: DiskSearchIndex, first: int, count: int) -> Vectors:
+    rows = _clustered(count, seed=first)
+    index.add_vectors(WIDE, index.add(_chunks(first, count)), rows)
+    return rows
+
+
+@pytest.mark.usefixtures("early")
+def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> None:
+    """What is added later is found before and after upkeep and reopening, what is removed is not."""
+    rows = np.zeros((9_001, 32), np.float32)
+    rows[1:5_001] = _fill(index, 1, 5_000)
+    _assert_index_exact(index, rows, 1.0)
+    assert list((tmp_path / "index").glob("codes-*")) == []
+    index.maintain()
+    (codes,) = (tmp_path / "index").glob("codes-*")
+    _assert_index_exact(index, rows, 0.97)
+    rows[5_001:5_501] = _fill(index, 5_001, 500)
+    _assert_index_exact(index, rows, 0.97)
+    index.maintain()
+    assert list((tmp_path / "index").glob("codes-*")) == [codes]  # a tenth more is not worth writing them
+    _assert_index_exact(index, rows, 0.97)
+    index.remove([f"k{number}" for number in range(1, 5_001, 3)])
+    rows[1:5_001:3] = 0
+    _assert_index_exact(index, rows, 0.97)
+    index.close()
+    index = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
+    _assert_index_exact(index, rows, 0.97)
+    rows[5_501:9_001] = _fill(index, 5_501, 3_500)
+    index.maintain()
+    assert list((tmp_path / "index").glob("codes-*")) != [codes]
+    for where in (EVERYTHING, SearchFilter(agent="coder"), SearchFilter(kinds=("kind 3",)), SearchFilter(agent="x")):
+        _assert_index_exact(index, rows, 0.96, where)
+    assert index.problems == ()
+    index.close()
+
+
+@pytest.mark.usefixtures("early")
+@pytest.mark.parametrize("damage", ["delete", "truncate", "flip"])
+def test_damaged_codes_are_told_and_made_anew(index: DiskSearchIndex, tmp_path: Path, damage: str) -> None:
+    """Until then every vector is compared."""
+    rows = np.concatenate([np.zeros((1, 32), np.float32), _fill(index, 1, 3_000)])
+    index.maintain()
+    index.close()
+    (path,) = (tmp_path / "index").glob("codes-*")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.unlink()
+    if damage != "delete":
+        path.write_bytes(data if damage == "flip" else data[:1000])
+    index = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
+    assert [fault[: len(str(path))] for fault in index.check()] == [str(path)]
+    _assert_index_exact(index, rows, 1.0)
+    assert len(index.problems) == 1
+    assert index.problems[0].startswith(f"{path}")
+    assert index.problems[0].endswith("; it is made anew")
+    index.maintain()
+    assert index.check() == []
+    assert list((tmp_path / "index").glob("codes-*")) != []
+    _assert_index_exact(index, rows, 0.97)
+    index.close()
+
+
+@pytest.mark.parametrize("damage", ["delete", "truncate", "garbage"])
+def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_path: Path, damage: str) -> None:
+    """Keyword search answers meanwhile."""
+    _fill(index, 1, 100)
+    index.close()
+    (path,) = (tmp_path / "index").glob("vectors-*")
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "delete":
+        path.write_bytes(
+            data[: len(data) // 2] if damage == "truncate" else data[:5_000] + b"\xff" * (len(data) - 5_000)
+        )
+    index = DiskSearchIndex(tmp_path / "index", analyse)
+    assert len(index.problems) == 1
+    assert index.problems[0].startswith(f"{path}")
+    assert index.problems[0].endswith("; the vectors of wide are made anew")
+    assert index.dense(WIDE, _clustered(1)[0], EVERYTHING, 9).ids.tolist() == []
+    assert len(index.keyword(terms("gate"), EVERYTHING, 200).ids) == 100
+    missing = index.without_vectors(WIDE, 1_000)
+    assert sorted(missing.tolist()) == list(range(1, 101))
+    index.add_vectors(WIDE, missing, _clustered(100))
+    assert len(index.dense(WIDE, _clustered(1)[0], EVERYTHING, 200).ids) == 100
+    index.close()
+
+
+def test_without_faiss_numpy_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly, however many vectors there are, and upkeep makes no codes."""
+    monkeypatch.setattr(state, "load_faiss", lambda threads: None)
+    monkeypatch.setattr(models, "_EXACT_UP_TO", 300)
+    monkeypatch.setattr(vectors, "_FAISS_FROM", 0)
+    index = DiskSearchIndex(tmp_path, analyse, approximate_from=1_000)
+    rows = np.concatenate([np.zeros((1, 32), np.float32), _fill(index, 1, 3_000)])
+    index.maintain()
+    _assert_index_exact(index, rows, 1.0)
+    assert list(tmp_path.glob("codes-*")) == []
+    index.close()
+
+
+def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSearchIndex) -> None:
+    """And with the command that mends it, when they are kept and when they are asked with."""
+    ids = index.add(_chunks(1, 2))
+    message = (
+        "small 1 has vectors of 8 dimensions, these have 32; `orchestra-mem index rebuild` makes all vectors with the "
+        "model that is set now"
+    )
+    for call in (
+        lambda: index.add_vectors(MODEL, ids, _clustered(2)),
+        lambda: index.dense(MODEL, _clustered(1)[0], EVERYTHING, 9),
+    ):
+        with pytest.raises(OrchestraMemError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert index.without_vectors(MODEL, 9).tolist() == [2, 1]
+
+
+def test_vectors_that_are_no_numbers_are_refused(index: DiskSearchIndex) -> None:
+    """None of the batch is kept."""
+    ids, rows = index.add(_chunks(1, 2)), _clustered(2)
+    rows[1, 3] = np.nan
+    with pytest.raises(OrchestraMemError, match=r"^wide gave 1 of 2 vectors that are no numbers$"):
+        index.add_vectors(WIDE, ids, rows)
+    assert index.without_vectors(WIDE, 9).tolist() == [2, 1]
+
+
+def test_chunks_with_nothing_to_embed_are_not_asked_for_again(index: DiskSearchIndex) -> None:
+    """Nor found by vectors; a query of zeros finds nothing."""
+    ids, rows = index.add(_chunks(1, 3)), _clustered(3)
+    rows[1] = 0
+    index.add_vectors(WIDE, ids, rows)
+    assert index.without_vectors(WIDE, 9).tolist() == []
+    assert index.models() == {WIDE: 3}
+    assert sorted(index.dense(WIDE, rows[0], EVERYTHING, 9).ids.tolist()) == [1, 3]
+    assert index.dense(WIDE, rows[1], EVERYTHING, 9).ids.tolist() == []
+    assert not index.vectors(WIDE, ids[1:2]).any()
+
+
+def test_the_old_model_answers_until_it_is_dropped(index: DiskSearchIndex, tmp_path: Path) -> None:
+    """A change of model keeps both models' vectors apart; dropping the old takes away its files and nothing else."""
+    old = EmbeddingModel(name="wide", version="0", dimensions=32)
+    ids, rows = index.add(_chunks(1, 50)), _clustered(50)
+    index.add_vectors(old, ids, rows[::-1])
+    before = index.dense(old, rows[0], EVERYTHING, 50)
+    for start in range(0, 50, 10):
+        assert len(index.without_vectors(WIDE, 100)) == 50 - start
+        index.add_vectors(WIDE, ids[start : start + 10], rows[start : start + 10])
+        during = index.dense(old, rows[0], EVERYTHING, 50)
+        assert (during.ids.tolist(), during.scores.tolist()) == (before.ids.tolist(), before.scores.tolist())
+    assert index.models() == {old: 50, WIDE: 50}
+    assert index.dense(WIDE, rows[0], EVERYTHING, 1).ids.tolist() == [1]
+    assert index.dense(old, rows[0], EVERYTHING, 1).ids.tolist() == [50]
+    index.drop_model(old)
+    assert index.models() == {WIDE: 50}
+    assert len(list((tmp_path / "index").glob("vectors-*"))) == 1
+    assert index.dense(WIDE, rows[0], EVERYTHING, 1).ids.tolist() == [1]
+    assert len(index.without_vectors(old, 100)) == 50
+    np.testing.assert_allclose(index.vectors(WIDE, ids), rows, atol=1e-6)
+
+
+def test_more_models_than_there_is_room_for_are_refused(index: DiskSearchIndex) -> None:
+    """With the names of those that are there; dropping one makes room."""
+    ids = index.add(_chunks(1, 1))
+    several = [EmbeddingModel(name=f"m{number}", version="1", dimensions=32) for number in range(9)]
+    for model in several[:8]:
+        index.add_vectors(model, ids, _clustered(1))
+    with pytest.raises(OrchestraMemError, match=r"8 models \(m0, m1, m2, m3, m4, m5, m6, m7\) and no room for m8"):
+        index.add_vectors(several[8], ids, _clustered(1))
+    index.drop_model(several[3])
+    index.add_vectors(several[8], ids, _clustered(1))
+    assert set(index.models()) == set(several) - {several[3]}

@@ -1,0 +1,220 @@
+"""Chunks: what is one piece, and that its key holds while what stands around it changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.chunking import (
+    WHOLE_CHARS,
+    DocumentPlace,
+    chunk_document,
+    chunk_fact,
+    chunk_lines,
+    chunk_operation,
+    chunk_summary,
+)
+from orchestra_mem.search_types import Tier
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, Summary
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
+
+DOCUMENT = """---
+format: 1
+---
+What stands before any heading.
+
+# Decisions
+
+A paragraph
+of two lines.
+
+- We use SQLite
+  because it is one file
+- We use Python
+
+## Rejected
+
+```
+- code is no list
+
+x = 1
+```
+
+## Nothing yet
+
+# Other
+- None
+"""
+
+
+def operation(data: Json, *, number: int = 12, kind: str = "message", critical: bool = False) -> Operation:
+    """Make an operation of a session."""
+    return Operation(
+        id=number, session="s1", type=kind, data=data, timestamp=NOW, tokens=1, entry_tokens=1, agent="Ann",
+        critical=critical,
+    )  # fmt: skip
+
+
+def keys(text: str) -> list[str]:
+    """The keys of a document's chunks, in order."""
+    return [chunk.key for chunk in chunk_document(text, PLACE)]
+
+
+# Documents
+
+
+def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
+    """Front matter is no text; fenced code is one piece; a heading with nothing below it is found by itself."""
+    chunks = chunk_document(DOCUMENT, PLACE)
+    assert [(chunk.heading, chunk.text) for chunk in chunks] == [
+        ((), "What stands before any heading."),
+        (("Decisions",), "A paragraph\nof two lines."),
+        (("Decisions",), "- We use SQLite\n  because it is one file"),
+        (("Decisions",), "- We use Python"),
+        (("Decisions", "Rejected"), "```\n- code is no list\n\nx = 1\n```"),
+        (("Decisions",), "Nothing yet"),
+        (("Other",), "- None"),
+    ]
+    assert [chunk.position for chunk in chunks] == list(range(7))
+    assert {(chunk.group, chunk.source, chunk.kind, chunk.tier, chunk.time) for chunk in chunks} == {
+        ("decision_log.md", "decision_log.md", "decision_log", Tier.EPISODIC, NOW)
+    }
+    assert chunks[2].embedded_text == "Decisions\n- We use SQLite\n  because it is one file"
+
+
+def test_lines_of_chunks_are_those_of_the_document() -> None:
+    """A hit can be shown where it stands."""
+    lines = DOCUMENT.split("\n")
+    for chunk, line in zip(chunk_document(DOCUMENT, PLACE), chunk_lines(DOCUMENT, PLACE.name).values(), strict=True):
+        assert chunk.text.split("\n")[0] in lines[line - 1]
+
+
+def test_the_same_text_twice_has_two_keys() -> None:
+    """No chunk hides another; the name of the document and the headings are part of the key."""
+    twice = keys("# A\n\nNone\n\nNone\n\n# B\n\nNone\n")
+    assert len(set(twice)) == 3
+    other = DocumentPlace(name="work_plan.md", tier=Tier.EPISODIC, kind="work_plan")
+    assert not set(twice) & {chunk.key for chunk in chunk_document("# A\n\nNone\n", other)}
+
+
+PARAGRAPHS = st.lists(
+    st.one_of(
+        st.text(st.sampled_from("abc de.\n#-`é猫"), max_size=60),
+        st.sampled_from(["# One", "## Two", "- item", "None", "word " * 400, "A sentence. " * 150]),
+    ),
+    max_size=8,
+).map("\n\n".join)
+
+
+@given(PARAGRAPHS)
+def test_a_line_at_the_top_of_a_document_changes_no_key_below_it(text: str) -> None:
+    """Whatever the document: its chunks are all there again, with the new line's before them."""
+    assume(not text.startswith("---"))  # else it is front matter no longer
+    before, after = keys(text), keys(f"A line that is new here\n\n{text}")
+    assert len(after) == len(before) + 1
+    assert set(before) <= set(after)
+
+
+@given(PARAGRAPHS)
+def test_keys_are_distinct_and_texts_hold_every_word(text: str) -> None:
+    """Nothing of a document is lost to search, and nothing is found twice."""
+    chunks = chunk_document(text, PLACE)
+    assert len({chunk.key for chunk in chunks}) == len(chunks)
+    found = " ".join(" ".join((*chunk.heading, chunk.text)) for chunk in chunks).split()
+    assert {word for word in text.split() if word.isalnum()} <= set(found)
+
+
+def test_an_edit_in_a_long_document_changes_the_chunks_around_it_alone() -> None:
+    """30,000 tokens without a blank line, each line edited in its turn: one or two chunks are new, rarely three."""
+    lines = [f"Line {n} tells that part {n * 7919 % 1000} of the work was done by hand {n % 13}." for n in range(1_800)]
+    before = set(keys("# Log\n\n" + "\n".join(lines)))
+    new = []
+    for at in range(0, len(lines), 60):
+        edited = [*lines[:at], "Edited: " + lines[at], *lines[at + 1 :]]
+        new.append(len(set(keys("# Log\n\n" + "\n".join(edited))) - before))
+    assert len(before) > 100
+    assert max(new) <= 3
+    assert sum(count <= 2 for count in new) >= 0.9 * len(new)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "same line\n" * 5_000, "a. " * 20_000, "\n" * 50_000])
+def test_long_text_without_a_cut_of_its_own_is_cut_all_the_same(text: str) -> None:
+    """No chunk is longer than about twice what is whole."""
+    assert max((len(chunk.text) for chunk in chunk_document(text, PLACE)), default=0) <= 2.5 * WHOLE_CHARS
+
+
+# Operations and summaries
+
+
+def test_an_operation_is_one_chunk() -> None:
+    """Title, who, when, which: all that filters and hits show."""
+    (chunk,) = chunk_operation(operation({"title": "Deploy", "text": "It went well.", "task_id": 7}), Tier.WORKING)
+    assert (chunk.title, chunk.text) == ("Message: Deploy", "Deploy\nIt went well.")
+    assert (chunk.tier, chunk.source, chunk.kind, chunk.group) == (Tier.WORKING, "op 12", "message", "s1")
+    assert (chunk.session, chunk.agent, chunk.item, chunk.time, chunk.operation) == ("s1", "Ann", 7, NOW, 12)
+    assert chunk.importance == 0.5
+
+
+def test_a_critical_operation_is_important() -> None:
+    """A decision counts for more."""
+    (chunk,) = chunk_operation(operation({"text": "We take SQLite."}, kind="decision", critical=True), Tier.SESSION)
+    assert chunk.importance == 0.9
+
+
+def test_a_long_operation_is_several_chunks_in_order() -> None:
+    """A log of hundreds of lines is found by what stands in its middle."""
+    data: Json = {
+        "tool": "bash",
+        "output": "\n".join(f"step {n} of the build took {n * 31 % 97} ms" for n in range(400)),
+    }
+    chunks = chunk_operation(operation(data, kind="tool_call"), Tier.SESSION)
+    assert len(chunks) > 5
+    assert len({chunk.key for chunk in chunks}) == len(chunks)
+    assert [chunk.position for chunk in chunks] == sorted({chunk.position for chunk in chunks})
+    (next_one, *_) = chunk_operation(operation(data, number=13, kind="tool_call"), Tier.SESSION)
+    assert next_one.position > chunks[-1].position
+    assert "step 399" in chunks[-1].text
+
+
+def test_an_operation_that_says_nothing_is_found_by_its_title() -> None:
+    """No chunk is empty."""
+    (chunk,) = chunk_operation(operation({"task_id": 3}, kind="task_started"), Tier.SESSION)
+    assert (chunk.title, chunk.text, chunk.item) == ("", "Task Started", 3)
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
+def test_any_operation_has_chunks(data: Json) -> None:
+    """Keys are distinct, texts visible."""
+    chunks = chunk_operation(operation(data), Tier.SESSION)
+    assert chunks
+    assert len({chunk.key for chunk in chunks}) == len(chunks)
+    assert all(chunk.text.strip() for chunk in chunks)
+
+
+def test_a_summary_is_cut_as_a_document() -> None:
+    """Its source is its number, its time the end of what it covers."""
+    summary = Summary(
+        id=3, session="s1", level=1, first_operation=1, last_operation=9, operation_count=9, children=(),
+        text="We began.\n\n- It works\n", method="extractive", tokens=5, source_tokens=50, must_keeps=(), dropped=(),
+        put_back=(), since=NOW, until=NOW, created=NOW,
+    )  # fmt: skip
+    chunks = chunk_summary(summary)
+    assert [(chunk.source, chunk.kind, chunk.session, chunk.text) for chunk in chunks] == [
+        ("S3", "summary", "s1", "We began."),
+        ("S3", "summary", "s1", "- It works"),
+    ]
+
+
+def test_a_fact_is_a_chunk_of_the_semantic_tier() -> None:
+    """Found by its number and by that of its operation; reworded it is another."""
+    fact = MustKeep(kind=MustKeepKind.DECISION, text="We take SQLite.", operation=12, timestamp=NOW, id=4)
+    chunk = chunk_fact(fact)
+    assert (chunk.tier, chunk.source, chunk.kind, chunk.title) == (Tier.SEMANTIC, "K4", "decision", "Decision")
+    assert (chunk.text, chunk.operation, chunk.time, chunk.importance) == ("We take SQLite.", 12, NOW, 0.8)
+    assert chunk.key != chunk_fact(replace(fact, text="We take files.")).key

@@ -1,0 +1,162 @@
+"""Ranking: each part does what it says, and the parts add up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from orchestra_mem.core.ranking import (
+    Fusion,
+    Pool,
+    Weights,
+    diversify,
+    nearness,
+    own_scores,
+    priors_of,
+    recency,
+    shares_of,
+)
+from orchestra_mem.core.search_dates import Period
+
+NOW = datetime(2024, 5, 1, tzinfo=UTC)
+NOTHING = Weights(
+    own=0, coverage=0, before=0, second_before=0, group=0, agent=0, statement=0, substance=0, tells_time=0,
+    period=0,
+)  # fmt: skip
+
+
+def floats(*values: float) -> NDArray[np.float32]:
+    """An array as ranking takes it."""
+    return np.array(values, np.float32)
+
+
+def pool(
+    keyword: NDArray[np.float32], *, matches: list[list[float]] | None = None, groups: list[int] | None = None
+) -> Pool:
+    """Candidates of one group in a row, found by keyword."""
+    count = len(keyword)
+    met = np.array(matches, np.float32) if matches else np.zeros((0, count), np.float32)
+    return Pool(
+        keyword=keyword,
+        dense=np.zeros(count, np.float32),
+        matches=met,
+        rarities=np.ones(len(met), np.float32),
+        before=np.arange(-1, count - 1),
+        behind=np.array([*range(1, count), -1][:count], np.int64),
+        groups=np.array(groups or [0] * count, np.int64),
+        traits={},
+        priors={},
+    )
+
+
+# Fusion
+
+
+def test_weighted_scores_are_of_the_best() -> None:
+    """Each search's best counts its whole weight, whatever its scale."""
+    weights = replace(NOTHING, keyword=0.3, dense=0.7, late=0)
+    own = own_scores(floats(20, 10, 0), floats(0.2, 0.4, -0.1), floats(0, 0, 0), weights)
+    assert own == pytest.approx([0.3 + 0.35, 0.15 + 0.7, 0])
+
+
+def test_reciprocal_ranks_count_places_alone() -> None:
+    """With the constant 60 and scaled to the best: first and second is as good as second and first."""
+    weights = replace(NOTHING, keyword=1, dense=1, late=0, fusion=Fusion.RECIPROCAL)
+    own = own_scores(floats(900, 1, 0), floats(0.1, 0.9, 0), floats(0, 0, 0), weights)
+    assert own == pytest.approx([1, 1, 0])
+    third = own_scores(floats(3, 2, 1), floats(0, 0, 0), floats(0, 0, 0), weights)
+    assert third == pytest.approx([1, 61 / 62, 61 / 63])
+
+
+# What stands around
+
+
+def test_neighbours_and_group_lend_their_scores() -> None:
+    """The one before, the second before, and the best of the group, each by its weight."""
+    candidates = pool(floats(0, 0, 10, 0, 0), groups=[1, 1, 1, 1, 2])
+    weights = replace(NOTHING, keyword=1, dense=0, late=0, own=1, before=0.5, second_before=0.1, group=0.2)
+    shares = shares_of(candidates, weights)
+    assert list(shares) == ["own", "before", "second_before", "group"]
+    assert shares["own"] == pytest.approx([0, 0, 1, 0, 0])
+    assert shares["before"] == pytest.approx([0, 0, 0, 0.5, 0])
+    assert shares["second_before"] == pytest.approx([0, 0, 0, 0, 0.1])
+    assert shares["group"] == pytest.approx([0.2, 0.2, 0.2, 0.2, 0])
+
+
+def test_words_count_where_they_are_met_or_around_it() -> None:
+    """A word met in the one before counts 0.7, behind 0.5, two off 0.3, in the group 0.2; the best of these."""
+    candidates = pool(floats(*[0] * 7), matches=[[0, 0, 0, 1, 0, 0, 0]])
+    covered = shares_of(candidates, replace(NOTHING, coverage=1))["coverage"]
+    assert covered == pytest.approx([0.2, 0.3, 0.5, 1, 0.7, 0.3, 0.2])
+
+
+def test_rare_words_count_more() -> None:
+    """Coverage is the mean over the words by their rarity."""
+    candidates = replace(pool(floats(0, 0), matches=[[1, 0], [0, 1]], groups=[0, 1]), rarities=floats(3, 1))
+    apart = replace(candidates, before=np.array([-1, -1]), behind=np.array([-1, -1]))
+    assert shares_of(apart, replace(NOTHING, coverage=1))["coverage"] == pytest.approx([0.75, 0.25])
+
+
+def test_a_trait_counts_by_the_weight_of_its_name() -> None:
+    """What weighs nothing is left out of the shares."""
+    candidates = replace(pool(floats(1, 1)), traits={"agent": floats(0, 1), "statement": floats(1, 0)})
+    shares = shares_of(candidates, replace(NOTHING, agent=0.5))
+    assert list(shares) == ["agent"]
+    assert shares["agent"] == pytest.approx([0, 0.5])
+
+
+def test_no_candidates_have_no_shares() -> None:
+    """Nothing found is no error."""
+    assert all(len(share) == 0 for share in shares_of(pool(floats()), Weights()).values())
+
+
+# Traits and priors
+
+
+def test_priors_multiply_by_little() -> None:
+    """A prior of 1 with the weight 0.1 is the factor 1.1, of -1 the factor 0.9."""
+    candidates = replace(pool(floats(1, 1, 1)), priors={"importance": floats(1, 0, -1), "recency": floats(1, 1, 1)})
+    priors = priors_of(candidates, replace(NOTHING, importance=0.1, recency=0))
+    assert list(priors) == ["importance"]
+    assert priors["importance"] == pytest.approx([1.1, 1, 0.9])
+
+
+def test_recency_is_halved_with_each_half_life() -> None:
+    """What has no time is old; what is to come is now."""
+    times = [NOW, NOW - timedelta(days=30), NOW - timedelta(days=60), NOW + timedelta(days=9), None]
+    assert recency(times, NOW, 30.0) == pytest.approx([1, 0.5, 0.25, 1, 0])
+
+
+def test_nearness_falls_faster_before_a_period_than_behind_it() -> None:
+    """Outside it is 0.8 at most, half of it two weeks later or three days ahead; of several the nearest counts."""
+    may = Period(start=NOW, end=NOW + timedelta(days=31))
+    times = [NOW, may.end - timedelta(seconds=1), may.end + timedelta(days=14), NOW - timedelta(days=3), None]
+    assert nearness(times, [may]) == pytest.approx([1, 1, 0.4, 0.4, 0], abs=1e-5)
+    far = Period(start=NOW + timedelta(days=400), end=NOW + timedelta(days=401))
+    assert nearness(times, [far, may]) == pytest.approx(nearness(times, [may]), abs=1e-5)
+
+
+# Diversity
+
+
+def test_the_same_again_comes_later() -> None:
+    """A near-duplicate of the best gives way to what is a little worse and new."""
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.3) == [0, 2, 1]
+    assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.0) == [0, 1, 2]
+    assert diversify(floats(1, 0.9, 0.8), np.zeros((3, 0), np.float32), 2, 0.3) == [0, 1]
+
+
+@given(st.lists(st.floats(0, 10, width=32), max_size=12), st.integers(0, 15), st.floats(0, 1))
+def test_diversity_chooses_each_once_and_the_best_first(scores: list[float], limit: int, weight: float) -> None:
+    """As many as there are, or as are wanted."""
+    vectors = np.eye(len(scores), 4, dtype=np.float32)
+    chosen = diversify(floats(*scores), vectors, limit, weight)
+    assert len(chosen) == len(set(chosen)) == min(limit, len(scores))
+    assert not chosen or scores[chosen[0]] == max(scores)

@@ -1,0 +1,256 @@
+"""Searching: the parts together, over an index that leaves nothing out, with the embedder that ships."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.core.chunking import DocumentPlace, chunk_document, chunk_operation
+from orchestra_mem.core.exact_index import ExactIndex
+from orchestra_mem.core.late_interaction import WordTable, equal_matches
+from orchestra_mem.core.search import Searcher
+from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier
+from orchestra_mem.types import Json, Operation
+
+START = datetime(2024, 5, 1, 12, tzinfo=UTC)
+EMBEDDER = WordLlamaEmbedder()
+WORDS = WordTable(EMBEDDER)
+NOW = Situation(now=START + timedelta(days=60))
+
+TALK = [
+    ("Ann", "Hello! How are you?"),
+    ("Ben", "Fine. We moved the database to SQLite last week."),
+    ("Ann", "Why did you do that?"),
+    ("Ben", "Because one file is easier to back up than a server."),
+    ("Ann", "My sister bought a red bicycle."),
+    ("Ben", "The release is planned for the autumn, see #12 and src/deploy.py."),
+    ("Ann", "Deployment runs on Fridays: the pipeline pushes the image and restarts the service."),
+    ("Ben", "Thanks!"),
+]
+DOCUMENT = (
+    "# Decisions\n\n- Deploy only after review\n- Back-ups are kept for 30 days\n\n# 概要\n\n機械学習のモデルを使う\n"
+)
+
+
+def operation(number: int, agent: str, data: Json, *, session: str = "s1", days: float = 0) -> Operation:
+    """Make an operation `days` after the start."""
+    return Operation(
+        id=number, session=session, type="message", data=data, timestamp=START + timedelta(days=days), tokens=1,
+        entry_tokens=1, agent=agent,
+    )  # fmt: skip
+
+
+def index_of(chunks: list[Chunk]) -> ExactIndex:
+    """Index chunks with their vectors."""
+    index = ExactIndex()
+    index.add_vectors(EMBEDDER.model, index.add(chunks), EMBEDDER.embed([chunk.embedded_text for chunk in chunks]))
+    return index
+
+
+def chunks_of_talk() -> list[Chunk]:
+    """The talk and the document as chunks."""
+    operations = [
+        operation(number, agent, {"speaker": agent, "text": text})
+        for number, (agent, text) in enumerate(TALK, start=101)
+    ]
+    place = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=START)
+    return [
+        *(chunk for each in operations for chunk in chunk_operation(each, Tier.SESSION)),
+        *chunk_document(DOCUMENT, place),
+    ]
+
+
+INDEX = index_of(chunks_of_talk())
+SEARCHER = Searcher(INDEX, EMBEDDER, WORDS)
+
+
+def texts(hits: list[Hit]) -> list[str]:
+    """What the hits say."""
+    return [hit.chunk.text for hit in hits]
+
+
+# What is found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (
+            "how does deployment work?",
+            "Deployment runs on Fridays: the pipeline pushes the image and restarts the service.",
+        ),
+        ("When was the database moved?", "Fine. We moved the database to SQLite last week."),
+        ("who has got a bike", "My sister bought a red bicycle."),
+        ("機械学習", "機械学習のモデルを使う"),
+        ("how long do we keep backups", "- Back-ups are kept for 30 days"),
+    ],
+)
+def test_a_question_finds_its_answer(query: str, found: str) -> None:
+    """By words, by parts of words, by meaning."""
+    assert texts(SEARCHER.search(query, NOW, limit=2))[0] == found
+
+
+def test_what_stands_around_helps() -> None:
+    """The reason stands behind the question for it, and shares no word with the one who asks here."""
+    found = texts(SEARCHER.search("why was the database moved", NOW, limit=4))
+    assert "Because one file is easier to back up than a server." in found
+
+
+@pytest.mark.parametrize("query", ["#12", "what about src/deploy.py in the database of the deployment service?"])
+def test_an_exact_name_comes_first(query: str) -> None:
+    """Whatever else speaks for others."""
+    first, *_ = SEARCHER.search(query, NOW)
+    assert first.chunk.operation == 106
+    assert first.reasons.identifiers == (("#12",) if query == "#12" else ("src/deploy.py",))
+
+
+def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
+    """No malus for likeness puts one behind what has not got the name."""
+    said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
+    operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
+    searcher = Searcher(
+        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS
+    )
+    hits = searcher.search("did restarting the worker go well with run_worker", NOW)
+    assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
+
+
+def test_as_many_hits_as_wanted() -> None:
+    """Hundreds, where there are."""
+    days = [operation(n, "Ann", {"text": f"Deploy {n} went well."}, session=f"s{n}") for n in range(1, 301)]
+    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    assert len(searcher.search("deploy", NOW, limit=250)) == 250
+
+
+def test_an_operation_is_found_by_its_number() -> None:
+    """As people write it."""
+    first, *_ = SEARCHER.search("what did #105 say", NOW)
+    assert first.chunk.operation == 105
+
+
+def test_who_is_named_goes_before() -> None:
+    """Of two who said the same, the one that the question names."""
+    both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
+    searcher = Searcher(index_of([c for each in both for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
+
+
+def test_a_time_named_goes_before_and_is_found_among_many() -> None:
+    """Of three hundred days on which the same was done, the one that the question names."""
+    days = [
+        operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
+        for number in range(1, 301)
+    ]
+    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    situation = Situation(now=START + timedelta(days=301))
+    first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", situation)
+    assert first.chunk.operation == 40
+    assert dict(first.reasons.shares)["period"] > 0
+
+
+# Filters, modes, limits
+
+
+def test_filters_hold_for_all_hits() -> None:
+    """Neighbours lend their scores, but are no hits where they do not pass."""
+    where = SearchFilter(agent="Ben", tiers=(Tier.SESSION,))
+    hits = SEARCHER.search("why was the database moved", NOW, where=where, limit=20)
+    assert {hit.chunk.agent for hit in hits} == {"Ben"}
+    assert SEARCHER.search("database", NOW, where=SearchFilter(session="no such")) == []
+
+
+def test_modes_leave_the_other_search_out() -> None:
+    """And the reasons say so."""
+    keyword = SEARCHER.search("bike", NOW, mode=SearchMode.KEYWORD)
+    assert keyword == []
+    dense = SEARCHER.search("bike", NOW, mode=SearchMode.DENSE)
+    assert texts(dense)[0] == "My sister bought a red bicycle."
+    assert {hit.reasons.keyword_rank for hit in dense} == {None}
+    by_words = SEARCHER.search("bicycle", NOW, mode=SearchMode.KEYWORD)
+    assert by_words[0].reasons.keyword_rank == 1
+    assert {hit.reasons.dense_rank for hit in by_words} == {None}
+
+
+def test_without_an_embedder_keywords_answer() -> None:
+    """No vectors, no table of words."""
+    searcher = Searcher(INDEX, None, None)
+    assert texts(searcher.search("database moved", NOW))[0] == "Fine. We moved the database to SQLite last week."
+
+
+def test_an_empty_index_answers_nothing() -> None:
+    """And raises nothing."""
+    assert Searcher(ExactIndex(), EMBEDDER, WORDS).search("anything #1 yesterday", NOW) == []
+
+
+def test_near_duplicates_do_not_fill_the_answer() -> None:
+    """What was said five times stands once before what else there is."""
+    said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
+    operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
+    searcher = Searcher(
+        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS
+    )
+    assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
+
+
+# Reasons
+
+
+def test_shares_and_priors_give_the_score() -> None:
+    """What is told is all there is."""
+    for hit in SEARCHER.search("When did Ben move the database last week?", NOW, limit=20):
+        factor = np.prod([value for _, value in hit.reasons.priors])
+        assert hit.score == pytest.approx(sum(value for _, value in hit.reasons.shares) * factor, rel=1e-4)
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    """Nothing is left to chance."""
+    assert SEARCHER.search("deploy", NOW) == SEARCHER.search("deploy", NOW)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=80), st.sampled_from(SearchMode), st.integers(0, 30))
+def test_any_string_is_answered(query: str, mode: SearchMode, limit: int) -> None:
+    """Each hit once, no more than wanted."""
+    hits = SEARCHER.search(query, NOW, mode=mode, limit=limit)
+    assert len({hit.id for hit in hits}) == len(hits) <= limit
+
+
+@pytest.mark.parametrize(
+    "query", ["", " ", "\x00", '"', "NEAR(", "* AND -", "\ud83d", "🎉" * 300_000, "a b " * 250_000]
+)
+def test_odd_queries_are_answered(query: str) -> None:
+    """A megabyte too."""
+    SEARCHER.search(query, NOW)
+
+
+# Late interaction
+
+
+def test_a_word_is_met_by_the_best_word_of_a_text() -> None:
+    """The same word wholly, a like one in part, a foreign one not at all."""
+    met = WORDS.matches(["bicycle"], [["red", "bicycle"], ["bike"], ["tuesday"], []])
+    assert met[0, 0] == pytest.approx(1)
+    assert 0.2 < met[0, 1] < 1
+    assert met[0, 2] < 0.1
+    assert met[0, 3] == 0
+    assert WORDS.matches([], [["a"]]).shape == (0, 1)
+
+
+def test_a_table_of_words_begins_anew_when_full() -> None:
+    """Its answers stay the same."""
+    small = WordTable(EMBEDDER, max_words=8)
+    for number in range(5):
+        asked, given_texts = [f"word{number}", "cat"], [["dog", f"house{number}"], ["cat", f"tree{number}", "sky"]]
+        assert small.matches(asked, given_texts) == pytest.approx(WORDS.matches(asked, given_texts), abs=1e-6)
+    assert small.vectors(["cat"]) == pytest.approx(EMBEDDER.embed_words(["cat"]), rel=1e-5)
+
+
+def test_without_vectors_words_are_met_by_their_stems() -> None:
+    """Wholly or not at all."""
+    assert equal_matches(["moved", "cat"], [["moving", "on"], ["cats"]]).tolist() == [[1, 0], [0, 1]]
+    assert equal_matches([], [["a"]]).shape == (0, 1)

@@ -1,0 +1,232 @@
+"""Search over a whole memory: what was recorded, saved or found is there at once, in its tier, while it holds."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.build import HOME
+from orchestra_mem.errors import EmbedderError
+from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.types import DocumentName
+from tests.conftest import Clock
+
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
+SAID = (
+    "We decided to hash passwords with bcrypt, as the auditors know it.",
+    "Never deploy the shop on a Friday.",
+    "TODO: write the migration guide for the warehouse.",
+    "The garnet parser was slow because of the regular expressions.",
+    "Tea was had in the long hall.",
+    "It rained on the harbour.",
+    "The lamp in the cellar was changed.",
+    "A heron stood on the roof.",
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with operations in working memory and in the session's document, and facts in the documents."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
+        for text in SAID:
+            clock.now += timedelta(minutes=1)
+            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
+        opened.refresh()
+        yield opened
+
+
+def _sources(memory: OrchestratorContextManager, query: str, **options: object) -> list[str]:
+    return [hit.chunk.source for hit in memory.search(query, **options).hits]  # type: ignore[arg-type]
+
+
+def test_a_question_finds_the_operation_the_fact_and_the_document(memory: OrchestratorContextManager) -> None:
+    """All tiers answer, and what answers best comes first."""
+    found = memory.search("why did we choose bcrypt?")
+    assert found.notes == ()
+    assert "bcrypt" in found.hits[0].chunk.text
+    sources = [hit.chunk.source for hit in found.hits if "bcrypt" in hit.chunk.text]
+    assert {"op 1", "K1", "decision_log.md"} <= set(sources)
+    assert memory.expand("op 1").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
+
+
+def test_what_was_just_recorded_is_found(memory: OrchestratorContextManager) -> None:
+    """By the search right after it, without a refresh."""
+    number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
+    assert _sources(memory, "saffron gateway")[0] == f"op {number}"
+
+
+def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: OrchestratorContextManager) -> None:
+    """Without any command in between."""
+    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\n## Keys\n\nThe vault key is with Grace.\n", encoding="utf-8")
+    assert _sources(memory, "who has the vault key")[0] == "work_plan.md"
+    path.write_text(text, encoding="utf-8")
+    assert "work_plan.md" not in _sources(memory, "vault key")
+
+
+def test_a_fact_that_holds_no_more_is_not_found(memory: OrchestratorContextManager) -> None:
+    """A person took it out of the document; the operation that said it is still there."""
+    assert "K2" in _sources(memory, "deploy on Friday")
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+    lines = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join(line for line in lines if "(K2)" not in line), encoding="utf-8")
+    found = _sources(memory, "deploy on Friday")
+    assert "K2" not in found
+    assert "op 2" in found
+
+
+def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In working memory first, in the session's once they were spilled, and in archives after the flush."""
+    number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
+    assert _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.WORKING,)))[:1] == [f"op {number}"]
+    assert f"op {number}" not in _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.SESSION,)))
+    memory.flush_session()
+    assert _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.SESSION,)))[:1] == [f"op {number}"]
+    assert _sources(memory, "saffron", where=SearchFilter(tiers=(Tier.WORKING,))) == []
+    clock.now += timedelta(hours=1)
+    memory.record_operation("note", {"text": "A new day."})
+    assert f"op {number}" in _sources(memory, "saffron")
+
+
+def test_filters_leave_out_what_does_not_pass(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """By agent, kind and time."""
+    memory.record_operation("decision", {"text": "We decided to move the shop to Riga."}, agent="lin")
+    assert _sources(memory, "shop", where=SearchFilter(agent="lin")) == ["op 9"]
+    assert _sources(memory, "shop", where=SearchFilter(kinds=("decision",)))[0] == "op 9"
+    assert set(_sources(memory, "shop", where=SearchFilter(since=clock.now))) <= {"op 8", "op 9"}
+
+
+@pytest.mark.parametrize("mode", list(SearchMode))
+@pytest.mark.parametrize(
+    "query", ["", " ", "zzqqxy", '"', "NEAR(", "a AND NOT *", "\x00", "\ud800", "🧪", "#1", "x" * 100_000]
+)
+def test_any_string_is_a_query(memory: OrchestratorContextManager, query: str, mode: SearchMode) -> None:
+    """Nothing is raised; what names nothing finds nothing."""
+    hits = memory.search(query, mode=mode).hits
+    assert not hits or query.strip(" \x00\ud800")
+    if query in ("", " ", "zzqqxy"):
+        assert hits == ()
+
+
+def test_a_deleted_index_gives_the_same_answers(
+    tmp_path: Path, memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It is derived: the next search makes it again."""
+    asked = ("why bcrypt", "what must we never do", "the guide", "#3", "heron")
+    before = [_sources(memory, query) for query in asked]
+    memory.close()
+    shutil.rmtree(tmp_path / HOME / "index")
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as again:
+        assert [_sources(again, query) for query in asked] == before
+
+
+def test_a_damaged_index_is_told_and_made_again(
+    tmp_path: Path, memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """The answer comes all the same."""
+    before = _sources(memory, "why bcrypt")
+    memory.close()
+    (tmp_path / HOME / "index" / "search.db").write_bytes(b"no database" * 1_000)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as again:
+        found = again.search("why bcrypt")
+        assert [hit.chunk.source for hit in found.hits] == before
+        assert any("search.db" in note for note in found.notes)
+
+
+def test_without_vectors_words_answer_and_it_is_told(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The embedder cannot be loaded: hybrid search goes on by words; dense search alone is an error."""
+    monkeypatch.setitem(sys.modules, "wordllama", None)  # as where it is not installed
+    found = memory.search("bcrypt")
+    assert found.hits[0].chunk.source in {"op 1", "K1", "decision_log.md"}
+    assert any("words alone answer: WordLlama cannot be imported" in note for note in found.notes)
+    assert memory.search("bcrypt", mode=SearchMode.KEYWORD).hits
+    with pytest.raises(EmbedderError):
+        memory.search("bcrypt", mode=SearchMode.DENSE)
+
+
+def test_with_the_embedder_off_words_answer(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """Nothing is loaded for meaning, and nothing complained of: it was asked for."""
+    memory.close()
+    with open_memory(tmp_path, config={**CONFIG, "search": {"embedder": "off"}}) as again:
+        found = again.search("bcrypt")
+        assert found.hits[0].chunk.text.count("bcrypt")
+        assert found.notes == ()
+
+
+def test_a_model_that_is_not_there_is_told(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """Words answer meanwhile."""
+    memory.close()
+    config = {**CONFIG, "search": {"embedder": "onnx", "model_path": str(tmp_path / "none")}}
+    with open_memory(tmp_path, config=config) as again:
+        found = again.search("bcrypt")
+        assert found.hits
+        assert any("model.onnx" in note for note in found.notes)
+
+
+def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
+    """Ranks and scores of both searches, and shares and priors that make its score."""
+    for hit in memory.search("why did we choose bcrypt?").hits:
+        score = sum(value for _, value in hit.reasons.shares)
+        for _, prior in hit.reasons.priors:
+            score *= prior
+        assert score == pytest.approx(hit.score, rel=1e-4)
+    best = memory.search("bcrypt").hits[0].reasons
+    assert best.keyword_rank is not None
+    assert best.keyword_score > 0
+
+
+def test_two_processes_share_one_index(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """What one records, the other finds."""
+    assert _sources(memory, "bcrypt")
+    with open_memory(tmp_path, config=CONFIG) as other:
+        number = other.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
+        assert _sources(other, "saffron")[0] == f"op {number}"
+    assert _sources(memory, "saffron")[0] == f"op {number}"
+
+
+def test_a_large_backlog_is_taken_in_behind_the_answer(tmp_path: Path) -> None:
+    """The answer tells what is missing, and after `update_index` nothing is."""
+    with open_memory(tmp_path, config={"orchestrator": {"auto_refresh_enabled": False}}) as memory:
+        for number in range(6_000):
+            memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
+        memory.search("walnuts")
+        told: list[int] = []
+        memory.update_index(lambda left: told.append(left.operations + left.vectors))
+        found = memory.search("box 5999")
+        assert found.notes == ()
+        assert found.hits[0].chunk.source == "op 6000"
+
+
+def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: Path, clock: Clock) -> None:
+    """Of summaries only those that stand answer, beside the operations that they cover."""
+    config = {
+        "orchestrator": {
+            "context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 2},
+            "session_compression_threshold": 600,
+        },
+        "compaction": {
+            "verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 100, "fan_in": 2,
+            "window_share": 0.05,
+        },
+    }  # fmt: skip
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        for number in range(120):
+            clock.now += timedelta(minutes=1)
+            memory.record_operation("note", {"text": f"The walnut press made {number} bottles of oil in the old yard."})
+        memory.refresh()
+        standing = {f"S{summary.id}" for summary in memory.losses() if not summary.parent}
+        merged = {f"S{summary.id}" for summary in memory.losses() if summary.parent}
+        assert standing
+        assert merged
+        found = set(_sources(memory, "walnut press oil", where=SearchFilter(kinds=("summary",)), limit=100))
+        assert found
+        assert found <= standing
