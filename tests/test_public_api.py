@@ -26,8 +26,8 @@ def test_the_public_names_are_those() -> None:
         "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError", "DocumentError",
         "EmbedderError", "HistoryError",
         "InvalidOperationError", "LockTimeoutError", "NotFoundError", "OperationFilter", "OrchestraMemError",
-        "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError", "StorageReadOnlyError",
-        "TokenizerError", "open_memory",
+        "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError",
+        "StorageReadOnlyError", "TokenizerError", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
