@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 # A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
 _AT_ONCE_S = 0.5
 _STEP_S = 0.25
+_UPKEEP_AFTER = 2_000
 # Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
 _LEAST_COSINE = 0.2
 
@@ -47,8 +48,12 @@ class ClosableIndex(SearchIndex, Protocol):
         """Throw everything away."""
         ...
 
+    def maintain(self) -> bool:
+        """Do the upkeep that is due; searches and additions go on meanwhile."""
+        ...
+
     def close(self) -> None:
-        """Let go of files; safe to call twice."""
+        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
         ...
 
 
@@ -86,6 +91,7 @@ class MemorySearch:
         self._closing = threading.Event()
         self._behind: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._kept_up_at = -_UPKEEP_AFTER
 
     def search(
         self,
@@ -132,9 +138,14 @@ class MemorySearch:
         except EmbedderError as error:
             notes.append(f"search by meaning is off, words alone answer: {error}")
             return Backlog(operations=0, vectors=0)
-        if backlog:
+        if backlog or self._upkeep_due:
             self._go_on_behind()
         return backlog
+
+    @property
+    def _upkeep_due(self) -> bool:
+        """With the first search of a process, and whenever the index has grown by a good deal."""
+        return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
     def catch_up(self, told: Callable[[Backlog], None] | None = None) -> None:
         """Take in everything now; `told` hears again and again what is left.
@@ -148,6 +159,8 @@ class MemorySearch:
                 told(backlog)
             if self._closing.is_set():
                 return
+        self._kept_up_at = self._index.count()
+        self._index.maintain()
 
     def rebuild(self) -> None:
         """Throw the index away; `catch_up` makes it anew."""
@@ -178,9 +191,9 @@ class MemorySearch:
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""
         self._closing.set()
+        self._index.close()
         if self._behind is not None:
             self._behind.join()
-        self._index.close()
 
 
 def _is_fact(hit: Hit) -> bool:

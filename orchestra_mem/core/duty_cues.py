@@ -83,9 +83,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
     cue(2, "never", rf"\b(?:we|you|they|people|one) never (?!(?:{_NEVER_STOP})\b)\w+"),
     cue(2, "never", rf"^(?:the|our|all|any|[\w-]+s)(?: [\w-]+){{0,3}} never (?!(?:{_NEVER_STOP})\b)\w+"),
     cue(2, "never", r"\b(?:i|he|she|\w+) never (?:eats?|drinks?|uses?|works?|touch(?:es)?|takes?|wears?|drives?) "),
-    cue(3, "circumstances account case time point",
-        r"\b(?:under no circumstances|on no account|in no case|at no (?:time|point) (?:may|should|must|can)|not "
-        r"(?:\w+ ){1,8}under any circumstances)\b"),
     cue(2, "nobody no-one none nothing one not",
         r"\b(?:nobody|no one|no-one|nothing|none of (?:us|you|them|the \w+)|not a single \w+)"
         "(?: (?:else|(?:but|except|other than|besides|apart from|outside|under|over|without|from|in|on|below|"
@@ -114,9 +111,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
         rf"{START}(?:don't|do not) (?!(?:{_DONT_STOP})\b)\w+ (?!(?:up|you|yourself|me)\b)\w+", imperative=True),
     cue(3, "don't do",
         rf"{START}(?:don't|do not)(?: you)?(?: dare|,? ever|,? under (?:any|no)|,? at any)\b", imperative=True),
-    cue(2, "don't do be",
-        rf"{START}(?:don't|do not) be (?:late|rude|loud|alone|seen|there before)\b", imperative=True,
-        needs="don't be |do not be "),
     cue(2, "avoid refrain stay steer keep hands leave quit",
         f"{START}(?:avoid|refrain from|stay (?:off|away|out|clear|behind|within)|steer clear|keep (?:off|out|away|"
         r"clear|[\w' -]{2,40} (?:off|out of|away from|clear of|closed|shut|locked|separate|apart|dry|cold|"
@@ -127,13 +121,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r"playing)\b)\w+ing\b", imperative=True),
     cue(3, "mustn't must", r"\b(?:mustn't|must not)\b(?! have)"),
     cue(2, "shall shan't", r"\bshall\b(?! (?:we|i)\b)|\bshan't\b"),
-    cue(2, "may",
-        r"\b(?:you|they|guests?|pupils|students|children|kids|visitors|staff|members|dogs|pets|anyone|contractors|"
-        r"the [\w-]+(?: [\w-]+)?|[\w-]+s) may not (?!(?:be (?:able|a|the|so|as|enough|ready|right|perfect|too|in|"
-        r"easy|much)|have|work|need|seem|know|like|want|exist|even|always|get|matter)\b)\w+"),
-    cue(2, "may",
-        r"\bmay (?:not )?(?:exceed|only|never|no longer)\b|\bmay not (?:be (?:used|shared|sold|opened|moved|left|"
-        r"taken|changed|copied|entered|stored|removed)|enter|leave|use|touch|share)\b"),
     cue(2, "shouldn't should",
         r"\b(?:you|we|nobody|they|people|it|this|that|these|those|the [\w-]+(?: [\w-]+)?|[\w-]+s) (?:shouldn't|"
         "should not) (?!(?:have|be (?:a|an|too|hard|able|that|so|difficult|much|any|surprised|possible|affected|"
@@ -145,15 +132,9 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r")\b(?:can't|cannot|can not) (?:be (?!(?:sure|certain|the|a|that|so|able|happier|more|easy|there|bothered|"
         r"true|right|found|resolved|parsed|determined|read|loaded|reached|good|wrong|what|too|as)\b)|"
         rf"(?!(?:{_CANNOT_STOP})\b))\w+ \w+"),
-    cue(2, "can't cannot",
-        r"\bwe (?:can't|cannot|can not) (?:exceed|spend|use|accept|allow|go (?:over|above|below|past|beyond)|have "
-        "(?:any|more|a|people|them|kids|anyone)|store|share|let|risk|serve|ship|hire|be late|start before|sell|"
-        r"open before|run over|take more|put|mix)\b"),
     cue(3, "not",
         r"\bnot (?:strictly |absolutely )?(?:allowed|permitted|authori[sz]ed|supposed to|acceptable|negotiable|"
         r"optional|to be (?:\w+ed|taken|left|given|sold|worn|shown|put|thrown|eaten|driven|seen|told)\b)"),
-    cue(3, "isn't aren't",
-        r"\b(?:isn't|aren't) (?:allowed|permitted|authori[sz]ed|supposed to|acceptable|negotiable|optional)\b"),
     cue(2, "doesn't don't won't",
         r"\b(?:the|our|all|any|contractors|guests|visitors|interns|students|pupils|[\w-]+s) (?:don't|doesn't|won't) "
         r"(?:get|leave|go|touch|enter|receive) (?!(?:me|us|it|to|the|well|away|along|much|any|enough|why)\b)"),
@@ -226,18 +207,10 @@ DUTY_CUES: tuple[Cue, ...] = table(
         rf"(?:\b(?:is|are|be|remains?|stays?|isn't|it's|that's|they're|as)|'s|'re) (?:(?:{_SOFT}) )*(?:required|"
         "mandatory|compulsory|obligatory|imperative|forbidden|prohibited|banned|off[- ]limits|out of bounds|"
         r"non-negotiable|unacceptable|disallowed|taboo)\b(?! reading)"),
-    cue(1, "forbidden prohibited banned mandatory compulsory off-limits limits non-negotiable",
-        r"\b(?:forbidden|prohibited|banned|mandatory|compulsory|off[- ]limits|non-negotiable)\b"),
     cue(2, "important essential crucial critical vital imperative necessary",
         r"\b(?:it's|it is|is|very|really) (?:very |really |absolutely |extremely |super )?(?:important|essential|"
         r"crucial|critical|vital|imperative|necessary) (?:that\b|nobody|no one|everyone|everybody|we (?:don't|never|"
         r"always|only|keep)|you (?:don't|never|always|only|keep)|not to\b|to (?:never|always|only|not|keep)\b)"),
-    cue(2,
-        "important rule rules note remember policy reminder requirement warning caution constraint restriction nb "
-        "protocol",
-        r"(?:^|[.!?,;] |\b(?:a|one|our|my|the|house|hard|golden|ground|quick|standing|safety|first|new) "
-        ")(?:important|rules?|policy|reminder|requirements?|warning|caution|constraints?|restrictions?|nb|"
-        r"protocol)(?: (?:number \w+|here|of the house|for \w+|is simple|is|are))?\s?[:—–]"),
     cue(2,
         "rule rules policy protocol guideline guidelines regulation regulations convention requirement condition "
         "principle law restriction standard",
@@ -246,24 +219,18 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r"condition|restriction|standard)(?: (?:here|for [\w ]{2,30}|on [\w ]{2,30}|about [\w ]{2,30}|now|in [\w "
         r"]{2,20}|at [\w ]{2,20}))? (?:is|are|says?|states?|remains?|applies|of|that)\b(?! (?:was|were|been|so|very|"
         "too|thumb))"),
-    cue(2, "policy rule law regulation regulations protocol contract",
-        r"\b(?:by|per|against|as per|under|according to) (?:our |the |company |school |house |new |a )?(?:\w+ "
-        r")?(?:policy|rules?|law|regulations?|protocol|contract|fire code|building code)\b"),
     # always, only, from now on
     cue(3, "always", rf"{START}always (?!(?:{_ALWAYS_STOP})\b)\w+", imperative=True),
     cue(3, "always",
         r"\b(?:must|should|shall|will|needs? to|has to|have to|are to|is to|'ll|ought to|please|may|can) "
         r"always\b(?! (?:be (?:a|the|there|here|my|special|in|grateful|proud|remembered|thankful)|remember|love|"
         "cherish|find|count|treasure|feel|support))"),
-    cue(3, "always",
-        r"\b(?:should|must|has to|have to|needs? to) (?:\w+ )?always\b|\balways (?:has to|have to|needs? to|must)\b"),
     cue(2, "always",
         rf"\bwe always (?!(?:{_ALWAYS_STOP}|end|seem|talk|go|play|joke|hang|celebrate|bond|get|share|come)\b)\w+ "),
     cue(2, "always",
         r"^(?:the|our|all|any|[\w-]+s)(?: [\w-]+){0,3} (?:always (?:goes|go|gets|get|stays|stay|comes first|come "
         "first|starts|start|uses|use|belongs|wears)|(?:is|are) always (?!(?:a|an|the|so|such|fun|been|there|here|"
         r"great|good|nice|welcome|worth|on|up|my|open to|happy|special)\b)\w+)"),
-    cue(1, "always", rf"\bi always (?!(?:{_ALWAYS_STOP})\b)\w+"),
     cue(3, "only",
         r"(?:^|[,;:—] |\band |\bbut |\bso |\bthat )only (?!(?:a|to|one of|because|time|thing|if|when|after|then|"
         r"once|just)\b)[\w'’&.-]+(?: [\w'&.-]+){0,5}? (?:may|can|should|must|(?:is|are) (?:allowed|permitted|"
@@ -276,11 +243,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
         r"\b(?:can|will|'ll|we|they|i|guests|you) only (?:be (?:used|opened|done|served|accessed|changed|entered|"
         rf"made|given|sold|taken|stored|reached|paid|merged|deployed)|{_RULE_VERB})\b(?! (?:so|imagine|"
         r"one))(?=.*\b(?:when|if|after|once|with|from|on|in|by|at|between|for|before|via|through|under|over|to)\b)"),
-    cue(2, "only",
-        r"\b(?:is|are|'re|'s) only (?:to be|allowed|permitted|accepted|valid|for (?:staff|members|the|use|"
-        r"emergencies|internal)|open (?:to|on|from|for)|served|sold|used|given)\b",
-        needs="is only|are only|'re only|'s only"),
-    cue(3, "only", rf"{START}only (?:ever )?(?:{_RULE_VERB})\b", imperative=True),
     cue(2, "only",
         rf"{START}(?:{_RULE_VERB}) [\w' -]{{0,30}}?\bonly (?:the|with|at|on|in|from|after|when|by|for|between|if|"
         r"once|to|via|through|\w+s|\w+ed)\b", imperative=True),
@@ -308,7 +270,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
     cue(1, " ".join(_IMPERATIVE_VERB.split("|")),
         rf"^(?:(?:please|and|so|also|oh|ok|okay|then|hey|team|everyone|folks)\b,? )*(?:{_IMPERATIVE_VERB}) "
         r"(?!(?:you|i|it's|is|are|was|for|of)\b)", imperative=True),
-    cue(0.5, "please", r"\bplease (?!(?:let me know|tell me|share|enjoy|feel|keep me|do!|say)\b)\w+"),
     cue(2, "whenever every each anytime",
         r"(?:^|[,;:—] |\band |\bso )(?:whenever|every time|each time|any ?time) (?:you|we|someone|anyone|anybody|"
         r"somebody|a|an|the|there)\b[^,]{3,80}, (?:then )?(?:please |always |never |don't |you "
@@ -324,9 +285,6 @@ DUTY_CUES: tuple[Cue, ...] = table(
         "(?:sure|certain|careful) (?:to|that|not|you|with|when)|see to it|mind (?:the|that)|(?:keep|bear) in mind|"
         r"do remember|take care (?:to|not|that))\b", imperative=True,
         needs="sure|certain|ensure|double-check|see to it|mind |in mind|do remember|take care|careful"),
-    cue(2, "remember",
-        r"(?:^|[,;:.!—] |\bplease |\bbut |\band |\balso )remember(?:,| that| to never| to always| not to|:)(?! "
-        "(?:time|day|one|night|trip|feeling|when|i |story|photo|book|guy|place))"),
     cue(2, "instead not",
         r"(?:\bwe (?:use|write|speak|go by|work|deploy|count|measure|bill|say|call|do|store|serve|name)|"
         rf"{START}(?:{_IMPERATIVE_VERB}))\b [^,.;]{{2,60}}, not (?!(?:sure|only|to mention|just|yet|bad|really|too|"

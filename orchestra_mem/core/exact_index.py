@@ -134,6 +134,10 @@ class ExactIndex:
                 kept.clear()
             self._total_length = 0
 
+    def maintain(self) -> bool:
+        """Do nothing: there is nothing to look after."""
+        return True
+
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
 

@@ -32,6 +32,7 @@ __all__ = ["find_in_text", "find_must_keeps", "settle", "supersedes"]
 
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses around what was found
 _WHOLE_CHARS = 200  # up to this size a rule, decision or role keeps its sentence: the topic may stand in another clause
+_TALK_CHARS = 600  # what is longer was written or pasted, and not said
 _SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share
 _SHARE = 0.12
 _MAX_FINDS = 24
@@ -145,6 +146,7 @@ def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tupl
 
 def _in_prose(text: str, speaker: str, voice: Voice) -> list[_Find]:
     said = without_code(text)
+    talk = voice is Voice.PERSON and len(said) <= _TALK_CHARS
     finds: list[_Find] = []
     # the sentences right before, with nothing but white space between, can be quoted together with this one
     near: list[str] = []
@@ -157,7 +159,7 @@ def _in_prose(text: str, speaker: str, voice: Voice) -> list[_Find]:
         if not reads_as_prose(sentence):
             near = []
             continue
-        found = _in_sentence(sentence, speaker, voice, place)
+        found = _in_sentence(sentence, speaker, voice, place, talk=talk)
         for find in found:
             wide = _with_neighbours(find, near)
             # a find that the wider one quotes is told by it
@@ -195,10 +197,10 @@ def _best(finds: list[_Find], size: int) -> list[_Find]:
     return sorted(kept, key=lambda find: find.place)
 
 
-def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int) -> list[_Find]:
+def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool) -> list[_Find]:
     flat = _BLANKS.sub(" ", sentence).replace("’", "'").strip("*_ ")
     # a model's heading names what follows
-    scores = {} if voice is Voice.MODEL and flat.startswith("#") else _weigh(flat, voice)
+    scores = {} if voice is Voice.MODEL and flat.startswith("#") else _weigh(flat, voice, talk=talk)
     if not scores:
         return []
     order = sorted(scores, key=lambda kind: (-scores[kind][0], _RANK[kind]))
@@ -215,12 +217,10 @@ def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int) -> list[
     return [_Find(best, _voiced(best, text, speaker), scores[best][0], place)]
 
 
-def _weigh(flat: str, voice: Voice) -> dict[MustKeepKind, tuple[float, int]]:
+def _weigh(flat: str, voice: Voice, *, talk: bool) -> dict[MustKeepKind, tuple[float, int]]:
     """Judge a sentence by what stands in it and by who says it."""
     text = masked(flat, quotes=voice is Voice.MODEL)
-    scores = judge(text, imperative=voice is not Voice.COMMIT)
-    if not scores:
-        return scores
+    scores = judge(text, imperative=voice is not Voice.COMMIT, talk=talk)
     low = text.lower()
     if MESSAGE.match(low):  # of a compiler, or the like
         return {kind: score for kind, score in scores.items() if kind is MustKeepKind.FAILURE}

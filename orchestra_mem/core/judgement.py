@@ -10,12 +10,14 @@ from orchestra_mem.core.cues import ASKED, CHEER, HEDGE, NARRATION, SUPPOSED, TA
 from orchestra_mem.core.decision_cues import DECISION_CUES
 from orchestra_mem.core.duty_cues import DUTY_CUES
 from orchestra_mem.core.event_cues import COMPLETION_CUES, FAILURE_CUES
+from orchestra_mem.core.grammar_cues import weigh_grammar
 from orchestra_mem.core.limit_cues import LIMIT_CUES
 from orchestra_mem.core.open_cues import OPEN_ITEM_CUES
 from orchestra_mem.core.roles import find_role
 from orchestra_mem.types import MustKeepKind
 
 _ROLE_WEIGHT = 2.5
+_BEYOND_DOUBT = THRESHOLD + 0.5  # no grammar speaks against cues that weigh so much
 _FACTS = frozenset({MustKeepKind.DECISION, MustKeepKind.FAILURE, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
 _HEDGED = frozenset({MustKeepKind.DECISION, MustKeepKind.COMPLETION, MustKeepKind.ROLE})
 
@@ -29,19 +31,23 @@ _VOCABULARY = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _CLAUSE_START = re.compile(r"[,;:.!—–]\s|\s-\s")
 
 
-def judge(sentence: str, *, imperative: bool = True) -> dict[MustKeepKind, tuple[float, int]]:
+def judge(sentence: str, *, imperative: bool = True, talk: bool = True) -> dict[MustKeepKind, tuple[float, int]]:
     """Weigh what a sentence says: for each kind that it speaks of, the score (from `THRESHOLD` up) and where it begins.
 
-    The sentence comes with straight apostrophes and single blanks.
+    Args:
+        sentence: With straight apostrophes and single blanks.
+        imperative: Whether an imperative tells somebody what to do, and not what has been done.
+        talk: Whether people speak to each other, so that the grammar of what is said counts, not its words alone.
     """
     low = sentence.lower()
     if NARRATION.match(low):
         return {}
-    vocabulary = vocabulary_of(low)
+    words = _VOCABULARY.findall(low)
+    vocabulary = _with_parts(words)
     question = _is_question(low)
     scores: dict[MustKeepKind, float] = defaultdict(float)
     places: dict[MustKeepKind, int] = {}
-    for number in sorted({n for word in vocabulary for n in _BY_TRIGGER.get(word, ())}):
+    for number in sorted(set().union(*[_BY_TRIGGER[word] for word in vocabulary if word in _BY_TRIGGER])):
         cue = CUES[number]
         if (question and not cue.asks) or (cue.imperative and not imperative):
             continue
@@ -54,7 +60,15 @@ def judge(sentence: str, *, imperative: bool = True) -> dict[MustKeepKind, tuple
     if role is not None and not _is_open(low, role[1], role[1], MustKeepKind.ROLE):
         scores[MustKeepKind.ROLE] += _ROLE_WEIGHT
         places.setdefault(MustKeepKind.ROLE, role[1])
-    if not any(score >= THRESHOLD for score in scores.values()):
+    known = any(score >= THRESHOLD for score in scores.values())
+    if talk and not question and not (known and max(scores.values()) > _BEYOND_DOUBT):
+        for kind, weight in weigh_grammar(sentence, low, words, known=known):
+            # it tells of what no cue tells of, and casts doubt on what one does
+            if not known or weight < 0:
+                scores[kind] += weight
+                places.setdefault(kind, 0)
+        known = known or any(score >= THRESHOLD for score in scores.values())
+    if not known:
         return {}
     if HEDGE.search(low):
         for kind in _HEDGED:
@@ -67,13 +81,17 @@ def judge(sentence: str, *, imperative: bool = True) -> dict[MustKeepKind, tuple
 
 def vocabulary_of(low: str) -> set[str]:
     """The words of a sentence, those joined by a hyphen or an apostrophe also in their parts."""
-    words = set(_VOCABULARY.findall(low))
-    for word in [word for word in words if not word.isalnum()]:
-        words.update(word.split("-"))
+    return _with_parts(_VOCABULARY.findall(low))
+
+
+def _with_parts(words: list[str]) -> set[str]:
+    vocabulary = set(words)
+    for word in [word for word in vocabulary if not word.isalnum()]:
+        vocabulary.update(word.split("-"))
         if "'" in word:
-            words.add(word[word.index("'") :])
-            words.add(word[: word.index("'")])
-    return words
+            vocabulary.add(word[word.index("'") :])
+            vocabulary.add(word[: word.index("'")])
+    return vocabulary
 
 
 def _is_question(low: str) -> bool:

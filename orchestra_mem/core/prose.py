@@ -269,7 +269,12 @@ def _voice(role: Json, speaker: str, around: Voice) -> Voice:
     return around
 
 
+_NAMING = frozenset((*_TITLES, *_NUMBERS))
+
+
 def _about(value: dict[str, Json]) -> str:
+    if _NAMING.isdisjoint(value):
+        return ""
     for key in _TITLES:
         title = value.get(key)
         if isinstance(title, str) and title.strip():

@@ -350,7 +350,7 @@ def find_role(sentence: str, vocabulary: set[str]) -> tuple[str, int] | None:
     )
     if not named and "i" not in vocabulary:
         return None
-    for number in sorted({number for word in vocabulary for number in _BY_TRIGGER.get(word, ())}):
+    for number in sorted(set().union(*[_BY_TRIGGER[word] for word in vocabulary if word in _BY_TRIGGER])):
         pattern, needs_name = _PATTERNS[number][1:]
         if needs_name and not named:
             continue

@@ -249,7 +249,7 @@ def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSe
     """And with the command that mends it, when they are kept and when they are asked with."""
     ids = index.add(_chunks(1, 2))
     message = (
-        "small 1 has vectors of 8 dimensions, these have 32; `orchestra-mem index rebuild` makes all vectors with the "
+        "small 1 has vectors of 8 dimensions, these have 32; `orchestra-mem index --anew` makes all vectors with the "
         "model that is set now"
     )
     for call in (

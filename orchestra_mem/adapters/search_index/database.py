@@ -183,7 +183,7 @@ class IndexDatabase:
 
 def damaged(text: str) -> DatabaseDamagedError:
     """Say what was found damaged, and what to do about it."""
-    return DatabaseDamagedError(f"{text}; `orchestra-mem index rebuild` makes it anew: it is derived, nothing is lost")
+    return DatabaseDamagedError(f"{text}; `orchestra-mem index --anew` makes it anew: it is derived, nothing is lost")
 
 
 def bump(connection: sqlite3.Connection) -> int:

@@ -268,5 +268,5 @@ def _check_dimensions(model: EmbeddingModel, vectors: Vectors) -> None:
     if vectors.shape[1] != model.dimensions:
         raise StorageError(
             f"{model.name} {model.version} has vectors of {model.dimensions} dimensions, these have "
-            f"{vectors.shape[1]}; `orchestra-mem index rebuild` makes all vectors with the model that is set now"
+            f"{vectors.shape[1]}; `orchestra-mem index --anew` makes all vectors with the model that is set now"
         )

@@ -197,7 +197,7 @@ class IndexState:
             names = ", ".join(row.model.name for row in found)
             raise StorageError(
                 f"the search index has vectors of {_MODELS} models ({names}) and no room for {model.name}; "
-                "`orchestra-mem index rebuild` begins it anew"
+                "`orchestra-mem index --anew` begins it anew"
             )
         row = ModelRow(
             slot=free[0], model=model, file=f"vectors-{uuid.uuid4().hex[:8]}.f32", codes="", codes_crc=0, trained_on=0
