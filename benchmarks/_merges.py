@@ -21,14 +21,15 @@ def merge_ms(counter: TokenCounter, tokens: int, count: int) -> Iterator[float]:
     """CPU milliseconds of merges, each of two texts with a base of so many tokens, with 25 edits on either side."""
     rng = random.Random("merges")
     for _ in range(count):
-        base = _document(rng, counter, tokens)
+        base = document(rng, counter, tokens)
         machine, person = _edited(rng, base), _edited(rng, base)
         start = time.thread_time()
         mark(merged(base, machine, person), person)
         yield (time.thread_time() - start) * 1000
 
 
-def _document(rng: random.Random, counter: TokenCounter, tokens: int) -> str:
+def document(rng: random.Random, counter: TokenCounter, tokens: int) -> str:
+    """A decision log of about so many tokens."""
     lines = ["---", "format: 1", "document: decision_log", "updated: never", "---", "", "# Decision Log", ""]
     size = number = 0
     while size < tokens:

@@ -15,7 +15,7 @@ from orchestra_mem.core.search import Searcher
 from orchestra_mem.errors import ClosedError, EmbedderError
 from orchestra_mem.indexing import Backlog, Indexer
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchIndex, SearchMode, Situation
+from orchestra_mem.search_types import EVERYTHING, EmbeddingModel, Hit, SearchFilter, SearchIndex, SearchMode, Situation
 from orchestra_mem.types import MustKeepStatus
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,14 @@ class ClosableIndex(SearchIndex, Protocol):
         """Throw everything away."""
         ...
 
+    def models(self) -> dict[EmbeddingModel, int]:
+        """The models that have embedded chunks, and how many."""
+        ...
+
+    def drop_model(self, model: EmbeddingModel) -> None:
+        """Forget a model's vectors."""
+        ...
+
     def maintain(self) -> bool:
         """Do the upkeep that is due; searches and additions go on meanwhile."""
         ...
@@ -62,7 +70,8 @@ class MemorySearch:
 
     Args:
         index: what is asked.
-        searcher: asks by words and by meaning.
+        searchers: ask by words and by meaning, each with the vectors of a model; the first is of the model that is set.
+            Until that has embedded everything, the one answers that has embedded most.
         by_words: asks by words alone, for when the embedder fails.
         indexer: keeps the index in step.
         ledger: tells how facts stand now.
@@ -73,7 +82,7 @@ class MemorySearch:
     def __init__(
         self,
         index: ClosableIndex,
-        searcher: Searcher,
+        searchers: Sequence[tuple[EmbeddingModel, Searcher]],
         by_words: Searcher,
         indexer: Indexer,
         *,
@@ -83,7 +92,7 @@ class MemorySearch:
     ) -> None:
         self._notes = tuple(notes)
         self._index = index
-        self._searcher = searcher
+        self._searchers = tuple(searchers)
         self._by_words = by_words
         self._indexer = indexer
         self._ledger = ledger
@@ -122,7 +131,7 @@ class MemorySearch:
         # Some are looked at in vain: a fact may stand no longer.
         wanted = 2 * limit
         try:
-            hits = self._searcher.search(query, situation, where=where, mode=mode, limit=wanted)
+            hits = self._searcher().search(query, situation, where=where, mode=mode, limit=wanted)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
@@ -131,6 +140,12 @@ class MemorySearch:
         if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
             hits = []
         return Answer(hits=tuple(self._standing(hits)[:limit]), notes=tuple(notes))
+
+    def _searcher(self) -> Searcher:
+        if not self._searchers:
+            return self._by_words
+        embedded = self._index.models()
+        return max(self._searchers, key=lambda each: embedded.get(each[0], 0))[1]
 
     def _take_in(self, notes: list[str]) -> Backlog:
         try:
@@ -160,6 +175,9 @@ class MemorySearch:
             if self._closing.is_set():
                 return
         self._kept_up_at = self._index.count()
+        for model in self._index.models():
+            if self._searchers and model != self._searchers[0][0]:
+                self._index.drop_model(model)
         self._index.maintain()
 
     def rebuild(self) -> None:

@@ -48,7 +48,10 @@ def open_search(
     except EmbedderError as error:
         embedder = None
         notes.append(f"search by meaning is off, words alone answer: {error}")
-    words = WordTable(WordLlamaEmbedder()) if embedder is not None else None
+    table = WordLlamaEmbedder()
+    words = WordTable(table) if embedder is not None else None
+    # After a change of model, the vectors of the one that needs no files answer until the other's are there.
+    embedders = [] if embedder is None else [embedder] if embedder.model == table.model else [embedder, table]
     index: ExactIndex | DiskSearchIndex
     if read_only:
         index = ExactIndex()
@@ -63,7 +66,7 @@ def open_search(
         )
     return MemorySearch(
         index,
-        Searcher(index, embedder, words),
+        [(each.model, Searcher(index, each, words)) for each in embedders],
         Searcher(index, None, None),
         Indexer(index, memories, embedder),
         ledger=memories.ledger,

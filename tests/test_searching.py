@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
+from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
 
@@ -230,3 +235,47 @@ def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: P
         found = set(_sources(memory, "walnut press oil", where=SearchFilter(kinds=("summary",)), limit=100))
         assert found
         assert found <= standing
+
+
+class _Shorter:
+    """Another model: the first half of each vector, made slowly."""
+
+    model = EmbeddingModel(name="half of a table", version="1", dimensions=128)
+
+    def __init__(self) -> None:
+        self._whole = WordLlamaEmbedder()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        time.sleep(0.4)
+        halves = self._whole.embed(texts)[:, :128]
+        lengths = np.linalg.norm(halves, axis=1, keepdims=True)
+        unit: Vectors = np.divide(halves, lengths, out=np.zeros_like(halves), where=lengths > 0)
+        return unit
+
+    def embed_query(self, query: str) -> Vector:
+        vector: Vector = self.embed([query])[0]
+        return vector
+
+
+def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By meaning all the time; when the new model has embedded everything, it answers and the old vectors go."""
+    config = {"orchestrator": {"auto_refresh_enabled": False}}
+    with open_memory(tmp_path, config=config) as memory:
+        for number in range(2_500):
+            memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
+        memory.record_operation("note", {"text": "The physician advised more sleep."})
+        memory.update_index()
+        before = _sources(memory, "doctor", mode=SearchMode.DENSE)
+        assert before[0] == "op 2501"
+    monkeypatch.setattr("orchestra_mem.wiring_search._embedder", lambda settings: _Shorter())
+    with open_memory(tmp_path, config=config) as memory:
+        found = memory.search("doctor", mode=SearchMode.DENSE)
+        assert [hit.chunk.source for hit in found.hits] == before
+        assert any("embedded" in note for note in found.notes)
+        memory.update_index()
+        found = memory.search("doctor", mode=SearchMode.DENSE)
+        assert found.hits[0].chunk.source == "op 2501"
+        assert found.notes == ()
+        index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
+        assert list(index.models()) == [_Shorter.model]
+        index.close()

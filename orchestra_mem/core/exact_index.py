@@ -134,6 +134,14 @@ class ExactIndex:
                 kept.clear()
             self._total_length = 0
 
+    def models(self) -> dict[EmbeddingModel, int]:
+        """The models that have embedded chunks, and how many."""
+        return {model: len(vectors) for model, vectors in self._vectors.items()}
+
+    def drop_model(self, model: EmbeddingModel) -> None:
+        """Forget a model's vectors."""
+        self._vectors.pop(model, None)
+
     def maintain(self) -> bool:
         """Do nothing: there is nothing to look after."""
         return True
