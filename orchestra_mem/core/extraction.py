@@ -90,7 +90,7 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
     asked: list[_Find] = []
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
-            found = _in_prose(field.text, field.speaker, field.voice)
+            found = _in_prose(field.text, field.speaker, field.voice, spoken=field.spoken)
             asked.extend(find for find in found if field.name in _REQUESTS and find.kind is MustKeepKind.OPEN_ITEM)
             finds.extend(found)
         elif field.source is Source.STATE:
@@ -127,7 +127,7 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     Of a long text the clearest finds are kept, up to an eighth of its size. The text of a find is a passage, word for
     word; `Speaker: ` stands before a role told in the first person.
     """
-    return _must_keeps(list(_in_prose(text, speaker, Voice.PERSON)), operation, timestamp)
+    return _must_keeps(list(_in_prose(text, speaker, Voice.PERSON, spoken=True)), operation, timestamp)
 
 
 def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
@@ -144,9 +144,9 @@ def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tupl
     )
 
 
-def _in_prose(text: str, speaker: str, voice: Voice) -> list[_Find]:
+def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> list[_Find]:
     said = without_code(text)
-    talk = voice is Voice.PERSON and len(said) <= _TALK_CHARS
+    talk = spoken and voice is Voice.PERSON and len(said) <= _TALK_CHARS
     finds: list[_Find] = []
     # the sentences right before, with nothing but white space between, can be quoted together with this one
     near: list[str] = []

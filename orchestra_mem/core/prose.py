@@ -36,6 +36,7 @@ class Field:
 
     `name` is the field's name in lower case with blanks for underscores, `text` its value; `about` is what the mapping
     around it is about (a title, or a task and its number), `speaker` who speaks in it, `voice` what kind of speaker.
+    `spoken` is whether somebody is known to have said it to others, and not merely noted it.
     """
 
     source: Source
@@ -44,6 +45,7 @@ class Field:
     about: str = ""
     speaker: str = ""
     voice: Voice = Voice.PERSON
+    spoken: bool = False
 
 
 _SPEECH = frozenset(
@@ -77,6 +79,7 @@ _RESULTS = frozenset("result results response".split())
 _MODELS = frozenset("assistant agent model ai llm bot subagent".split())
 _PEOPLE = frozenset("user human person developer system".split())
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
+_TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # What a model says where the mapping holds what it was asked, too.
 _PROMPTS = frozenset("prompt messages user_input user_prompt".split())
 _REPLIES = frozenset("response reply answer completion output_text".split())
@@ -113,7 +116,7 @@ def fields_of(operation: Operation) -> Iterator[Field]:
     kind = operation.type.lower()
     tool = bool(_TOOL_TYPES.search(kind))
     voice = Voice.COMMIT if is_commit(operation) else Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
-    around = _Around(tool=tool, voice=voice)
+    around = _Around(tool=tool, voice=voice, spoken=_TALK_TYPES.search(kind) is not None)
     if isinstance(operation.data, str):
         yield from _fields("text", operation.data, around)
     else:
@@ -135,6 +138,7 @@ class _Around(NamedTuple):
     about: str = ""
     speaker: str = ""
     voice: Voice = Voice.PERSON
+    spoken: bool = False
 
 
 def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Field]:
@@ -145,7 +149,8 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
             tool=around.tool or _is_tool(value),
             about=_about(value) or around.about,
             speaker=(speaker := _speaker(value)) or around.speaker,
-            voice=_voice(value.get("role"), speaker, around.voice),
+            voice=_voice(role := value.get("role"), speaker, around.voice),
+            spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in _PEOPLE),
         )
         told = not _TOLD_BY_SIBLINGS.isdisjoint(value)
         for key, item in list(value.items())[:_MAX_ITEMS]:
@@ -190,13 +195,13 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
 
 def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
     """Tell what was said from what a harness wrapped in tags and put beside it."""
-    about, speaker = around.about, around.speaker
+    about = around.about
     wrapped = []
     if "<" in text:
         text = _TYPED_TAG.sub("\n\n", text)
         wrapped = list(_wrapped(text))
     if not wrapped:
-        return (Field(source=Source.SPEECH, name=name, text=text, about=about, speaker=speaker, voice=around.voice),)
+        return (_speech(name, text, around),)
     begin, said, beside = 0, [], []
     for start, end, words, inside in wrapped:
         said.append(text[begin:start])
@@ -206,8 +211,19 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
         else:
             beside.append(Field(source=Source.SPEECH, name=name, text=inside, about=about, voice=Voice.MODEL))
     whole = "\n\n".join((*said, text[begin:]))
-    said_by = Field(source=Source.SPEECH, name=name, text=whole, about=about, speaker=speaker, voice=around.voice)
-    return (said_by, *beside)
+    return (_speech(name, whole, around), *beside)
+
+
+def _speech(name: str, text: str, around: _Around) -> Field:
+    return Field(
+        source=Source.SPEECH,
+        name=name,
+        text=text,
+        about=around.about,
+        speaker=around.speaker,
+        voice=around.voice,
+        spoken=around.spoken,
+    )
 
 
 _TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")
