@@ -19,9 +19,9 @@ from orchestra_mem.core.markdown import Block, front_matter_fault, line_end, spl
 from orchestra_mem.core.merge import Merged, merge
 from orchestra_mem.types import DocumentName, MustKeep
 
-# Lines that the machine writes anew each time: when, which session, how many.
+# Lines that the machine writes anew each time: when, which session, how many. The line feed makes the search quick.
 _COUNTER = re.compile(
-    r"^(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
+    r"\n(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
     re.MULTILINE,
 )
 # Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
@@ -48,7 +48,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         base, machine = without_front_matter(base), without_front_matter(machine)
     base, person = _with_counters(base, machine), _with_counters(person, machine)
     base, machine = _agreed(base, machine, person)
-    if machine in (base, person) or base == person or not any(map(_NONE.search, (base, machine, person))):
+    if machine in (base, person) or base == person or not any("- None" in text for text in (base, machine, person)):
         return merge(base, machine, person)
     texts = [split_blocks(text) for text in (base, machine, person)]
     ours = {block.title for blocks in texts[:2] for block in blocks if block.level == 2}
@@ -139,8 +139,8 @@ def timeless(text: str) -> list[str]:
 
 def _with_counters(text: str, machine: str) -> str:
     """A text with the machine's present times and counts, so that these never collide with what a person wrote."""
-    present = {match["key"]: match.group() for match in _COUNTER.finditer(machine)}
-    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), text)
+    present = {match["key"]: match.group() for match in _COUNTER.finditer(f"\n{machine}")}
+    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), f"\n{text}")[1:]
 
 
 def _without_none(blocks: Sequence[Block], sections: set[str]) -> str:
