@@ -94,19 +94,20 @@ class Indexer:
         sessions = {session.id: session for session in self._from.log.sessions()}
         self._documents(sessions)
         yield
-        yield from self._operations(sessions)
+        yield from self._operations()
         yield from self._summaries()
         yield from self._facts()
         yield from self._vectors()
 
     def _mark(self, name: str, value: object) -> None:
-        self._marks[name] = str(value)
-        self._index.set_mark(name, str(value))
+        if self._marks.get(name) != str(value):
+            self._marks[name] = str(value)
+            self._index.set_mark(name, str(value))
 
     def _number(self, name: str) -> int:
         return int(self._marks.get(name, "0"))
 
-    def _operations(self, sessions: dict[str, Session]) -> Iterator[None]:
+    def _operations(self) -> Iterator[None]:
         live = self._from.log.live_session()
         last = self._from.log.last_operation()
         # Where working memory begins: what is older stands in a document.
@@ -171,8 +172,8 @@ class Indexer:
                 self._session(session, self._from.sessions.document(session))
 
     def _session(self, session: Session, path: Path) -> None:
-        time = session.ended or session.started
-        place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=time)
+        when = session.ended or session.started
+        place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
         self._document(path, place, own_words=True)
 
     def _document(self, path: Path, place: DocumentPlace, *, own_words: bool = False) -> None:

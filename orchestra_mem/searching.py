@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
+from orchestra_mem.core.chunking import chunk_fact
 from orchestra_mem.core.search import Searcher
 from orchestra_mem.errors import ClosedError, EmbedderError
 from orchestra_mem.indexing import Backlog, Indexer
@@ -139,7 +141,7 @@ class MemorySearch:
             hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
         if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
             hits = []
-        return Answer(hits=tuple(self._standing(hits)[:limit]), notes=tuple(notes))
+        return Answer(hits=tuple(islice(self._standing(hits), limit)), notes=tuple(notes))
 
     def _searcher(self) -> Searcher:
         if not self._searchers:
@@ -199,12 +201,25 @@ class MemorySearch:
             # The next search tries again, and tells what is left.
             logger.exception("the search index could not be brought up to the memory")
 
-    def _standing(self, hits: list[Hit]) -> list[Hit]:
-        """The hits without facts that were taken back, done or removed since they were taken in."""
+    def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
+        """The hits without facts that were taken back, done or removed since they were taken in.
+
+        A fact that a person has reworded since says what it says now; from here on it is found by that.
+        """
         numbers = [int(hit.chunk.source[1:]) for hit in hits if _is_fact(hit)]
-        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
-        standing = {number for number, fact in facts.items() if fact.status is MustKeepStatus.STANDING}
-        return [hit for hit in hits if not _is_fact(hit) or int(hit.chunk.source[1:]) in standing]
+        facts = {f"K{fact.id}": fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
+        for hit in hits:
+            fact = facts.get(hit.chunk.source)
+            if fact is None and _is_fact(hit):
+                continue
+            if fact is not None and fact.status is not MustKeepStatus.STANDING:
+                continue
+            if fact is not None and fact.text != hit.chunk.text:
+                chunk = chunk_fact(fact)
+                self._index.add([chunk])
+                self._index.remove([hit.chunk.key])
+                hit = replace(hit, chunk=chunk)
+            yield hit
 
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""

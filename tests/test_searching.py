@@ -87,6 +87,19 @@ def test_a_fact_that_holds_no_more_is_not_found(memory: OrchestratorContextManag
     assert "op 2" in found
 
 
+def test_a_fact_that_was_reworded_says_what_it_says_now(memory: OrchestratorContextManager) -> None:
+    """In the first answer after the edit, and is found by its new words from then on."""
+    assert "K2" in _sources(memory, "deploy on Friday")
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("Never deploy the shop on a Friday.", "Never open the shop in a storm."), encoding="utf-8"
+    )
+    told = {hit.chunk.source: hit.chunk.text for hit in memory.search("shop on a Friday").hits}
+    assert told["K2"] == "Never open the shop in a storm."
+    assert "K2" in _sources(memory, "storm")
+
+
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
     """In working memory first, in the session's once they were spilled, and in archives after the flush."""
     number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
