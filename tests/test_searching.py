@@ -292,3 +292,26 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
         assert list(index.models()) == [_Shorter.model]
         index.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("移行", 1), ("データベース いつ", 1), ("存储会话", 2), ("PostgreSQL", 2), ("화요일 배포", 3), ("วันศุกร์", 4),
+        ("läuft", 5), ("#42", 5), ("src/db/pool.py", 5), ("pool.py", 5), ("parse config", 6), ("parse_config", 6),
+        ("camel case name", 6),
+    ],
+)  # fmt: skip
+def test_other_scripts_and_names_are_found_whole_and_in_part(tmp_path: Path, query: str, wanted: int) -> None:
+    """Languages without spaces between words, numbers of issues, paths, names of code."""
+    with open_memory(tmp_path) as memory:
+        for text in (
+            "データベースの移行は金曜日に行わない。",
+            "我们决定使用 PostgreSQL 存储会话。",
+            "배포는 매주 화요일에 합니다.",
+            "ห้ามปรับใช้ในวันศุกร์",
+            "Die Datenbank läuft auf Port 5433 in src/db/pool.py, siehe #42.",
+            "The parse_config function fails for CamelCaseName.",
+        ):
+            memory.record_operation("message", {"role": "user", "text": text})
+        assert _sources(memory, query)[0] == f"op {wanted}"
