@@ -53,12 +53,12 @@ class Breadth:
     """How far a search looks. `found` are taken from each search, `kept` ranked, `around` of them with neighbours.
 
     Where more hits are wanted, so many are found and kept. The defaults are small because more takes time and was
-    measured to gain next to nothing: twice the time for 0.001 of recall at 10 (`benchmarks/retrieval.py`).
+    measured to gain next to nothing: twice the time for 0.002 of recall at 10 (`benchmarks/retrieval.py`).
     """
 
     found: int = 150
-    kept: int = 80
-    around: int = 20
+    kept: int = 60
+    around: int = 12
 
 
 class Searcher:
