@@ -135,3 +135,21 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     if error.errno in _READ_ONLY:
         return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to write there")
     return StorageError(f"{doing} {path}: {cause}")
+
+
+def database_error(error: Exception, text: str, *, kept: str) -> StorageError | None:
+    """Translate an error of SQLite's that means the same for every database; None for all others.
+
+    Args:
+        error: what was raised.
+        text: what was done to which file, and what SQLite said.
+        kept: what the reader may be sure of where there is no room.
+    """
+    code = getattr(error, "sqlite_errorname", "") or ""
+    if code.startswith("SQLITE_FULL"):
+        return StorageFullError(f"{text}; free some space, then go on: {kept}")
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        return StorageReadOnlyError(f"{text}; give this user the right to write there")
+    return None

@@ -48,10 +48,11 @@ def open_search(
     except EmbedderError as error:
         embedder = None
         notes.append(f"search by meaning is off, words alone answer: {error}")
-    table = WordLlamaEmbedder()
+    # One table for passages and words: it is loaded once.
+    table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     words = WordTable(table) if embedder is not None else None
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
-    embedders = [] if embedder is None else [embedder] if embedder.model == table.model else [embedder, table]
+    embedders = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
     index: ExactIndex | DiskSearchIndex
     if read_only:
         index = ExactIndex()

@@ -39,13 +39,12 @@ class HandEditManager:
         self._ledger = ledger
         self._store = store
         self._clock = clock
-        self._taken: Mapping[DocumentName, str] = {}
         self._read: Mapping[DocumentName, PersonText] = {}
 
     @property
     def taken(self) -> Mapping[DocumentName, str]:
         """The digest of each document's file whose edits the ledger has."""
-        return self._taken
+        return {name: text.digest for name, text in self._read.items()}
 
     def take_in(self) -> int:
         """Bring the ledger up to the documents; the number of facts that changed.
@@ -64,7 +63,6 @@ class HandEditManager:
                     self._ledger.edit_must_keeps(new, edited)
             logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
         self._read = texts
-        self._taken = {name: text.digest for name, text in texts.items()}
         return len(new) + len(edited)
 
     def _may_say_more(self, texts: Mapping[DocumentName, PersonText]) -> bool:

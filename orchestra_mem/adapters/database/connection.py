@@ -16,11 +16,9 @@ from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATION
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
-    LockTimeoutError,
     SchemaTooNewError,
     StorageError,
-    StorageFullError,
-    StorageReadOnlyError,
+    database_error,
 )
 from orchestra_mem.ports import WritePoint
 
@@ -233,12 +231,8 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
     code = getattr(error, "sqlite_errorname", "") or ""
     text = f"{doing}: {path}: {error}"
-    if code.startswith("SQLITE_FULL"):
-        return StorageFullError(f"{text}; free some space, then go on: nothing recorded is lost")
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
-    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return StorageReadOnlyError(f"{text}; give this user the right to write there")
+    if known := database_error(error, text, kept="nothing recorded is lost"):
+        return known
     if code.startswith("SQLITE_CANTOPEN"):
         return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
     if code.startswith("SQLITE_IOERR"):

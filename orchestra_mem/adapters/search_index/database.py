@@ -15,10 +15,8 @@ from pathlib import Path
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
-    LockTimeoutError,
     StorageError,
-    StorageFullError,
-    StorageReadOnlyError,
+    database_error,
 )
 from orchestra_mem.ports import WritePoint
 
@@ -213,12 +211,8 @@ def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
     # Without a code: a text of the file's is no UTF-8.
     unreadable = isinstance(error, sqlite3.OperationalError) and not code
     text = f"{doing}: {path}: {error}"
-    if code.startswith("SQLITE_FULL"):
-        return StorageFullError(f"{text}; free some space, then go on: the index is derived, nothing is lost")
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LockTimeoutError(f"{text}; another process has held it for too long")
-    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        return StorageReadOnlyError(f"{text}; give this user the right to write there")
+    if known := database_error(error, text, kept="the index is derived, nothing is lost"):
+        return known
     if unreadable or code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_SCHEMA")):
         # SQLITE_ERROR: a table is missing, as our statements themselves are sound.
         return damaged(text)
