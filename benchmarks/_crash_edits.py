@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks._edits import PERSON, numbers, tokens
 from benchmarks._survival import Violation
 from orchestra_mem.build import HOME
-from orchestra_mem.core.conflicts import faults
+from orchestra_mem.core.documents.conflicts import faults
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
 

@@ -12,9 +12,9 @@ from typing import ClassVar
 from benchmarks._crash_edits import Said
 from benchmarks._edits import ITEMS, NUMBER, OWN_SECTION, PERSON, Edit, Style, numbers, save, tokens
 from benchmarks._survival import NOTE
-from orchestra_mem.core.conflicts import accept, reject, without_conflicts
-from orchestra_mem.core.documents import updated_at
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.conflicts import accept, reject, without_conflicts
+from orchestra_mem.core.documents.episodic import updated_at
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import DocumentName
 
 _OPERATION = re.compile(r"^- .*\(op \d+\)")

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from orchestra_mem.core.conflicts import faults
-from orchestra_mem.core.markdown import front_matter_fault, split_blocks
+from orchestra_mem.core.documents.conflicts import faults
+from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
 from orchestra_mem.types import DocumentName
 
 OWN_SECTION = "Notes by Hand"

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._retrieval import Talk
-from orchestra_mem.core.exact_index import ExactIndex
-from orchestra_mem.core.late_interaction import WordTable
-from orchestra_mem.core.ranking import Weights
-from orchestra_mem.core.search import Searcher
+from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.late_interaction import WordTable
+from orchestra_mem.core.search.ranking import Weights
 from orchestra_mem.search_types import Embedder, Situation
 
 SHARES = (

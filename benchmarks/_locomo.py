@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestra_mem.core.extractive import Passage
+from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.text import STOP_WORDS, stem
 
 ANSWERABLE_CATEGORIES = frozenset({1, 2, 4})

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Iterator
 
-from orchestra_mem.core.conflicts import mark
+from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.document_merge import merged
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from orchestra_mem.core.chunking import chunk_operation
-from orchestra_mem.core.exact_index import ExactIndex
+from orchestra_mem.core.search.chunking import chunk_operation
+from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.search_types import Chunk, Embedder, Tier
 from orchestra_mem.types import Operation
 

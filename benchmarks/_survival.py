@@ -20,11 +20,11 @@ import yaml
 from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build import HOME
-from orchestra_mem.core.documents import ProjectView, render_document
-from orchestra_mem.core.entries import make_entry
-from orchestra_mem.core.kept import body_of, kept_numbers, with_states
-from orchestra_mem.core.markdown import Block, front_matter_fault, split_blocks
-from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument
+from orchestra_mem.core.documents.entries import make_entry
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
+from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
+from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
+from orchestra_mem.core.summaries.kept import body_of, kept_numbers, with_states
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.types import (
     DocumentName,

@@ -18,7 +18,7 @@ from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
 from benchmarks._operations import Generator, Work, WorkClock, again, own_commits, recorded_commits
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.tokenizers import ENCODING
-from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.context.rendered import OrchestratorContext
 
 TARGETS: dict[str, Target] = {"prefix_kept": (">=", 0.99)}
 WINDOWS = (8_192, 32_768, 128_000)

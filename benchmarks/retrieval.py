@@ -19,11 +19,11 @@ from benchmarks._fitting import SHARES, changed, fit, profiles_of, recall
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._retrieval import CATEGORIES, SEARCHED, Answer, Scores, Talk, find_minilm, index_of, judge, load_talks
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
-from orchestra_mem.core.exact_index import ExactIndex
-from orchestra_mem.core.late_interaction import WordTable
-from orchestra_mem.core.ranking import Fusion, Weights
-from orchestra_mem.core.search import Searcher
-from orchestra_mem.core.search_terms import read_query
+from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.late_interaction import WordTable
+from orchestra_mem.core.search.ranking import Fusion, Weights
+from orchestra_mem.core.search.terms import read_query
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation
 

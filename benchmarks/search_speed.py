@@ -26,9 +26,9 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.approximate import CodeIndex
 from orchestra_mem.adapters.search_index.index import APPROXIMATE_FROM, DiskSearchIndex
 from orchestra_mem.adapters.search_index.vectors import VectorFile, load_faiss, nearest
-from orchestra_mem.core.late_interaction import WordTable
-from orchestra_mem.core.search import Searcher
-from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text, read_query
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.late_interaction import WordTable
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text, read_query
 from orchestra_mem.search_types import SearchFilter, Situation, Vectors
 
 TARGETS: dict[str, Target] = {
@@ -47,7 +47,7 @@ _OPEN = """
 import sys, time, psutil
 import numpy, orchestra_mem.adapters.search_index.index as module
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
-from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text, read_query
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text, read_query
 from orchestra_mem.search_types import EVERYTHING
 from pathlib import Path
 embedder = WordLlamaEmbedder()

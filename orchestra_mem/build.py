@@ -1,4 +1,4 @@
-"""The one place that reads settings and has a memory made of them. How its parts are joined stands in `wiring.py`."""
+"""The one place that reads settings and has a memory made of them. How its parts are joined stands in `wiring`."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def open_memory(
         StorageError: the folder or what lies in it cannot be used.
     """
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.wiring import Wiring
+    from orchestra_mem.wiring.memory import Wiring
 
     folder = Path(project).resolve()
     if not folder.is_dir():

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.conflicts import ConflictBlock, Resolved
-from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.errors import ClosedError, SearchError, StorageError
-from orchestra_mem.flow import Flow, MemoryParts, Refreshed
-from orchestra_mem.recall import Expansion, Recall
-from orchestra_mem.recording import make_draft
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.services.flow import Flow, MemoryParts, Refreshed
+from orchestra_mem.services.recall import Expansion, Recall
+from orchestra_mem.services.recording import make_draft
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import (
     DocumentName,
@@ -36,8 +36,8 @@ from orchestra_mem.types import (
 )
 
 if TYPE_CHECKING:
-    from orchestra_mem.indexing import Backlog
-    from orchestra_mem.searching import Answer, MemorySearch
+    from orchestra_mem.services.indexing import Backlog
+    from orchestra_mem.services.searching import Answer, MemorySearch
 
 logger = logging.getLogger(__name__)
 

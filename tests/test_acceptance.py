@@ -7,9 +7,9 @@ from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.kept import squeeze
-from orchestra_mem.core.session_document import SessionDocument
-from orchestra_mem.core.window import Threshold
+from orchestra_mem.core.context.window import Threshold
+from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import DocumentName, OperationFilter
 
 START = datetime(2025, 1, 15, 9, tzinfo=UTC)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import load_settings, open_memory
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.diagnosis import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.manager import OrchestratorContextManager

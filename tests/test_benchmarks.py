@@ -19,7 +19,7 @@ from benchmarks._operations import START, Generator, Work, WorkClock, again, own
 from benchmarks.growth import exponent
 from benchmarks.prefix import common_start
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.entries import make_entry
+from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.types import Operation
 
 SCRIPTS = Path(__file__).parents[1] / "benchmarks"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import DocumentName
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

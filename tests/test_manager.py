@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.session_document import SessionDocument
-from orchestra_mem.core.window import Threshold
+from orchestra_mem.core.context.window import Threshold
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, StorageError, StorageFullError
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
 from tests.conftest import START, Clock

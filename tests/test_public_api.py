@@ -11,8 +11,8 @@ import pytest
 
 import orchestra_mem
 from orchestra_mem import errors
-from orchestra_mem.core.context import OrchestratorContext
-from orchestra_mem.core.window import ContextWindowTracker
+from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.working import WorkingMemory
@@ -127,9 +127,9 @@ def test_types_ship_along() -> None:
 HEAVY = (
     "typer", "rich", "tiktoken", "tiktoken_ext", "regex", "requests", "pydantic", "numpy", "asyncio", "hypothesis",
     "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
-    "orchestra_mem.core.extraction", "orchestra_mem.core.judgement", "orchestra_mem.core.roles",
+    "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.judgement", "orchestra_mem.core.facts.roles",
     "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.diagnosis",
-    "orchestra_mem.faces", "orchestra_mem.wiring", "orchestra_mem.settings", "sqlite3",
+    "orchestra_mem.faces", "orchestra_mem.wiring.memory", "orchestra_mem.settings", "sqlite3",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
-from orchestra_mem.core.search_terms import ANALYSIS_VERSION, index_text
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
@@ -280,7 +280,7 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         memory.update_index()
         before = _sources(memory, "doctor", mode=SearchMode.DENSE)
         assert before[0] == "op 2501"
-    monkeypatch.setattr("orchestra_mem.wiring_search._embedder", lambda settings: _Shorter())
+    monkeypatch.setattr("orchestra_mem.wiring.search._embedder", lambda settings: _Shorter())
     with open_memory(tmp_path, config=config) as memory:
         found = memory.search("doctor", mode=SearchMode.DENSE)
         assert [hit.chunk.source for hit in found.hits] == before

@@ -27,7 +27,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.diagnosis import Health, diagnose
 from orchestra_mem.errors import (
     DatabaseDamagedError,

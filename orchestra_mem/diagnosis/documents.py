@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.files import outside_target, why_read_only
 from orchestra_mem.build import HOME
-from orchestra_mem.core.damage import MOST_BYTES, SHOWN_BYTES, text_faults
+from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, text_faults
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentName
 

@@ -24,7 +24,7 @@ from orchestra_mem.errors import ConfigError, OrchestraMemError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
-from orchestra_mem.wiring import old_documents
+from orchestra_mem.wiring.memory import old_documents
 
 # Below the first nothing much can be recorded any more; below the second it is time to know.
 _NO_ROOM_BYTES = 20_000_000

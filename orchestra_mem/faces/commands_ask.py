@@ -14,7 +14,7 @@ from orchestra_mem.faces.times import parse_time
 from orchestra_mem.types import MustKeepKind
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.context import OrchestratorContext
+    from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.manager import OrchestratorContextManager
     from orchestra_mem.types import Json
 

@@ -34,7 +34,7 @@ def conflicts(project: ProjectOption = None, as_json: JsonOption = False, debug:
 
 
 def _records(memory: OrchestratorContextManager) -> list[dict[str, Json]]:
-    from orchestra_mem.core.alignment import split_lines
+    from orchestra_mem.core.documents.alignment import split_lines
 
     found: list[dict[str, Json]] = []
     for name, block in memory.conflicts():

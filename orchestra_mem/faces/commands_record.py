@@ -16,7 +16,7 @@ from orchestra_mem.faces.times import parse_time
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
-    from orchestra_mem.importing import Imported
+    from orchestra_mem.services.importing import Imported
     from orchestra_mem.types import Json
 
 LimitOption = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest N.")]
@@ -154,7 +154,7 @@ def import_jsonl(
 
 
 def _import(run: Shell, history: History, faults: list[HistoryFault] | None) -> None:
-    from orchestra_mem.importing import import_history
+    from orchestra_mem.services.importing import import_history
 
     with run.open(create=True) as memory, run.progress(history.unit) as bar:
         task = bar.add_task("importing", total=history.total or None)

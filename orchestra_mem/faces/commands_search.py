@@ -11,9 +11,9 @@ from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Sh
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 
 if TYPE_CHECKING:
-    from orchestra_mem.indexing import Backlog
     from orchestra_mem.manager import OrchestratorContextManager
-    from orchestra_mem.searching import Answer
+    from orchestra_mem.services.indexing import Backlog
+    from orchestra_mem.services.searching import Answer
 
 
 def search(

@@ -12,14 +12,14 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from orchestra_mem.core.entries import visible
-from orchestra_mem.core.window import UsageEvent
+from orchestra_mem.core.context.window import UsageEvent
+from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.faces.plots import plot
 from orchestra_mem.faces.rendering import clipped, counted, diff_view, losses_table, versions_view
 from orchestra_mem.types import Json, Operation, Summary
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.context import OrchestratorContext
+    from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.core.histories import History
     from orchestra_mem.faces.replay import NextSession, Replayed
     from orchestra_mem.faces.shell import Shell

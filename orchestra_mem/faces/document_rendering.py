@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestra_mem.core.entries import visible
+from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.diagnosis import DocumentProblem
 from orchestra_mem.faces.editing import TakenIn
 from orchestra_mem.faces.rendering import clipped, counted, plain_table

@@ -10,13 +10,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestra_mem.core.entries import entry_title, plain_text, visible
+from orchestra_mem.core.documents.entries import entry_title, plain_text, visible
 from orchestra_mem.diagnosis import Finding, Health
 from orchestra_mem.faces.plots import bar
 from orchestra_mem.faces.shell import as_json_object
 from orchestra_mem.faces.times import short_time
-from orchestra_mem.recall import Expansion
 from orchestra_mem.serialize import dump_json
+from orchestra_mem.services.recall import Expansion
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepStatus, Operation, Session, Summary, Version
 

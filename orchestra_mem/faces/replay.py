@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestra_mem.core.context import OrchestratorContext
+from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.context.window import UsagePoint
 from orchestra_mem.core.histories import History, HistoryOperation
-from orchestra_mem.core.window import UsagePoint
-from orchestra_mem.importing import Imported, import_history
 from orchestra_mem.manager import OrchestratorContextManager
-from orchestra_mem.recall import Expansion
+from orchestra_mem.services.importing import Imported, import_history
+from orchestra_mem.services.recall import Expansion
 from orchestra_mem.types import DocumentName, Json, Operation, Summary, Version
 
 # Small enough to be read whole on a terminal.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from orchestra_mem.core.entries import visible
+from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.faces.rendering import clipped
 from orchestra_mem.faces.times import short_time
 

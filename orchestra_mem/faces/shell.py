@@ -177,7 +177,7 @@ def _exit_code(error: OrchestraMemError) -> int:
 @contextmanager
 def _logging_to_stderr(debug: bool) -> Iterator[None]:
     """Show what the library logs while a command runs; afterwards all is as it was."""
-    logger, window = logging.getLogger("orchestra_mem"), logging.getLogger("orchestra_mem.core.window")
+    logger, window = logging.getLogger("orchestra_mem"), logging.getLogger("orchestra_mem.core.context.window")
     before = logger.level, window.level
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from orchestra_mem.core.alignment import matched_lines, split_lines
+from orchestra_mem.core.documents.alignment import matched_lines, split_lines
 from orchestra_mem.types import FileState
 
 # Larger documents are said to have changed, and no more.

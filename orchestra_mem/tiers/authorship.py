@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from orchestra_mem.core.alignment import split_lines
-from orchestra_mem.core.blame import (
+from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.blame import (
     Blame,
     Names,
     Origin,
@@ -23,7 +23,7 @@ from orchestra_mem.core.blame import (
     new_blame,
     ranges,
 )
-from orchestra_mem.core.documents import digest, updated_at
+from orchestra_mem.core.documents.episodic import digest, updated_at
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -35,7 +35,7 @@ SESSION = "session"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamedLine:
-    """A line, from 1, and where it comes from; see `core.blame.Origin`."""
+    """A line, from 1, and where it comes from; see `core.documents.blame.Origin`."""
 
     line: int
     text: str

@@ -1,7 +1,7 @@
 """What becomes of an episodic document when machine and person have both changed it. Pure text, line by line.
 
-Beside `core.merge`, which knows nothing of what lines say, this knows the lines that are nobody's: times, counts, and
-the line that says that a section is empty.
+Beside `core.documents.merge`, which knows nothing of what lines say, this knows the lines that are nobody's: times,
+counts, and the line that says that a section is empty.
 """
 
 from __future__ import annotations
@@ -11,12 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 
-from orchestra_mem.core.alignment import count_said, split_lines
-from orchestra_mem.core.conflicts import without_conflicts
-from orchestra_mem.core.hand_edits import number_of, with_numbers
-from orchestra_mem.core.kept import squeeze
-from orchestra_mem.core.markdown import Block, front_matter_fault, line_end, split_blocks, without_front_matter
-from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.core.documents.alignment import count_said, split_lines
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.hand_edits import number_of, with_numbers
+from orchestra_mem.core.documents.markdown import (
+    Block,
+    front_matter_fault,
+    line_end,
+    split_blocks,
+    without_front_matter,
+)
+from orchestra_mem.core.documents.merge import Merged, merge
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import DocumentName, MustKeep
 
 # Lines that the machine writes anew each time: when, which session, how many. The line feed makes the search quick.

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestra_mem.core.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents import ProjectView, digest, render_document
-from orchestra_mem.core.hand_edits import with_numbers
-from orchestra_mem.core.markdown import Block, split_blocks
+from orchestra_mem.core.documents.conflicts import mark, without_conflicts
+from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
+from orchestra_mem.core.documents.hand_edits import with_numbers
+from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, timeless

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from orchestra_mem.core.blame import names_in
-from orchestra_mem.core.conflicts import ConflictBlock, Resolved, find_conflicts
-from orchestra_mem.core.conflicts import accept as core_accept
-from orchestra_mem.core.conflicts import reject as core_reject
-from orchestra_mem.core.entries import visible
-from orchestra_mem.core.hand_edits import HandEdits, hand_edits, reworded, shows
+from orchestra_mem.core.documents.blame import names_in
+from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find_conflicts
+from orchestra_mem.core.documents.conflicts import accept as core_accept
+from orchestra_mem.core.documents.conflicts import reject as core_reject
+from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
-from orchestra_mem.core.kept import squeeze
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager

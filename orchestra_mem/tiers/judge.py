@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.entries import visible
+from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
 
@@ -31,7 +31,7 @@ class Judge:
         if not operations:
             return
         # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
-        from orchestra_mem.core.extraction import find_must_keeps, settle
+        from orchestra_mem.core.facts.extraction import find_must_keeps, settle
 
         number = self._ledger.next_must_keep_id()
         found = [(fact, weight_of(operation)) for operation in operations for fact in find_must_keeps(operation)]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from orchestra_mem.core.alignment import count_said, split_lines
-from orchestra_mem.core.conflicts import without_conflicts
-from orchestra_mem.core.documents import digest, updated_at
+from orchestra_mem.core.documents.alignment import count_said, split_lines
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.episodic import digest, updated_at
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.document_merge import brought_forward
 from orchestra_mem.types import Author, DocumentName, VersionReason, WrittenDocument

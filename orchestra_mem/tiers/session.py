@@ -15,10 +15,17 @@ from datetime import date
 from itertools import product
 from pathlib import Path
 
-from orchestra_mem.core.entries import Entry, make_entry
-from orchestra_mem.core.items import as_form
-from orchestra_mem.core.kept import kept_numbers, with_states
-from orchestra_mem.core.session_document import EARLIER, LOG, SessionDocument, finished, new_document, summary_block
+from orchestra_mem.core.context.items import as_form
+from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.core.documents.session_document import (
+    EARLIER,
+    LOG,
+    SessionDocument,
+    finished,
+    new_document,
+    summary_block,
+)
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_summary import summarise_session
@@ -28,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 # How often a write is tried again when someone else saves the document at the same moment.
 WRITE_TRIES = 5
-# A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
 # Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
 _REMEMBERED = 512
+# A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
 _TORN_CHARS = len("### [2")
 
 
@@ -355,13 +362,8 @@ class SessionMemoryManager:
         """The session's id, operations, tokens, start and age in seconds."""
         session = self.session
         if session is None:
-            return {
-                "session_id": None,
-                "operation_count": 0,
-                "tokens_used": 0,
-                "started_at": None,
-                "duration_seconds": 0.0,
-            }
+            nothing: dict[str, Json] = {"session_id": None, "operation_count": 0, "tokens_used": 0, "started_at": None}
+            return {**nothing, "duration_seconds": 0.0}
         return {
             "session_id": session.id,
             "operation_count": self._log.count(session.id),

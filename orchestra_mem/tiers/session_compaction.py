@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 
-from orchestra_mem.core.compaction import (
+from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
+from orchestra_mem.core.summaries.compaction import (
     METHOD,
     Draft,
     Limits,
@@ -23,10 +26,7 @@ from orchestra_mem.core.compaction import (
     summarise,
     summarise_summaries,
 )
-from orchestra_mem.core.entries import plain_text, visible
-from orchestra_mem.core.kept import without_states
-from orchestra_mem.core.markdown import Block
-from orchestra_mem.core.session_document import SessionDocument, apply_summaries
+from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.judge import Judge
 from orchestra_mem.tiers.session import SessionMemoryManager

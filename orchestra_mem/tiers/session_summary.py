@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.entries import label
-from orchestra_mem.core.kept import squeeze
+from orchestra_mem.core.documents.entries import label
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
 
@@ -50,7 +50,7 @@ def _facts(log: EventLog, ledger: Ledger, session: Session) -> Sequence[MustKeep
     if not own:
         return ()
     # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
-    from orchestra_mem.core.extraction import find_must_keeps, settle
+    from orchestra_mem.core.facts.extraction import find_must_keeps, settle
 
     first = log.first_operation(session.id)
     known = ledger.must_keeps(first_operation=first, last_operation=own[-1].id)

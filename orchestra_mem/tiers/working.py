@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable
 
-from orchestra_mem.core.entries import Entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.types import Json, Operation
 
 

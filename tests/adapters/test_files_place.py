@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.core.damage import MOST_BYTES
+from orchestra_mem.core.documents.damage import MOST_BYTES
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.types import Author, VersionReason
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter
-from orchestra_mem.core.assembly import (
+from orchestra_mem.core.context.assembly import (
     DEFAULT_SHARES,
     PREAMBLE,
     STABLE_PARTS,
@@ -24,7 +24,7 @@ from orchestra_mem.core.assembly import (
     begin_epoch,
     operation_key,
 )
-from orchestra_mem.core.items import neutralise
+from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.ports import TokenCounter
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.blame import (
+from orchestra_mem.core.documents.blame import (
     Blame,
     Names,
     Origin,

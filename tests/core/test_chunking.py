@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.chunking import (
+from orchestra_mem.core.search.chunking import (
     WHOLE_CHARS,
     DocumentPlace,
     chunk_document,

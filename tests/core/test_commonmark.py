@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem.core.conflicts import mark, without_conflicts
-from orchestra_mem.core.markdown import join_blocks, replace_lines, replace_section, split_blocks
-from orchestra_mem.core.merge import merge
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.conflicts import mark, without_conflicts
+from orchestra_mem.core.documents.markdown import join_blocks, replace_lines, replace_section, split_blocks
+from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.core.documents.session_document import SessionDocument
 
 SOURCES = Path(sys.prefix) / "sources"
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
-from orchestra_mem.core.compaction import (
+from orchestra_mem.core.summaries.compaction import (
     Limits,
     Source,
     check,
@@ -22,7 +22,7 @@ from orchestra_mem.core.compaction import (
     summarise,
     summarise_summaries,
 )
-from orchestra_mem.core.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
+from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

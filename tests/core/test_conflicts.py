@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.conflicts import (
+from orchestra_mem.core.documents.conflicts import (
     ConflictBlock,
     Resolved,
     accept,
@@ -16,8 +16,8 @@ from orchestra_mem.core.conflicts import (
     reject,
     without_conflicts,
 )
-from orchestra_mem.core.markdown import split_blocks
-from orchestra_mem.core.merge import Merged, merge
+from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.merge import Merged, merge
 from orchestra_mem.errors import NotFoundError
 
 BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"

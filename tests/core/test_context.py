@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.assembly import PREAMBLE, Item, Part, as_form, begin_epoch, operation_key
-from orchestra_mem.core.context import OrchestratorContext, PartReport
+from orchestra_mem.core.context.assembly import PREAMBLE, Item, Part, as_form, begin_epoch, operation_key
+from orchestra_mem.core.context.rendered import OrchestratorContext, PartReport
 from orchestra_mem.types import Operation
 
 

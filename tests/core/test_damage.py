@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
-from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.types import DocumentName
 
 TEXT = "---\nformat: 1\n---\n\n# Plan\n\n- a line\n- another\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.entries import (
+from orchestra_mem.core.documents.entries import (
     clip,
     entry_title,
     flat,

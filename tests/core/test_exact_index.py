@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orchestra_mem.core.exact_index import ExactIndex
-from orchestra_mem.core.search_terms import read_query
+from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.core.search.terms import read_query
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, SearchFilter, SearchIndex, Terms, Tier
 

@@ -1,4 +1,4 @@
-"""`orchestra_mem.core.extraction`: what may not be lost is found, and what no longer holds is marked.
+"""`orchestra_mem.core.facts.extraction`: what may not be lost is found, and what no longer holds is marked.
 
 `must_keeps.tsv` holds sentences with the kind of fact that they tell, or `none`; `settlements.tsv` holds pairs of an
 earlier and a later sentence with what the later one makes of the earlier.
@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.core.extraction import find_in_text, find_must_keeps, settle, supersedes
-from orchestra_mem.core.judgement import CUES, judge, vocabulary_of
+from orchestra_mem.core.facts.extraction import find_in_text, find_must_keeps, settle, supersedes
+from orchestra_mem.core.facts.judgement import CUES, judge, vocabulary_of
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
 HERE = Path(__file__).parent

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.extractive import Extract, Passage, extract, render
-from orchestra_mem.core.shortening import _OPENER, Shortener, clauses, cut
+from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render
+from orchestra_mem.core.summaries.shortening import _OPENER, Shortener, clauses, cut
+from orchestra_mem.core.summaries.weighing import _is_encoded
 from orchestra_mem.core.text import split_sentences, words
-from orchestra_mem.core.weighing import _is_encoded
 
 TALK = (
     ("Ana", "Hey Ben! Long time no see, how are you?"),

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from orchestra_mem.core.extraction import find_must_keeps
-from orchestra_mem.core.judgement import judge
+from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.judgement import judge
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation
 
 _START = datetime(2025, 3, 3, tzinfo=UTC)

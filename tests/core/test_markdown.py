@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from orchestra_mem.core.markdown import (
+from orchestra_mem.core.documents.markdown import (
     PIN,
     Block,
     append_entry,

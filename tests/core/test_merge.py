@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.core.merge import Conflict, Merged, merge
+from orchestra_mem.core.documents.merge import Conflict, Merged, merge
 
 LINE = st.sampled_from(["a\n", "b\n", "c\n", "\n", "- x\n", "d\r\n", "e"])
 TEXT = st.lists(LINE, max_size=12).map("".join) | st.text(st.characters(exclude_characters="\r"), max_size=20)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.core.ranking import (
+from orchestra_mem.core.search.dates import Period
+from orchestra_mem.core.search.ranking import (
     Fusion,
     Pool,
     Weights,
@@ -22,7 +23,6 @@ from orchestra_mem.core.ranking import (
     recency,
     shares_of,
 )
-from orchestra_mem.core.search_dates import Period
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 NOTHING = Weights(

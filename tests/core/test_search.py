@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
-from orchestra_mem.core.chunking import DocumentPlace, chunk_document, chunk_operation
-from orchestra_mem.core.exact_index import ExactIndex
-from orchestra_mem.core.late_interaction import WordTable, equal_matches
-from orchestra_mem.core.search import Searcher
+from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_operation
+from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.late_interaction import WordTable, equal_matches
 from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier
 from orchestra_mem.types import Json, Operation
 

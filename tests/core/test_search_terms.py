@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search_terms import (
+from orchestra_mem.core.search.terms import (
     MAX_QUERY_TERMS,
     chunk_names,
     content_words,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.entries import make_entry
-from orchestra_mem.core.markdown import PIN, front_matter_fault, split_blocks
-from orchestra_mem.core.session_document import (
+from orchestra_mem.core.documents.entries import make_entry
+from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks
+from orchestra_mem.core.documents.session_document import (
     EARLIER,
     LOG,
     SessionDocument,

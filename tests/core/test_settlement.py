@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.core import clauses, topics
-from orchestra_mem.core.clauses import values_of
-from orchestra_mem.core.settlement import settle, supersedes
-from orchestra_mem.core.topics import Profile
+from orchestra_mem.core.facts import clauses, topics
+from orchestra_mem.core.facts.clauses import values_of
+from orchestra_mem.core.facts.settlement import settle, supersedes
+from orchestra_mem.core.facts.topics import Profile
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
 START = datetime(2025, 3, 3, tzinfo=UTC)

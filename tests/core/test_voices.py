@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.extraction import find_must_keeps
-from orchestra_mem.core.prose import Source, Voice, fields_of, masked, without_code
+from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.prose import Source, Voice, fields_of, masked, without_code
 from orchestra_mem.types import Json, Operation
 
 _START = datetime(2025, 3, 3, tzinfo=UTC)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.window import ContextWindowTracker, Crossing, Threshold, UsageEvent, UsagePoint
+from orchestra_mem.core.context.window import ContextWindowTracker, Crossing, Threshold, UsageEvent, UsagePoint
 
-LOGGER = "orchestra_mem.core.window"
+LOGGER = "orchestra_mem.core.context.window"
 
 
 def watched(tracker: ContextWindowTracker) -> list[Crossing]:

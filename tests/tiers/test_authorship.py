@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.blame import Writer
+from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.database import Database, SqliteLedger
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
-from orchestra_mem.core.damage import unchangeable
-from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.damage import unchangeable
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.conflicts import find_conflicts, without_conflicts
-from orchestra_mem.core.documents import ProjectView, render_document
+from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.document_merge import brought_forward, merged
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus

@@ -12,7 +12,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.types import OperationFilter, SessionStatus
 from tests.conftest import START, Clock, record

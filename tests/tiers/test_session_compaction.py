@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.kept import squeeze
-from orchestra_mem.core.markdown import PIN
-from orchestra_mem.core.session_document import SessionDocument, summary_block
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason
 from tests.conftest import Clock
 

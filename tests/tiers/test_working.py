@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.entries import Entry, make_entry
-from orchestra_mem.core.markdown import PIN
-from orchestra_mem.core.session_document import SessionDocument
+from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import Json, Operation, OperationFilter, SessionStatus
 

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from orchestra_mem.core.damage import MOST_BYTES
+from orchestra_mem.core.documents.damage import MOST_BYTES
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestra_mem.adapters.files.encoding import decode
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.adapters.files.place import check_place, check_rights, check_size
-from orchestra_mem.core.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
+from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
 from orchestra_mem.errors import DocumentError, StorageError, storage_error
 from orchestra_mem.types import FileState
 

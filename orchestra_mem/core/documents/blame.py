@@ -1,0 +1,156 @@
+"""Who wrote each line of a document, and from which operations; carried from text to text.
+
+A line has one origin: who wrote it as it stands now. A line that is changed is a new line. One that was taken out and
+comes back is written by who brought it back, since a text does not tell what stood in it before.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby
+from typing import TypeAlias
+
+from orchestra_mem.core.documents.alignment import matched_lines, matched_sections, sections, split_lines
+
+_NAMES = re.compile(
+    r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18}))(?=[),; ])|\bSummary S(?P<summary>\d{1,18})\b"
+)
+
+
+class Writer(StrEnum):
+    """Who wrote a line."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    COMPACTOR = "compactor"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a line comes from. `operations` are ranges of operation ids, both ends included, rising and apart."""
+
+    writer: Writer
+    operations: tuple[tuple[int, int], ...] = ()
+    time: datetime | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """So many neighbouring lines of one origin."""
+
+    count: int
+    origin: Origin
+
+
+Blame: TypeAlias = tuple[Run, ...]
+# The origin of a new line, from its text and the titles of the headings above it from the top down.
+OriginOf: TypeAlias = Callable[[str, tuple[str, ...]], Origin]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a text names: operations, must-keeps and summaries by their numbers, rising."""
+
+    operations: tuple[int, ...] = ()
+    facts: tuple[int, ...] = ()
+    summaries: tuple[int, ...] = ()
+
+
+def names_in(text: str) -> Names:
+    """Find the numbers that the machine's lines bear: `(op 7)`, `(K12)`, `Summary S3`."""
+    found: dict[str, set[int]] = {"operation": set(), "fact": set(), "summary": set()}
+    for match in _NAMES.finditer(text):
+        if match.lastgroup:
+            found[match.lastgroup].add(int(match[match.lastgroup]))
+    return Names(*(tuple(sorted(numbers)) for numbers in found.values()))
+
+
+def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Operation ids as an origin holds them."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(operations)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
+def new_blame(text: str, origin_of: OriginOf) -> Blame:
+    """The blame of a text whose every line is new."""
+    return carry((), "", text, origin_of)
+
+
+def line_origins(blame: Blame) -> Iterator[Origin]:
+    """The origin of each line, in order."""
+    for run in blame:
+        for _ in range(run.count):
+            yield run.origin
+
+
+def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -> Blame:
+    """The blame of a new text: lines that stay keep their origin, also in sections that moved.
+
+    Sections are matched by heading and content, then the lines within them in order. What is left of both texts is
+    matched wherever it stands: of each line that is not blank, the nearest. Line ends do not count.
+
+    Raises:
+        ValueError: `blame` is not of `old_text`; it has another number of lines.
+    """
+    old, new = split_lines(old_text), split_lines(new_text)
+    origins = list(line_origins(blame))
+    if len(origins) != len(old):
+        raise ValueError(f"the blame is of {len(origins):,} lines, the text has {len(old):,}")
+    if old == new:
+        return blame
+    old_sections, new_sections = sections(old_text, len(old)), sections(new_text, len(new))
+    pairs: dict[int, int] = {}
+    for here, there in matched_sections(old_sections, new_sections).items():
+        one, other = old_sections[here], new_sections[there]
+        for i, j in matched_lines(old[one.start : one.stop], new[other.start : other.stop]):
+            pairs[other.start + j] = one.start + i
+    if len(pairs) < min(len(old), len(new)):
+        _match_moved(old, new, pairs)
+    return _runs(
+        origins[pairs[place]] if place in pairs else origin_of_new(new[place], section.path)
+        for section in new_sections
+        for place in range(section.start, section.stop)
+    )
+
+
+def _runs(origins: Iterable[Origin]) -> Blame:
+    return tuple(Run(sum(1 for _ in group), origin) for origin, group in groupby(origins))
+
+
+def _match_moved(old: Sequence[str], new: Sequence[str], pairs: dict[int, int]) -> None:
+    """Add pairs (by new place) of lines that stay but in another section or order."""
+    used = set(pairs.values())
+    wanted: defaultdict[str, list[int]] = defaultdict(list)
+    for place, line in enumerate(new):
+        if place not in pairs and line and not line.isspace():
+            wanted[line].append(place)
+    free: defaultdict[str, list[int]] = defaultdict(list)
+    for place, line in enumerate(old):
+        if line in wanted and place not in used:
+            free[line].append(place)
+    for line, places in free.items():
+        _take_nearest(places, wanted[line], pairs)
+
+
+def _take_nearest(places: list[int], wanted: Sequence[int], pairs: dict[int, int]) -> None:
+    """Pair places of one line: each that is wanted, in order, takes the nearest that is left."""
+    for place in wanted:
+        if not places:
+            return
+        nth = bisect_left(places, place)
+        if nth == len(places) or (nth and place - places[nth - 1] <= places[nth] - place):
+            nth -= 1
+        pairs[place] = places.pop(nth)

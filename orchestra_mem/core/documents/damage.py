@@ -1,0 +1,139 @@
+"""What is wrong with the text of a document, line by line, and what of a damaged one can still be shown. Pure.
+
+A person's slip in a front matter or a marker is text like any other: the machine's lines are merged beside it. What is
+no text in UTF-8 at all, or larger than any document, is left as it is until somebody has mended it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from orchestra_mem.core.documents.conflicts import faults
+from orchestra_mem.core.documents.markdown import front_matter_fault, without_front_matter
+
+# Ten times the largest document that a window of a million tokens asks for: somebody has pasted something.
+MOST_BYTES = 4_000_000
+# So much of a larger one is shown: about 50,000 tokens, more than one document's share of most windows.
+SHOWN_BYTES = 200_000
+# Enough to tell text in UTF-16 from text in UTF-8 with a stray NUL.
+_SAMPLE_BYTES = 4_096
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# A front matter in which nothing is left to YAML: most of them, and YAML is slow to load.
+_PLAIN_FRONT = re.compile(
+    r"---\r?\n(?:[a-z_]+: (?:[A-Za-z][\w ./-]*|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+|\"[^\"\\\n]*\")\r?\n)+---\r?(?:\n|\Z)"
+)
+_FENCED = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ {0,3}(?P=fence)[`~]*[ \t\r]*$", re.DOTALL | re.MULTILINE
+)
+# What this program writes at the top of its documents, standing further below.
+_FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[ \t]*\r?$", re.MULTILINE)
+_GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
+_AS_TEXT = "it is served as the text it is"
+_LEFT = "and the file is left as it is"
+_UTF_16_FAULT = (0, "is UTF-16, not UTF-8; save it as UTF-8", f"what it says is served, {_LEFT}")
+
+
+def text_faults(data: bytes) -> list[tuple[int, str, str]]:
+    """Find what is wrong with what a document holds: line (from 1, 0 for all), problem, what happens meanwhile."""
+    if not data.strip():
+        return [(0, "is empty", "nothing of it is served; what the machine writes next stands there alone")]
+    if _utf_16(data):
+        return [_UTF_16_FAULT]
+    if b"\0" in data:  # until it is text there is nothing more to be found in it
+        return [*_nul_faults(data)]
+    text = data.decode("utf-8", "surrogateescape")
+    found = [*_byte_faults(data)]
+    if not _PLAIN_FRONT.match(text) and (fault := front_matter_fault(text)):
+        found.append((*fault, _AS_TEXT))
+    found += [
+        (line, problem, _AS_TEXT) for line, problem in [*_second_fronts(text), *faults(text), *_git_markers(text)]
+    ]
+    return sorted(found)
+
+
+def unchangeable(data: bytes) -> tuple[int, str] | None:
+    """Say why the machine may write nothing into what a document holds: line and problem; None where it may."""
+    if _utf_16(data):
+        return _UTF_16_FAULT[:2]
+    for line, problem, _ in _nul_faults(data):
+        return line, problem
+    return None
+
+
+def shown(data: bytes, size_bytes: int) -> str:
+    """What of a document can be shown: in UTF-16 too, without NULs, and where it is too large its beginning, told.
+
+    Args:
+        data: what it holds, the first `SHOWN_BYTES` at least.
+        size_bytes: how much it holds in all.
+    """
+    clipped = size_bytes > MOST_BYTES
+    if clipped:
+        data = data[:SHOWN_BYTES]
+    encoding = _utf_16(data)
+    text = data.decode(encoding, "replace") if encoding else data.decode("utf-8", "surrogateescape")
+    text = text.removeprefix("\ufeff").replace("\0", "")
+    if not clipped:
+        return text
+    whole = text[: text.rfind("\n") + 1] or text
+    told = f"*Of {size_bytes / 1e6:,.1f} MB the first {len(data) / 1e6:,.1f} are shown here.*"
+    # A section of its own, so that it stands whatever of the last one is left out.
+    return f"{whole}\n## Clipped\n\n{told}\n"
+
+
+def _utf_16(data: bytes) -> str | None:
+    """The byte order of text in UTF-16, as Python names it; None for anything else."""
+    sample = data[:_SAMPLE_BYTES]
+    for start, mark, name in ((1, _UTF_16_MARKS[0], "utf-16-le"), (0, _UTF_16_MARKS[1], "utf-16-be")):
+        zeros = 4 * sample[start::2].count(0) > len(sample) > 8 and not sample[1 - start :: 2].count(0)
+        if data.startswith(mark) or zeros:
+            return name
+    return None
+
+
+def _nul_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
+    if b"\0" in data:
+        count = data.count(b"\0")
+        told = "a NUL byte" if count == 1 else f"the first of {count:,} NUL bytes"
+        meanwhile = f"it is served without {'it' if count == 1 else 'them'}, {_LEFT}"
+        yield data.count(b"\n", 0, data.index(b"\0")) + 1, f"{told}; delete it", meanwhile
+
+
+def _byte_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        problem = f"is not UTF-8: 0x{data[error.start]:02x} at byte {column} of the line (Latin-1?); save it as UTF-8"
+        yield line, problem, "it is served as text, and this byte stays as it is"
+
+
+def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
+    """A front matter behind the first: right below it any, further below one that this program has written."""
+    problem = "a second front matter; the first counts, delete the other"
+    rest = without_front_matter(text)
+    if len(rest) == len(text):
+        return
+    start = len(text) - len(rest)
+    if rest.startswith("---") and front_matter_fault(rest) is None:
+        yield text.count("\n", 0, start) + 1, problem
+        start += len(rest) - len(without_front_matter(rest))
+    if not _FRONT_BELOW.search(text, start):
+        return
+    for match in _FRONT_BELOW.finditer(_without_fenced(text), start):
+        yield text.count("\n", 0, match.start()) + 1, problem
+
+
+def _git_markers(text: str) -> Iterator[tuple[int, str]]:
+    if "<<<<<<<" not in text and ">>>>>>>" not in text:
+        return
+    for match in _GIT_MARKER.finditer(_without_fenced(text)):
+        line = text.count("\n", 0, match.start()) + 1
+        yield line, f"git has left {match['marker']} here: keep one of the two texts, delete the markers"
+
+
+def _without_fenced(text: str) -> str:
+    """A text of the same length and lines, whose fenced code is blank."""
+    return _FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)

@@ -1,0 +1,191 @@
+"""The machine's own text of the episodic documents, made from what the ledger knows. Pure.
+
+Each list is bounded: the newest in full, of older ones the number and where they are. So the documents stay small,
+and nothing is gone: every fact bears a number (`K12`) that `expand` follows to the operation it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from orchestra_mem.core.documents.markdown import front_matter
+from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+
+FORMAT = "1"
+_BRIEF_CHARS = 120
+# What an entry ends with where it is too long for its line; the whole of it stands quoted below.
+CUT = " …"
+# Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
+_CHARS_PER_TOKEN = 3
+_NONE = "- None\n"
+_UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
+_HEAD_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectView:
+    """What is known when the documents are written.
+
+    `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
+    `standing_counts` how many of those hold now.
+    `recent` are the newest operations, one line each. `size_tokens` is what a document may hold.
+    """
+
+    project: str
+    updated: datetime | None
+    session: str
+    size_tokens: int
+    operations: int
+    sessions: int
+    facts: Mapping[MustKeepKind, Sequence[MustKeep]] = field(default_factory=dict)
+    counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    standing_counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    recent: Sequence[str] = ()
+    decisions_in_full: int = 50
+    decisions_in_brief: int = 200
+    progress_items: int = 30
+
+    def standing(self, kind: MustKeepKind) -> list[MustKeep]:
+        """The facts of a kind that hold now, oldest first."""
+        return [fact for fact in self.facts.get(kind, ()) if fact.status is MustKeepStatus.STANDING]
+
+
+def render_document(name: DocumentName, view: ProjectView) -> str:
+    """The machine's text of a document."""
+    body = {
+        DocumentName.PROJECT_STATE: _project_state,
+        DocumentName.WORK_PLAN: _work_plan,
+        DocumentName.DECISION_LOG: _decision_log,
+    }[name](view)
+    updated = view.updated.isoformat(timespec="milliseconds") if view.updated else "never"
+    front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
+    return f"{front}\n{body}"
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a document's bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def updated_at(text: str) -> str:
+    """When the machine wrote a document, as its front matter says; empty where it does not."""
+    found = _UPDATED.search(text, 0, _HEAD_CHARS)
+    return found["time"] if found else ""
+
+
+def _head(title: str, view: ProjectView) -> str:
+    updated = f"{view.updated:%Y-%m-%d %H:%M:%S} UTC" if view.updated else "Never"
+    return f"# {title}\n\n**Last Updated**: {updated}\n"
+
+
+def _project_state(view: ProjectView) -> str:
+    failures = view.standing(MustKeepKind.FAILURE)
+    blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if "block" in fact.text.lower()]
+    blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
+    roles = view.standing(MustKeepKind.ROLE)
+    rules = view.standing(MustKeepKind.CONSTRAINT)
+    progress = view.standing(MustKeepKind.COMPLETION)[-view.progress_items :]
+    return (
+        _head("Project State", view)
+        + f"**Session**: {view.session or 'none'}\n"
+        + _section("Rules", rules, view, 0.35, view.standing_counts.get(MustKeepKind.CONSTRAINT))
+        + _section("People and Roles", roles, view, 0.10, view.standing_counts.get(MustKeepKind.ROLE))
+        + "\n## Active Work\n\n"
+        + ("".join(view.recent) or _NONE)
+        + _section("Recent Progress", progress, view, 0.20)
+        + _section("Blockers", blockers, view, 0.15)
+        + _statistics(view)
+    )
+
+
+def _statistics(view: ProjectView) -> str:
+    rows = [
+        ("Operations", view.operations),
+        ("Sessions", view.sessions),
+        ("Decisions", view.counts.get(MustKeepKind.DECISION, 0)),
+        ("Completed", view.counts.get(MustKeepKind.COMPLETION, 0)),
+        ("Open Items", view.standing_counts.get(MustKeepKind.OPEN_ITEM, 0)),
+        ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),
+    ]
+    return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
+
+
+def _work_plan(view: ProjectView) -> str:
+    items = view.standing(MustKeepKind.OPEN_ITEM)
+    deferred = [
+        fact
+        for fact in view.standing(MustKeepKind.DECISION)
+        if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
+    ]
+    return (
+        _head("Work Plan", view)
+        + _section("Immediate Next Steps", items[-10:], view, 0.35)
+        + _section("Backlog", items[:-10], view, 0.45)
+        + _section("Future Work", deferred, view, 0.15)
+    )
+
+
+def _decision_log(view: ProjectView) -> str:
+    decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
+    total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
+    full = _best(decisions, _decision_entry, view.decisions_in_full, view, 0.7)
+    shown = {fact.id for fact in full}
+    rest = [fact for fact in decisions if fact.id not in shown]
+    brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
+    hidden = total - len(full) - len(brief)
+    text = _head("Decision Log", view)
+    if hidden > 0:
+        text += f"\n{hidden:,} more decisions are kept in the ledger: `orchestra-mem facts --kind decision`.\n"
+    if brief:
+        text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
+    return text + "\n## Decisions\n\n" + ("".join(map(_decision_entry, full)) or _NONE)
+
+
+def _decision_entry(fact: MustKeep) -> str:
+    text = squeeze(fact.text)
+    heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (_brief(text), f"> {text}\n\n")
+    state = ""
+    if fact.status is MustKeepStatus.SUPERSEDED:
+        state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"
+    return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}{state}"
+
+
+def _decision_line(fact: MustKeep) -> str:
+    state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else ""
+    return f"- [{fact.timestamp:%Y-%m-%d}] {_brief(squeeze(fact.text))} (K{fact.id}){state}\n"
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + CUT
+
+
+def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None) -> str:
+    """A section with the weightiest facts of a list, as many as its share of the document holds."""
+    shown = _best(facts, _fact_line, len(facts), view, share)
+    more = (len(facts) if total is None else total) - len(shown)
+    kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
+    note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
+    return f"\n## {title}\n\n" + (note + "".join(map(_fact_line, shown)) or _NONE)
+
+
+def _fact_line(fact: MustKeep) -> str:
+    return f"- {squeeze(fact.text)} (K{fact.id})\n"
+
+
+def _best(
+    facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
+) -> list[MustKeep]:
+    """The weightiest facts, of equal ones the newest, as many as fit into a share of the document; oldest first."""
+    room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
+    chosen: list[MustKeep] = []
+    for fact in sorted(facts, key=lambda fact: (-fact.weight, -fact.id)):
+        room -= len(line(fact))
+        if len(chosen) == most or (room < 0 and chosen):
+            break
+        chosen.append(fact)
+    return sorted(chosen, key=lambda fact: fact.id)

@@ -1,0 +1,188 @@
+"""What a person says by editing the machine's documents: facts taken out, reworded, added. Pure text.
+
+The machine's own lines bear a number (`K12`). One that is gone is taken out, one that says something else is reworded,
+and a new list item or entry in one of the machine's sections is a fact of that section's kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestra_mem.core.documents.episodic import CUT
+from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
+from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
+
+# The sections that the machine keeps, and of which kind a fact is that a person writes there.
+SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
+    DocumentName.PROJECT_STATE: {
+        "rules": MustKeepKind.CONSTRAINT,
+        "people and roles": MustKeepKind.ROLE,
+        "recent progress": MustKeepKind.COMPLETION,
+        "blockers": MustKeepKind.FAILURE,
+    },
+    DocumentName.WORK_PLAN: {
+        "immediate next steps": MustKeepKind.OPEN_ITEM,
+        "backlog": MustKeepKind.OPEN_ITEM,
+        "future work": MustKeepKind.OPEN_ITEM,
+    },
+    DocumentName.DECISION_LOG: {
+        "decisions": MustKeepKind.DECISION,
+        "older decisions": MustKeepKind.DECISION,
+        "decision log": MustKeepKind.DECISION,
+    },
+}
+_ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
+_ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
+_NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \(superseded(?: by K\d+)?\))?[ \t]*\Z")
+_STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
+_QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
+# The machine's own lines that are no facts.
+_OURS = re.compile(r"None|… and [\d,]+ more: .*")
+_TICKED = re.compile(r"[-*+] \[[xX]\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A list item or an entry's heading. `number` is 0 where it bears none, `kind` None outside of the sections.
+
+    `place` counts lines from 0. `text` is what it says: no stamp, no number, no mark.
+    """
+
+    place: int
+    text: str
+    number: int
+    kind: MustKeepKind | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandEdits:
+    """What a person has said: numbers taken out, texts by number (before, now), and new facts.
+
+    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
+    without one that the machine did not write.
+    """
+
+    removed: frozenset[int]
+    reworded: Mapping[int, tuple[str, str]]
+    standing: Mapping[int, tuple[str, ...]]
+    added: tuple[tuple[MustKeepKind, str], ...]
+
+
+def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
+    """Compare what the machine last wrote with what stands there.
+
+    Args:
+        texts: of each document the machine's text and the present one, which may be the same. A fact that a person
+            moved to another document is still there.
+    """
+    before: dict[int, str] = {}
+    now: defaultdict[int, list[str]] = defaultdict(list)
+    added: list[tuple[MustKeepKind, str]] = []
+    for name, (base, current) in texts.items():
+        old = list(lines_of(name, base))
+        known = Counter(line.text for line in old)
+        before.update((line.number, line.text) for line in old if line.number)
+        for line in lines_of(name, current):
+            if line.number:
+                now[line.number].append(line.text)
+            elif known[line.text] > 0:
+                known[line.text] -= 1
+            elif line.kind is not None:
+                added.append((line.kind, line.text))
+    return HandEdits(
+        removed=frozenset(before.keys() - now.keys()),
+        # A line that a person has copied says the old and the new.
+        reworded={number: (was, now[number][0]) for number, was in before.items() if was not in now.get(number, [was])},
+        standing={number: tuple(said) for number, said in now.items()},
+        added=tuple(dict.fromkeys(added)),
+    )
+
+
+def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
+    """The list items and entries of a document that say something, in order.
+
+    What is indented, quoted or stands below an entry belongs to the line above it.
+    """
+    sections = SECTIONS[name]
+    kind: MustKeepKind | None = None
+    for block in split_blocks(text):
+        if block.front:
+            continue
+        if block.level in (1, 2):
+            kind = sections.get(block.title.strip().lower())
+        rows = block.text.split("\n")
+        start = block.line - 1
+        if block.level >= 3:
+            entry = _ENTRY.match(rows[0])
+            if entry and (line := _line(start, _whole(entry["text"], block), kind)):
+                yield line
+        for place, row in enumerate(rows, start):
+            item = _ITEM.match(row)
+            line = _line(place, item["text"], kind) if item and not _TICKED.match(row) else None
+            # Below an entry stands what explains it, unless it bears a number.
+            if line and (block.level < 3 or line.number):
+                yield line
+
+
+def number_of(row: str) -> int:
+    """The number of the fact that a list item or an entry's heading tells, 0 where it bears none."""
+    if "(K" not in row:
+        return 0
+    said = _ITEM.match(row) or _ENTRY.match(row)
+    found = _NUMBER.search(said["text"].replace(PIN, "").strip()) if said else None
+    return int(found["number"]) if found else 0
+
+
+def _line(place: int, said: str, kind: MustKeepKind | None) -> Line | None:
+    bare = _STAMP.sub("", said.replace(PIN, "").strip(), count=1)
+    found = _NUMBER.search(bare)
+    text = squeeze(bare[: found.start()] if found else bare)
+    if not text or (found is None and _OURS.fullmatch(text)):
+        return None
+    return Line(place, text, int(found["number"]) if found else 0, kind)
+
+
+def _whole(heading: str, block: Block) -> str:
+    """An entry's heading, with the whole of what it says where that is quoted below it."""
+    found = _NUMBER.search(heading.replace(PIN, "").strip())
+    bare = heading.replace(PIN, "").strip()
+    said = bare[: found.start()] if found else bare
+    if not said.endswith(CUT.strip()):
+        return heading
+    quoted = [match["text"] for row in block.text.split("\n")[1:] if (match := _QUOTE.match(row))]
+    return f"{' '.join(quoted)}{found.group() if found else ''}" if quoted else heading
+
+
+def reworded(text: str, before: str, now: str) -> str:
+    """A fact's new text, where a document showed `before` of it and shows `now`: what was cut off stays behind it."""
+    cut = CUT.strip()
+    if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
+        return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
+    return now.removesuffix(cut).rstrip()
+
+
+def shows(shown: str, text: str) -> bool:
+    """Whether what a document shows of a fact is this text, the whole of it or as far as its line goes."""
+    cut = CUT.strip()
+    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
+        return True
+    return squeeze(shown) == squeeze(text)
+
+
+def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> str:
+    """A document in which the facts that a person has written bear their numbers; all else stays byte for byte."""
+    wanted = {squeeze(fact.text): fact.id for fact in facts}
+    if not wanted:
+        return text
+    rows = text.split("\n")
+    for line in lines_of(name, text):
+        number = wanted.get(line.text)
+        if number and not line.number:
+            row = rows[line.place]
+            end = len(row.replace(PIN, "").rstrip()) if row.rstrip().endswith(PIN) else len(row.rstrip())
+            rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
+    return "\n".join(rows)

@@ -1,0 +1,1 @@
+"""Facts in text: found, weighed, compared, and which of them still hold."""

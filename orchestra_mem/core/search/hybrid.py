@@ -1,0 +1,362 @@
+"""One search over an index: candidates by words and by meaning, what stands around them, one order with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.search.late_interaction import WordTable, equal_matches, unit
+from orchestra_mem.core.search.question import Question, is_statement, names_agent, read_question, substance, tells_time
+from orchestra_mem.core.search.ranking import (
+    Floats,
+    Pool,
+    Rows,
+    Weights,
+    diversify,
+    nearness,
+    priors_of,
+    recency,
+    shares_of,
+    to_one,
+)
+from orchestra_mem.core.search.terms import chunk_names, content_words
+from orchestra_mem.core.text import stem
+from orchestra_mem.search_types import (
+    EVERYTHING,
+    Chunk,
+    Embedder,
+    Hit,
+    Ids,
+    Ranking,
+    Reasons,
+    SearchFilter,
+    SearchIndex,
+    SearchMode,
+    Situation,
+    Terms,
+    Vector,
+)
+
+_RARITY_POWER = 0.7
+"""How much a rare word weighs more in the query's vector; measured, as good from 0.5 to 1."""
+
+_PERIOD_TAIL = timedelta(days=30)
+"""How long after a time named it may still be told of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breadth:
+    """How far a search looks. `found` are taken from each search, `kept` ranked, `around` of them with neighbours.
+
+    Where more hits are wanted, so many are found and kept. The defaults are small because more takes time and was
+    measured to gain next to nothing: twice the time for 0.002 of recall at 10 (`benchmarks/retrieval.py`).
+    """
+
+    found: int = 150
+    kept: int = 60
+    around: int = 12
+
+
+class Searcher:
+    """Searches an index. Safe to share between threads if its parts are.
+
+    Args:
+        index: what is searched.
+        embedder: embeds queries; None leaves dense search out.
+        words: for late interaction; None compares words by their stems.
+        weights: how much each part counts.
+        breadth: how far it looks.
+    """
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        embedder: Embedder | None,
+        words: WordTable | None,
+        *,
+        weights: Weights | None = None,
+        breadth: Breadth | None = None,
+    ) -> None:
+        self._index = index
+        self._embedder = embedder
+        self._words = words
+        self._weights = weights or Weights()
+        self._breadth = breadth or Breadth()
+
+    def search(
+        self,
+        query: str,
+        situation: Situation,
+        *,
+        where: SearchFilter = EVERYTHING,
+        mode: SearchMode = SearchMode.HYBRID,
+        limit: int = 10,
+    ) -> list[Hit]:
+        """Find the chunks that answer a query best, best first; any string is a query.
+
+        Chunks that hold an exact name of the query (`#12`, a path, `snake_case`) come before all others.
+        """
+        question = read_question(query, situation.now)
+        rarities = self._rarities(question.words)
+        embedder = self._embedder if mode is not SearchMode.KEYWORD else None
+        vector = self._query_vector(embedder, question, rarities) if embedder else None
+        breadth = self._breadth
+        breadth = replace(breadth, found=max(breadth.found, limit), kept=max(breadth.kept, limit))
+        found = self._find(question, vector, where, mode, breadth.found)
+        candidates = self._candidates(found, vector, where, breadth)
+        pool = self._pool(candidates, question, rarities, situation, mode)
+        return self._hits(candidates, pool, question, limit)
+
+    def _rarities(self, words: Sequence[str]) -> Floats:
+        """How rare each word is, over 0 (the inverse document frequency of BM25)."""
+        if not words:
+            return np.zeros(0, np.float32)
+        frequencies = self._index.document_frequency([stem(word) for word in words])
+        count = max(self._index.count(), int(frequencies.max(initial=0)))
+        rarities: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
+        return rarities
+
+    def _query_vector(self, embedder: Embedder, question: Question, rarities: Floats) -> Vector:
+        """Embed a query; where the model is a table of words, with rare words weighing more."""
+        if self._words is None or self._words.embedder.model != embedder.model or not question.words:
+            return embedder.embed_query(question.text)
+        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.vectors(question.words)
+        return unit(vector)
+
+    def _find(
+        self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
+    ) -> _Found:
+        """Ask the index, and once more for the times that the question names."""
+        found = _Found()
+        names = question.terms.identifiers
+        if names and mode is not SearchMode.DENSE:
+            found.exact = self._index.keyword(Terms(terms=names, identifiers=names), where, limit).ids
+        self._ask(found, question, vector, where, mode, limit)
+        for period in question.periods:
+            told = _narrowed(where, period.start, period.end + _PERIOD_TAIL)
+            found.dated = np.union1d(found.dated, self._ask(found, question, vector, told, mode, limit))
+        return found
+
+    def _ask(
+        self,
+        found: _Found,
+        question: Question,
+        vector: Vector | None,
+        where: SearchFilter,
+        mode: SearchMode,
+        limit: int,
+    ) -> Ids:
+        rankings = []
+        if mode is not SearchMode.DENSE:
+            rankings.append(self._index.keyword(question.terms, where, limit))
+            found.keyword.append(rankings[-1])
+        if vector is not None and self._embedder is not None:
+            rankings.append(self._index.dense(self._embedder.model, vector, where, limit))
+            found.dense.append(rankings[-1])
+        return np.concatenate([ranking.ids for ranking in rankings]) if rankings else _NO_IDS
+
+    def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, breadth: Breadth) -> _Candidates:
+        """Keep the best of what was found, and fetch what stands around the best of those."""
+        keyword, dense = _merged(found.keyword), _merged(found.dense)
+        ids = np.union1d(np.union1d(keyword.ids, dense.ids), found.exact)
+        promise = to_one(_scores_at(ids, keyword)) + to_one(_scores_at(ids, dense))
+        promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
+        best = ids[np.argsort(-promise, kind="stable")[: breadth.kept]]
+        around = best[: breadth.around]
+        chains = np.insert(self._index.neighbours(around, 2), 2, around, axis=1)
+        wanted = np.union1d(best, chains[chains > 0])
+        chunks = self._index.chunks(wanted)
+        there = np.array([chunk is not None for chunk in chunks], bool)
+        ids = wanted[there]
+        vectors = np.zeros((len(ids), 0), np.float32)
+        if vector is not None and self._embedder is not None:
+            vectors = self._index.vectors(self._embedder.model, ids)
+        before, behind = _links(ids, chains)
+        present = [chunk for chunk in chunks if chunk is not None]
+        return _Candidates(
+            ids=ids,
+            chunks=present,
+            passing=np.isin(ids, best) | np.array([where.passes(chunk) for chunk in present], bool),
+            keyword=_scores_at(ids, keyword),
+            keyword_ranks=_ranks_at(ids, keyword),
+            dense=np.vecdot(vectors, vector) if vector is not None else np.zeros(len(ids), np.float32),
+            dense_ranks=_ranks_at(ids, dense),
+            vectors=vectors,
+            before=before,
+            behind=behind,
+            exact=np.isin(ids, found.exact),
+        )
+
+    def _pool(
+        self, candidates: _Candidates, question: Question, rarities: Floats, situation: Situation, mode: SearchMode
+    ) -> Pool:
+        chunks = candidates.chunks
+        texts = [content_words(chunk.embedded_text) for chunk in chunks]
+        asked = question.words if mode is not SearchMode.DENSE else ()
+        compare = self._words.matches if self._words and mode is SearchMode.HYBRID else equal_matches
+        numbers: dict[str, int] = {}
+        return Pool(
+            keyword=candidates.keyword,
+            dense=candidates.dense,
+            matches=compare(asked, texts),
+            rarities=rarities[: len(asked)],
+            before=candidates.before,
+            behind=candidates.behind,
+            groups=np.array([numbers.setdefault(chunk.group, len(numbers)) for chunk in chunks], np.int64),
+            traits=_traits(chunks, texts, question),
+            priors=_priors(chunks, situation, self._weights.half_life_days),
+        )
+
+    def _hits(self, candidates: _Candidates, pool: Pool, question: Question, limit: int) -> list[Hit]:
+        shares, priors = shares_of(pool, self._weights), priors_of(pool, self._weights)
+        scores = sum(shares.values(), np.zeros(len(candidates.ids), np.float32))
+        scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
+        asked = frozenset(question.terms.identifiers)
+        held = {row: _held(candidates.chunks[row], asked) for row in np.flatnonzero(candidates.exact).tolist()}
+        counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
+        passing = np.flatnonzero(candidates.passing)
+        # More exact names go before fewer; the score orders what has as many.
+        order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -counts[passing]))]
+        order = order[: _DIVERSIFIED * limit]
+        # Each name lifts by more than any malus lowers, which is at most the best score.
+        best = float(np.abs(scores).max(initial=0))
+        lifted = scores[order] + counts[order] * (1 + 2 * best)
+        chosen = order[diversify(lifted, candidates.vectors[order], limit, self._weights.diversity * best)]
+        return [
+            Hit(
+                id=int(candidates.ids[row]),
+                chunk=candidates.chunks[row],
+                score=float(scores[row]),
+                reasons=Reasons(
+                    keyword_rank=int(candidates.keyword_ranks[row]) or None,
+                    keyword_score=float(candidates.keyword[row]),
+                    dense_rank=int(candidates.dense_ranks[row]) or None,
+                    dense_score=float(candidates.dense[row]),
+                    identifiers=held.get(row, ()),
+                    shares=tuple((name, float(values[row])) for name, values in shares.items()),
+                    priors=tuple((name, float(values[row])) for name, values in priors.items()),
+                ),
+            )
+            for row in chosen.tolist()
+        ]
+
+
+_NO_IDS = np.zeros(0, np.int64)
+_DIVERSIFIED = 4
+"""Of so many times what is wanted the diverse are chosen: near-duplicates of the best seldom are more."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What the index answered; `dated` are those found for a time that the question names."""
+
+    keyword: list[Ranking] = field(default_factory=list)
+    dense: list[Ranking] = field(default_factory=list)
+    exact: Ids = field(default_factory=lambda: _NO_IDS)
+    dated: Ids = field(default_factory=lambda: _NO_IDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidates:
+    """What is ranked, a row each; ranks are 0 where a search did not find it, `passing` whether it may be a hit."""
+
+    ids: Ids
+    chunks: list[Chunk]
+    passing: NDArray[np.bool_]
+    keyword: Floats
+    keyword_ranks: Rows
+    dense: Floats
+    dense_ranks: Rows
+    vectors: Floats
+    before: Rows
+    behind: Rows
+    exact: NDArray[np.bool_]
+
+
+def _merged(rankings: Sequence[Ranking]) -> Ranking:
+    """Join answers to the same question under several filters, best first."""
+    if len(rankings) == 1:
+        return rankings[0]
+    ids = np.concatenate([ranking.ids for ranking in rankings]) if rankings else _NO_IDS
+    scores = np.concatenate([ranking.scores for ranking in rankings]) if rankings else np.zeros(0, np.float32)
+    ids, first = np.unique(ids, return_index=True)
+    order = np.lexsort((ids, -scores[first]))
+    return Ranking(ids=ids[order], scores=scores[first][order])
+
+
+def _places(ids: Ids, ranking: Ranking) -> tuple[NDArray[np.bool_], Rows]:
+    """Which ids a ranking has, and where in it those stand."""
+    order = np.argsort(ranking.ids)
+    at = np.searchsorted(ranking.ids, ids, sorter=order)
+    there = at < len(order)
+    there[there] = ranking.ids[order[at[there]]] == ids[there]
+    return there, order[at[there]]
+
+
+def _scores_at(ids: Ids, ranking: Ranking) -> Floats:
+    scores = np.zeros(len(ids), np.float32)
+    there, places = _places(ids, ranking)
+    scores[there] = ranking.scores[places]
+    return scores
+
+
+def _ranks_at(ids: Ids, ranking: Ranking) -> Rows:
+    ranks = np.zeros(len(ids), np.int64)
+    there, places = _places(ids, ranking)
+    ranks[there] = places + 1
+    return ranks
+
+
+def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
+    """The rows of the ones before and behind, -1 where those are no candidates; chains are rows of neighbours."""
+    before, behind = np.full(len(ids), -1), np.full(len(ids), -1)
+    first, second = chains[:, :-1].ravel(), chains[:, 1:].ravel()
+    both = np.isin(first, ids) & np.isin(second, ids)
+    first_rows, second_rows = np.searchsorted(ids, first[both]), np.searchsorted(ids, second[both])
+    behind[first_rows] = second_rows
+    before[second_rows] = first_rows
+    return before, behind
+
+
+def _narrowed(where: SearchFilter, since: datetime, until: datetime) -> SearchFilter:
+    return replace(
+        where,
+        since=max(filter(None, (where.since, since))),
+        until=min(filter(None, (where.until, until))),
+    )
+
+
+def _traits(chunks: Sequence[Chunk], texts: Sequence[Sequence[str]], question: Question) -> dict[str, Floats]:
+    traits = {
+        "statement": [is_statement(chunk.text) for chunk in chunks],
+    }
+    named = {agent for agent in {chunk.agent for chunk in chunks} if names_agent(question, agent)}
+    if named:
+        traits["agent"] = [chunk.agent in named for chunk in chunks]
+    if question.asks_when:
+        traits["tells_time"] = [tells_time(words) for words in texts]
+    found = {name: np.array(values, np.float32) for name, values in traits.items()}
+    found["substance"] = substance(np.array([len(words) for words in texts], np.int64))
+    if question.periods:
+        found["period"] = nearness([chunk.time for chunk in chunks], question.periods)
+    return found
+
+
+def _priors(chunks: Sequence[Chunk], situation: Situation, half_life_days: float) -> dict[str, Floats]:
+    priors = {
+        "recency": recency([chunk.time for chunk in chunks], situation.now, half_life_days),
+        "importance": np.array([2 * chunk.importance - 1 for chunk in chunks], np.float32),
+    }
+    if situation.session:
+        priors["same_session"] = np.array([chunk.session == situation.session for chunk in chunks], np.float32)
+    if situation.agent:
+        priors["same_agent"] = np.array([chunk.agent == situation.agent for chunk in chunks], np.float32)
+    return priors
+
+
+def _held(chunk: Chunk, asked: frozenset[str]) -> tuple[str, ...]:
+    return tuple(name for name in chunk_names(chunk) if name in asked)

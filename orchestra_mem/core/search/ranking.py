@@ -1,0 +1,236 @@
+"""From what the searches found to an order: fusion, the share of what stands around, traits, priors, diversity.
+
+All of it is arithmetic over arrays with a row for each candidate; what the rows are is `search.py`'s business. Every
+part is a named share or a named prior, so that a hit can tell why it stands where it does.
+
+How each part was chosen and what it is worth is measured by `benchmarks/retrieval.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.search.dates import Period
+
+Floats = NDArray[np.float32]
+Rows = NDArray[np.int64]
+
+
+class Fusion(StrEnum):
+    """How keyword, dense and late-interaction scores become one."""
+
+    WEIGHTED = "weighted"
+    RECIPROCAL = "reciprocal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How much each part counts. Zero takes a part away.
+
+    `keyword`, `dense` and `late` mix a candidate's own score by `fusion`. The shares that follow are of values from 0
+    to 1: its own score; the question's words in it or, worth less, around it (`coverage`); the own scores of the one
+    before, the second before, and the best in its group; and the traits. Priors multiply by at most 1 plus their
+    weight; `half_life_days` is after what time the recency prior is halved. `diversity` is what the same again is
+    lowered by, in best scores, 0 to 1.
+
+    The shares' defaults lie where fits that leave one talk after the other out gather: a plateau, on which a change by
+    a third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any of them.
+    """
+
+    fusion: Fusion = Fusion.WEIGHTED
+    keyword: float = 0.3
+    dense: float = 0.4
+    late: float = 0.3
+    own: float = 0.4
+    coverage: float = 0.6
+    before: float = 0.2
+    second_before: float = 0.15
+    group: float = 0.4
+    agent: float = 0.5
+    statement: float = 0.15
+    substance: float = 0.2
+    tells_time: float = 0.35
+    period: float = 0.6
+    recency: float = 0.02
+    half_life_days: float = 30.0
+    importance: float = 0.1
+    same_session: float = 0.02
+    same_agent: float = 0.02
+    diversity: float = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Candidates to rank, a row each.
+
+    Attributes:
+        keyword: BM25, shape (n,); 0 where keyword search did not find it.
+        dense: cosine, shape (n,); 0 where there is no vector.
+        matches: how well each of the question's words is met, shape (words, n), 0 to 1.
+        rarities: of the question's words, shape (words,), over 0.
+        before: the row of the one before in its group, shape (n,); -1 where that is no candidate.
+        behind: the row of the one behind, likewise.
+        groups: numbers that are equal where the groups are, shape (n,).
+        traits: by the name of their weight, shape (n,), 0 to 1.
+        priors: by the name of their weight, shape (n,), -1 to 1.
+    """
+
+    keyword: Floats
+    dense: Floats
+    matches: Floats
+    rarities: Floats
+    before: Rows
+    behind: Rows
+    groups: Rows
+    traits: Mapping[str, Floats]
+    priors: Mapping[str, Floats]
+
+
+_RECIPROCAL_CONSTANT = 60
+"""Cormack, Clarke and Büttcher (2009)."""
+
+# What a word counts that is not in the candidate but in the one before, the one behind, two off, or in its group.
+_WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
+
+_AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
+"""How fast a time beside a period named counts less: what happened is told later more often than before."""
+
+_OUTSIDE = 0.8
+
+_SECONDS_A_DAY = 86_400.0
+_NEAR_DUPLICATE = 0.9
+
+
+def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
+    """Give each candidate's shares by name, in the order of `Weights`; what weighs nothing is left out."""
+    late = _weighted_mean(pool.matches, pool.rarities)
+    own = own_scores(pool.keyword, pool.dense, late, weights)
+    values = {
+        "own": own,
+        "coverage": _weighted_mean(_with_surroundings(pool), pool.rarities) if weights.coverage else own,
+        "before": _taken(own, pool.before),
+        "second_before": _taken(own, _chained(pool.before)),
+        "group": _best_of_group(own, pool.groups),
+        **pool.traits,
+    }
+    return {name: value * weight for name, value in values.items() if (weight := getattr(weights, name))}
+
+
+def own_scores(keyword: Floats, dense: Floats, late: Floats, weights: Weights) -> Floats:
+    """Fuse what the searches say of each candidate by itself, 0 to 1; `late` is 0 to 1, the others as in `Pool`."""
+    parts = [(weights.keyword, to_one(keyword)), (weights.dense, to_one(dense)), (weights.late, to_one(late))]
+    if weights.fusion is Fusion.RECIPROCAL:
+        parts = [(weight, _reciprocal_ranks(values)) for weight, values in parts]
+    fused = sum((weight * values for weight, values in parts), np.zeros(len(keyword), np.float32))
+    return to_one(fused) if weights.fusion is Fusion.RECIPROCAL else fused.astype(np.float32)
+
+
+def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
+    """Give the factors by which each candidate's sum of shares is multiplied, by name."""
+    return {name: 1 + value * weight for name, value in pool.priors.items() if (weight := getattr(weights, name))}
+
+
+def nearness(times: Sequence[datetime | None], periods: Sequence[Period]) -> Floats:
+    """How near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 without a time."""
+    seconds = np.array([time.timestamp() if time else np.nan for time in times], np.float64)
+    best = np.zeros(len(times), np.float32)
+    for period in periods:
+        late = np.maximum(0, seconds - period.end.timestamp()) / (_SECONDS_A_DAY * _AFTER_HALF_LIFE_DAYS)
+        early = np.maximum(0, period.start.timestamp() - seconds) / (_SECONDS_A_DAY * _AHEAD_HALF_LIFE_DAYS)
+        off = late + early
+        best = np.fmax(best, np.where(off == 0, 1.0, _OUTSIDE * np.exp2(-off)).astype(np.float32))
+    return best
+
+
+def recency(times: Sequence[datetime | None], now: datetime, half_life_days: float) -> Floats:
+    """How recent each time is: 1 now and later, halved with each half-life; 0 without a time."""
+    ages = [(now - time).total_seconds() / _SECONDS_A_DAY if time else np.inf for time in times]
+    recent: Floats = np.exp2(-np.maximum(0, np.array(ages)) / half_life_days).astype(np.float32)
+    return recent
+
+
+def to_one(values: Floats) -> Floats:
+    """Scale so that the best is 1; what is negative counts as 0."""
+    scaled: Floats = np.maximum(values, np.float32(0))
+    best = scaled.max(initial=0.0)
+    if best > 0:
+        scaled /= best
+    return scaled
+
+
+def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) -> list[int]:
+    """Choose rows one after the other, the best first, each with a malus for the likeness to one chosen before it.
+
+    Maximal marginal relevance (Carbonell and Goldstein, 1998), with likeness counted from a cosine of 0.9 up: turns of
+    one talk are alike without repeating each other.
+
+    Args:
+        scores: shape (n,).
+        vectors: shape (n, dimensions), unit length; zeros are like nothing.
+        limit: how many rows to choose.
+        full_malus: what the same again is lowered by.
+    """
+    left = scores.astype(np.float64)
+    malus = np.zeros(len(scores))
+    chosen: list[int] = []
+    while len(chosen) < min(limit, len(scores)):
+        row = int(np.argmax(left - malus))
+        chosen.append(row)
+        left[row] = -np.inf
+        likeness = np.clip((np.vecdot(vectors, vectors[row]) - _NEAR_DUPLICATE) / (1 - _NEAR_DUPLICATE), 0, 1)
+        malus = np.maximum(malus, full_malus * likeness)
+    return chosen
+
+
+def _with_surroundings(pool: Pool) -> Floats:
+    """Count a word that is not met in a candidate, or less well, where it is met around it."""
+    matches = pool.matches
+    best: Floats = np.maximum(matches, _WORD_BEFORE * _taken(matches, pool.before))
+    np.maximum(best, _WORD_BEHIND * _taken(matches, pool.behind), out=best)
+    np.maximum(best, _WORD_TWO_OFF * _taken(matches, _chained(pool.before)), out=best)
+    np.maximum(best, _WORD_TWO_OFF * _taken(matches, _chained(pool.behind)), out=best)
+    np.maximum(best, _WORD_IN_GROUP * _best_of_group(matches, pool.groups), out=best)
+    return best
+
+
+def _weighted_mean(matches: Floats, rarities: Floats) -> Floats:
+    total = rarities.sum()
+    mean: Floats = rarities @ matches / total if total else np.zeros(matches.shape[1], np.float32)
+    return mean
+
+
+def _taken(values: Floats, rows: Rows) -> Floats:
+    """The values at other rows, 0 at row -1."""
+    padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1), np.float32)], axis=-1)
+    taken: Floats = padded[..., rows]
+    return taken
+
+
+def _chained(rows: Rows) -> Rows:
+    """The row of the row, -1 where the way breaks off."""
+    chained: Rows = np.append(rows, -1)[rows]
+    return chained
+
+
+def _best_of_group(values: Floats, groups: Rows) -> Floats:
+    if not len(groups):
+        return values
+    order = np.argsort(groups, kind="stable")
+    first = np.flatnonzero(np.diff(groups[order], prepend=groups[order[0]] - 1))
+    best = np.maximum.reduceat(values[..., order], first, axis=-1)
+    _, group_of_row = np.unique(groups, return_inverse=True)
+    taken: Floats = best[..., group_of_row]
+    return taken
+
+
+def _reciprocal_ranks(values: Floats) -> Floats:
+    order = np.argsort(-values, kind="stable")
+    ranks = np.empty(len(values), np.float32)
+    ranks[order] = np.arange(1, len(values) + 1)
+    return np.where(values > 0, 1 / (_RECIPROCAL_CONSTANT + ranks), 0).astype(np.float32)

@@ -1,0 +1,1 @@
+"""What the manager is made of: each module one of its tasks, over tiers and ports."""

@@ -1,0 +1,220 @@
+"""Keeping the search index in step with the memory: what is new is cut, added and embedded, what is gone is taken out.
+
+Nothing waits for this when it is recorded. The index notes how far it has come, so a killed process loses no chunk:
+what was added twice is there once.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.markdown import join_blocks
+from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_fact, chunk_operation, chunk_summary
+from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionPlace
+from orchestra_mem.types import DocumentName, OperationFilter, Session, SessionStatus
+
+_OPERATIONS_AT_ONCE = 500
+_VECTORS_AT_ONCE = 512
+# What the machine writes into documents around what is remembered: times, counts, lists of operations.
+_FRAME = re.compile(
+    r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
+)
+_IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What the index does not have yet: operations that are not in it, and chunks that have no vector."""
+
+    operations: int
+    vectors: int
+
+    def __bool__(self) -> bool:
+        return bool(self.operations or self.vectors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memories:
+    """Where memories are read from."""
+
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    episodic: EpisodicMemoryManager
+    sessions: SessionPlace
+
+
+class Indexer:
+    """Brings one index up to the memory. Safe to share between threads.
+
+    Args:
+        index: what is kept in step.
+        memories: what it is kept in step with.
+        embedder: makes vectors; None where there is none.
+    """
+
+    def __init__(self, index: SearchIndex, memories: Memories, embedder: Embedder | None) -> None:
+        self._index = index
+        self._from = memories
+        self._embedder = embedder
+        self._lock = threading.Lock()
+        self._marks: dict[str, str] = {}
+
+    def catch_up(self, within_s: float | None = None) -> Backlog:
+        """Take in what has happened since the last time; what is left where that takes too long.
+
+        Args:
+            within_s: how many seconds it may take, about; None for as long as it needs.
+
+        Raises:
+            StorageError: the index or the memory cannot be read or written.
+            EmbedderError: the texts are in the index, and no vectors can be made of them.
+        """
+        end = None if within_s is None else time.monotonic() + within_s
+        with self._lock:
+            self._marks = self._index.marks()
+            for _ in self._steps():
+                if end is not None and time.monotonic() >= end:
+                    break
+            return self._backlog()
+
+    def _steps(self) -> Iterator[None]:
+        """The work in pieces of some ten milliseconds, the newest of the memory first where there is a choice."""
+        sessions = {session.id: session for session in self._from.log.sessions()}
+        self._documents(sessions)
+        yield
+        yield from self._operations()
+        yield from self._summaries()
+        yield from self._facts()
+        yield from self._vectors()
+
+    def _mark(self, name: str, value: object) -> None:
+        if self._marks.get(name) != str(value):
+            self._marks[name] = str(value)
+            self._index.set_mark(name, str(value))
+
+    def _number(self, name: str) -> int:
+        return int(self._marks.get(name, "0"))
+
+    def _operations(self) -> Iterator[None]:
+        live = self._from.log.live_session()
+        last = self._from.log.last_operation()
+        # Where working memory begins: what is older stands in a document.
+        border = live.spilled_through + 1 if live else last + 1
+        indexed = self._number("operations")
+        for first in range(self._number("working"), min(border, indexed + 1), _OPERATIONS_AT_ONCE):
+            self._add_operations(first - 1, min(first + _OPERATIONS_AT_ONCE, border, indexed + 1) - 1, border)
+            yield
+        self._mark("working", border)
+        while indexed < last:
+            through = min(indexed + _OPERATIONS_AT_ONCE, last)
+            self._add_operations(indexed, through, border)
+            indexed = through
+            self._mark("operations", indexed)
+            yield
+
+    def _add_operations(self, after: int, through: int, border: int) -> None:
+        operations = self._from.log.operations(OperationFilter(after=after, through=through))
+        self._index.add(
+            [
+                chunk
+                for operation in operations
+                for chunk in chunk_operation(operation, Tier.WORKING if operation.id >= border else Tier.SESSION)
+            ]
+        )
+
+    def _summaries(self) -> Iterator[None]:
+        last = self._from.ledger.next_summary_id() - 1
+        for number in range(self._number("summaries") + 1, last + 1):
+            summary = self._from.ledger.summary(number)
+            for child in summary.children:
+                # What it covers is found through it and through the operations themselves.
+                self._index.remove(list(self._index.keys(f"S{child}")))
+            if not summary.parent:
+                self._index.add(chunk_summary(summary))
+            self._mark("summaries", number)
+            yield
+
+    def _facts(self) -> Iterator[None]:
+        last = self._from.ledger.next_must_keep_id() - 1
+        first = self._number("facts") + 1
+        for start in range(first, last + 1, _OPERATIONS_AT_ONCE):
+            numbers = list(range(start, min(start + _OPERATIONS_AT_ONCE, last + 1)))
+            facts = self._from.ledger.must_keeps_by_id(numbers)
+            self._index.add([chunk_fact(fact) for fact in facts])
+            self._mark("facts", numbers[-1])
+            yield
+
+    def _documents(self, sessions: dict[str, Session]) -> None:
+        for name in DocumentName:
+            place = DocumentPlace(
+                name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
+            )
+            self._document(self._from.episodic.path(name), place)
+        ended = [session for session in sessions.values() if session.status is SessionStatus.ARCHIVED]
+        for session in ended[self._number("sessions") :]:
+            self._replace(self._from.sessions.document(session).name, ())
+            self._session(session, self._from.sessions.archive(session))
+        self._mark("sessions", len(ended))
+        for session in sessions.values():
+            if session.status is not SessionStatus.ARCHIVED:
+                self._session(session, self._from.sessions.document(session))
+
+    def _session(self, session: Session, path: Path) -> None:
+        when = session.ended or session.started
+        place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
+        self._document(path, place, own_words=True)
+
+    def _document(self, path: Path, place: DocumentPlace, *, own_words: bool = False) -> None:
+        """Take in a document as it stands now. Half a file, or none, says nothing of what stood there."""
+        text = self._from.store.read_settled(path)
+        if text is None:
+            return
+        now = digest(text)
+        if self._marks.get(f"document {place.name}") == now:
+            return
+        said = _own_words(text) if own_words else without_conflicts(text)
+        chunks = chunk_document(said, place)
+        self._replace(place.name, [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
+        self._mark(f"document {place.name}", now)
+
+    def _replace(self, group: str, chunks: Sequence[Chunk]) -> None:
+        self._index.add(chunks)
+        gone = self._index.keys(group).keys() - {chunk.key for chunk in chunks}
+        if gone:
+            self._index.remove(list(gone))
+
+    def _vectors(self) -> Iterator[None]:
+        embedder = self._embedder
+        while embedder is not None:
+            ids = self._index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
+            if not len(ids):
+                return
+            texts = [chunk.embedded_text if chunk else "" for chunk in self._index.chunks(ids)]
+            self._index.add_vectors(embedder.model, ids, embedder.embed(texts))
+            yield
+
+    def _backlog(self) -> Backlog:
+        operations = self._from.log.last_operation() - self._number("operations")
+        vectors = 0
+        if self._embedder is not None:
+            vectors = len(self._index.without_vectors(self._embedder.model, self._index.count()))
+        return Backlog(operations=max(0, operations), vectors=vectors)
+
+
+def _own_words(text: str) -> str:
+    """What a session document says beside its operations and summaries, which are found themselves."""
+    parts = SessionDocument.parse(without_conflicts(text)).parts
+    said = [part.block for part in parts if not part.operation and not part.summary and part.block.level > 1]
+    return join_blocks(block for block in said if block.text[len(block.heading) :].strip())

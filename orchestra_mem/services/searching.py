@@ -1,0 +1,233 @@
+"""Search over all tiers: the index brought up to the moment, asked, and each answer told why and how far it can be had.
+
+What can break alone does: without vectors words answer, without an index nothing does, and either is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+from orchestra_mem.core.search.chunking import chunk_fact
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.errors import ClosedError, EmbedderError
+from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.search_types import EVERYTHING, EmbeddingModel, Hit, SearchFilter, SearchIndex, SearchMode, Situation
+from orchestra_mem.services.indexing import Backlog, Indexer
+from orchestra_mem.types import MustKeepStatus
+
+logger = logging.getLogger(__name__)
+
+# A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
+_AT_ONCE_S = 0.5
+_STEP_S = 0.25
+_UPKEEP_AFTER = 2_000
+# Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
+_LEAST_COSINE = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a search found, best first; `notes` tell what it could not look at or not do, in words."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+
+
+class ClosableIndex(SearchIndex, Protocol):
+    """A search index as a memory owns it. `problems` tell what was found damaged and has to be made anew."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What was found damaged, in words."""
+        ...
+
+    def rebuild(self) -> None:
+        """Throw everything away."""
+        ...
+
+    def models(self) -> dict[EmbeddingModel, int]:
+        """The models that have embedded chunks, and how many."""
+        ...
+
+    def drop_model(self, model: EmbeddingModel) -> None:
+        """Forget a model's vectors."""
+        ...
+
+    def maintain(self) -> bool:
+        """Do the upkeep that is due; searches and additions go on meanwhile."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
+        ...
+
+
+class MemorySearch:
+    """Answers queries over one memory. Safe to share between threads.
+
+    Args:
+        index: what is asked.
+        searchers: ask by words and by meaning, each with the vectors of a model; the first is of the model that is set.
+            Until that has embedded everything, the one answers that has embedded most.
+        by_words: asks by words alone, for when the embedder fails.
+        indexer: keeps the index in step.
+        ledger: tells how facts stand now.
+        clock: tells what "last week" is.
+        notes: what every answer tells.
+    """
+
+    def __init__(
+        self,
+        index: ClosableIndex,
+        searchers: Sequence[tuple[EmbeddingModel, Searcher]],
+        by_words: Searcher,
+        indexer: Indexer,
+        *,
+        ledger: Ledger,
+        clock: Clock,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._notes = tuple(notes)
+        self._index = index
+        self._searchers = tuple(searchers)
+        self._by_words = by_words
+        self._indexer = indexer
+        self._ledger = ledger
+        self._clock = clock
+        self._closing = threading.Event()
+        self._behind: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._kept_up_at = -_UPKEEP_AFTER
+
+    def search(
+        self,
+        query: str,
+        *,
+        where: SearchFilter = EVERYTHING,
+        mode: SearchMode = SearchMode.HYBRID,
+        limit: int = 10,
+        session: str | None = None,
+        agent: str | None = None,
+    ) -> Answer:
+        """Find what answers a query best; any string is one.
+
+        Args:
+            query: words, a question, names such as `#12` or `src/app.py`.
+            where: what alone is looked at.
+            mode: by words, by meaning, or both.
+            limit: how many hits at most.
+            session, agent: who asks; what is theirs goes a little before what is not.
+        """
+        notes = [*self._notes, *self._index.problems]
+        backlog = self._take_in(notes)
+        if backlog.operations:
+            notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
+        if backlog.vectors:
+            notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
+        situation = Situation(now=self._clock(), session=session, agent=agent)
+        # Some are looked at in vain: a fact may stand no longer.
+        wanted = 2 * limit
+        try:
+            hits = self._searcher().search(query, situation, where=where, mode=mode, limit=wanted)
+        except EmbedderError as error:
+            if mode is SearchMode.DENSE:
+                raise
+            notes += [f"search by meaning is off, words alone answer: {error}"]
+            hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
+        if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
+            hits = []
+        return Answer(hits=tuple(islice(self._standing(hits), limit)), notes=tuple(notes))
+
+    def _searcher(self) -> Searcher:
+        if not self._searchers:
+            return self._by_words
+        embedded = self._index.models()
+        return max(self._searchers, key=lambda each: embedded.get(each[0], 0))[1]
+
+    def _take_in(self, notes: list[str]) -> Backlog:
+        try:
+            backlog = self._indexer.catch_up(_AT_ONCE_S)
+        except EmbedderError as error:
+            notes.append(f"search by meaning is off, words alone answer: {error}")
+            return Backlog(operations=0, vectors=0)
+        if backlog or self._upkeep_due:
+            self._go_on_behind()
+        return backlog
+
+    @property
+    def _upkeep_due(self) -> bool:
+        """With the first search of a process, and whenever the index has grown by a good deal."""
+        return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
+
+    def catch_up(self, told: Callable[[Backlog], None] | None = None) -> None:
+        """Take in everything now; `told` hears again and again what is left.
+
+        Raises:
+            StorageError: the index or the memory cannot be read or written.
+            EmbedderError: no vectors can be made.
+        """
+        while backlog := self._indexer.catch_up(_STEP_S):
+            if told is not None:
+                told(backlog)
+            if self._closing.is_set():
+                return
+        self._kept_up_at = self._index.count()
+        for model in self._index.models():
+            if self._searchers and model != self._searchers[0][0]:
+                self._index.drop_model(model)
+        self._index.maintain()
+
+    def rebuild(self) -> None:
+        """Throw the index away; `catch_up` makes it anew."""
+        self._index.rebuild()
+
+    def _go_on_behind(self) -> None:
+        with self._lock:
+            if self._behind is None or not self._behind.is_alive():
+                self._behind = threading.Thread(target=self._rest, name="orchestra-mem index", daemon=True)
+                self._behind.start()
+
+    def _rest(self) -> None:
+        try:
+            self.catch_up()
+        except ClosedError:
+            pass
+        except Exception:
+            # The next search tries again, and tells what is left.
+            logger.exception("the search index could not be brought up to the memory")
+
+    def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
+        """The hits without facts that were taken back, done or removed since they were taken in.
+
+        A fact that a person has reworded since says what it says now; from here on it is found by that.
+        """
+        numbers = [int(hit.chunk.source[1:]) for hit in hits if _is_fact(hit)]
+        facts = {f"K{fact.id}": fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
+        for hit in hits:
+            fact = facts.get(hit.chunk.source)
+            if fact is None and _is_fact(hit):
+                continue
+            if fact is not None and fact.status is not MustKeepStatus.STANDING:
+                continue
+            if fact is not None and fact.text != hit.chunk.text:
+                chunk = chunk_fact(fact)
+                self._index.add([chunk])
+                self._index.remove([hit.chunk.key])
+                hit = replace(hit, chunk=chunk)
+            yield hit
+
+    def close(self) -> None:
+        """End what runs behind, within moments, and close the index."""
+        self._closing.set()
+        self._index.close()
+        if self._behind is not None:
+            self._behind.join()
+
+
+def _is_fact(hit: Hit) -> bool:
+    return hit.chunk.source.startswith("K") and hit.chunk.source[1:].isdigit()
