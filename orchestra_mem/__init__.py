@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
     from orchestra_mem.errors import (
+        CircularDependencyError,
         ClosedError,
         ConfigError,
         DatabaseDamagedError,
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
         DocumentError,
         EmbedderError,
         HistoryError,
+        InvalidChangeError,
         InvalidOperationError,
         LockTimeoutError,
+        ModelError,
         NotFoundError,
         OrchestraMemError,
         SchemaTooNewError,
@@ -43,6 +46,7 @@ else:
 
 
 __all__ = [
+    "CircularDependencyError",
     "ClosedError",
     "ConfigError",
     "DatabaseDamagedError",
@@ -50,8 +54,10 @@ __all__ = [
     "DocumentError",
     "EmbedderError",
     "HistoryError",
+    "InvalidChangeError",
     "InvalidOperationError",
     "LockTimeoutError",
+    "ModelError",
     "NotFoundError",
     "OperationFilter",
     "OrchestraMemError",

@@ -91,6 +91,22 @@ class EmbedderError(OrchestraMemError):
     """A model that turns texts into vectors cannot be had, or does not work."""
 
 
+class ModelError(OrchestraMemError):
+    """A language model cannot be had, or does not answer."""
+
+
+class InvalidChangeError(OrchestraMemError):
+    """A change of a work item that may not be: a forbidden transition, a parent of the wrong kind."""
+
+
+class CircularDependencyError(InvalidChangeError):
+    """A work item would wait for itself. `path` are the ids along the circle, the first again at the end."""
+
+    def __init__(self, message: str, *, path: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class StorageError(OrchestraMemError):
     """Something on disk failed."""
 

@@ -1,0 +1,189 @@
+"""What work is spoken of in: milestones, epics, stories, tasks, how they change, and who keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from orchestra_mem.types import Author
+
+
+class WorkKind(StrEnum):
+    """What kind of work an item is, from the widest to the narrowest."""
+
+    MILESTONE = "milestone"
+    EPIC = "epic"
+    STORY = "story"
+    TASK = "task"
+    SUBTASK = "subtask"
+
+
+class WorkStatus(StrEnum):
+    """How far an item is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in progress"
+    BLOCKED = "blocked"
+    DEFERRED = "deferred"
+    FAILED = "failed"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkItem:
+    """A piece of work.
+
+    `id` counts up over all kinds and never repeats. `priority` is 1 (first) to 5 (last). `rank` orders the items of
+    one priority in the backlog, smaller first. `depends_on` are the ids of items that must be done before this one can
+    be finished. `started` and `finished` are None until then; times are aware and in UTC.
+    """
+
+    id: int
+    kind: WorkKind
+    title: str
+    created: datetime
+    changed: datetime
+    description: str = ""
+    status: WorkStatus = WorkStatus.PENDING
+    priority: int = 3
+    rank: float = 0.0
+    parent: int | None = None
+    depends_on: tuple[int, ...] = ()
+    assignee: str | None = None
+    acceptance: tuple[str, ...] = ()
+    started: datetime | None = None
+    finished: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """How people are told of it, as in `Epic #5 "User authentication"`."""
+        return f'{self.kind.capitalize()} #{self.id} "{self.title}"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkEvent:
+    """One change of an item. `before` and `after` are the values of `field` as text, None where it had none.
+
+    `field` is that of `WorkItem`, or `created`, or `note` (then `after` is what was noted). `operation` is the id of
+    the operation that the change came from, 0 where it came from none.
+    """
+
+    id: int
+    item: int
+    time: datetime
+    author: Author
+    field: str
+    before: str | None
+    after: str | None
+    reason: str = ""
+    operation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFilter:
+    """Which items are wanted: all that pass every condition given. An empty tuple or None is no condition.
+
+    `text` wants every word of it in title or description, upper and lower case alike. `blocked_by` wants items that
+    depend on this one. `parent` of 0 wants items without a parent.
+    """
+
+    kinds: tuple[WorkKind, ...] = ()
+    statuses: tuple[WorkStatus, ...] = ()
+    parent: int | None = None
+    text: str = ""
+    blocked_by: int | None = None
+    assignee: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkProgress:
+    """How much of what stands below an item is done: the leaves of the tree, cancelled ones left out."""
+
+    done: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """Done over total, 0 to 1; 0 where there is nothing."""
+        return self.done / self.total if self.total else 0.0
+
+
+class WorkTracker(Protocol):
+    """Keeps the state of work. `StateManager` is ours; a host's own tracker can stand in.
+
+    Every method that changes something returns the item as it then is, and keeps the change as events. All raise
+    `NotFoundError` for an id that there is not, `InvalidChangeError` for a transition that the table forbids or a
+    parent of the wrong kind, `CircularDependencyError` (an `InvalidChangeError` with the `path`) for a circle.
+    """
+
+    def create(
+        self,
+        kind: WorkKind,
+        title: str,
+        *,
+        description: str = "",
+        parent: int | None = None,
+        priority: int = 3,
+        depends_on: Sequence[int] = (),
+        assignee: str | None = None,
+        acceptance: Sequence[str] = (),
+        author: Author = Author.MACHINE,
+        operation: int = 0,
+    ) -> WorkItem: ...
+
+    def item(self, item_id: int) -> WorkItem: ...
+
+    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
+        """Items in the order of the backlog: priority, rank, id."""
+        ...
+
+    def set_status(
+        self,
+        item_id: int,
+        status: WorkStatus,
+        *,
+        reason: str = "",
+        author: Author = Author.MACHINE,
+        operation: int = 0,
+    ) -> WorkItem: ...
+
+    def change(
+        self,
+        item_id: int,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        parent: int | None = None,
+        priority: int | None = None,
+        rank: float | None = None,
+        depends_on: Sequence[int] | None = None,
+        assignee: str | None = None,
+        acceptance: Sequence[str] | None = None,
+        author: Author = Author.MACHINE,
+        operation: int = 0,
+    ) -> WorkItem:
+        """Change what is given; None leaves as it is. An empty `assignee` and a `parent` of 0 take theirs away."""
+        ...
+
+    def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
+
+    def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
+        """Changes, oldest first; of one item if given, and only those with an id above `after`."""
+        ...
+
+    def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
+        """Take back all that came from an operation, as new events; what it created is cancelled."""
+        ...
+
+    def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
+
+    def progress(self, item_id: int) -> WorkProgress: ...
+
+    def blockers(self, item_id: int) -> list[WorkItem]:
+        """What an item depends on and that is neither done nor cancelled."""
+        ...
