@@ -23,9 +23,9 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
     assert orchestra_mem.__all__ == [
-        "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError", "DocumentError",
-        "EmbedderError", "HistoryError",
-        "InvalidOperationError", "LockTimeoutError", "NotFoundError", "OperationFilter", "OrchestraMemError",
+        "CircularDependencyError", "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError",
+        "DocumentError", "EmbedderError", "HistoryError", "InvalidChangeError", "InvalidOperationError",
+        "LockTimeoutError", "ModelError", "NotFoundError", "OperationFilter", "OrchestraMemError",
         "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError",
         "StorageReadOnlyError", "TokenizerError", "open_memory",
     ]  # fmt: skip
