@@ -11,11 +11,13 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.errors import ClosedError, SearchError, StorageError
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
@@ -50,17 +52,24 @@ class OrchestratorContextManager:
     """
 
     def __init__(self, parts: MemoryParts) -> None:
+        from orchestra_mem.signals import MemoryEvents
+
         self._parts = parts
+        self.events = MemoryEvents()
         self.working_memory = parts.working
         self.session_memory = parts.session
         self.episodic_memory = parts.episodic
         self.context_tracker = parts.tracker
         self._recall = Recall(parts.log, parts.ledger)
         self._lock = threading.RLock()
-        self._flow = Flow(parts)
+        self._flow = Flow(parts, partial(self.events.send, self))
         self._search: MemorySearch | None = None
         self._closed = False
         self._process = os.getpid()
+        for threshold in Threshold:
+            self.context_tracker.on(
+                threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing)
+            )
         self._flow.resume()
 
     # Recording
@@ -319,7 +328,7 @@ class OrchestratorContextManager:
                 "working_memory": self.working_memory.get_stats(),
                 "session_memory": self.session_memory.get_stats(),
                 "episodic_memory": self.episodic_memory.get_stats(),
-                "problems": [*self._parts.reporter.problems(), *self._conflict_problems()],
+                "problems": [*self._parts.reporter.problems(), *self._conflict_problems(), *self.events.problems()],
             }
 
     def _conflict_problems(self) -> list[Json]:

@@ -87,8 +87,9 @@ class Refreshed:
 class Flow:
     """Follows the event log and keeps the tiers within their sizes."""
 
-    def __init__(self, parts: MemoryParts) -> None:
+    def __init__(self, parts: MemoryParts, tell: Callable[..., None]) -> None:
         self._parts = parts
+        self._tell = tell  # which signal, and by keyword what it says
         self.session: Session | None = None
         self.last_id = 0
         self._changes = -1
@@ -117,6 +118,7 @@ class Flow:
                 self._parts.reporter.failed("session document", error)
                 if not isinstance(error, StorageError):
                     logger.exception("operation %s is recorded, but what follows failed", operation.id)
+            self._tell("operation_recorded", operation=operation)
         return operation
 
     def _new_session(self) -> Session:
@@ -240,7 +242,9 @@ class Flow:
         )
         if took > self._parts.latency_target_ms:
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
-        return Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
+        done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
+        self._tell("refreshed", refreshed=done)
+        return done
 
     @contextmanager
     def _session_document(self) -> Iterator[None]:
@@ -256,9 +260,11 @@ class Flow:
         if states == self._seen_documents:
             return states
         try:
-            if self._parts.hand_edits.take_in() and self.session is not None:
-                with self._session_document():
-                    self._parts.compactor.settle(self.session)
+            if self._parts.hand_edits.take_in():
+                self._tell("documents_edited")
+                if self.session is not None:
+                    with self._session_document():
+                        self._parts.compactor.settle(self.session)
         except StorageError as error:
             self._parts.reporter.failed("hand edits", error)
         else:
@@ -318,6 +324,7 @@ class Flow:
         self._leave_session()
         self._parts.tracker.reset(to=self.context("flush", self.default_budget).tokens)
         logger.info("session %s flushed to %s", session.id, path)
+        self._tell("session_flushed", session=session, path=path)
         return path
 
     def _begin_flush(self, session: Session) -> tuple[Session, str] | None:

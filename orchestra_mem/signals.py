@@ -1,0 +1,56 @@
+"""Signals: what happens in a memory, for whoever wants to hear of it.
+
+A subscriber cannot break what it listens to: one that raises is passed over, logged and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+
+from blinker import Signal
+
+from orchestra_mem.types import Json
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryEvents:
+    """The signals of one memory. Subscribe with `memory.events.operation_recorded.connect(function)`.
+
+    A subscriber is called with the memory and, by keyword, with what happened; after it has happened, in the thread
+    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. Subscribers are
+    held weakly, as blinker does: keep a reference. `failures` counts those that raised, by name.
+    """
+
+    def __init__(self) -> None:
+        self.operation_recorded = Signal("operation: what has been recorded")
+        self.refreshed = Signal("refreshed: what the refresh did")
+        self.session_flushed = Signal("session: the one that has ended; path: its document")
+        self.window_filled = Signal("crossing: the threshold that the context window has reached")
+        self.documents_edited = Signal("what people changed in documents has been taken in")
+        self.failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def send(self, memory: object, signal: str, **what: object) -> None:
+        """Tell the subscribers of the signal with this name."""
+        sent: Signal = getattr(self, signal)
+        if not sent.receivers:
+            return
+        for receiver in sent.receivers_for(memory):
+            try:
+                receiver(memory, **what)
+            except Exception:
+                name = getattr(receiver, "__qualname__", repr(receiver))
+                with self._lock:
+                    self.failures[name] += 1
+                logger.exception("the subscriber %s failed", name)
+
+    def problems(self) -> list[Json]:
+        """The subscribers that have failed, as `status` shows what is wrong."""
+        with self._lock:
+            return [
+                {"subject": name, "since": None, "problem": f"a subscriber; it failed {count:,} times, see the log"}
+                for name, count in self.failures.items()
+            ]

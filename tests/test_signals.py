@@ -1,0 +1,108 @@
+"""`orchestra_mem.signals` and `orchestra_mem.hooks`: who listens hears, and who fails harms nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.core.context.window import Crossing
+from orchestra_mem.hooks import Hooks, hookimpl
+from orchestra_mem.types import Operation
+
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 4_096}}}
+
+
+def test_a_subscriber_hears_of_each_thing_once(tmp_path: Path) -> None:
+    """Recording, refreshing and flushing are told after they have happened, a repeated key only once."""
+    heard: list[tuple[str, object]] = []
+
+    def recorded(sender: object, operation: Operation) -> None:
+        heard.append(("recorded", operation.id))
+
+    def flushed(sender: object, session: object, path: Path) -> None:
+        heard.append(("flushed", path.is_file()))
+
+    with open_memory(tmp_path) as memory:
+        memory.events.operation_recorded.connect(recorded)
+        memory.events.session_flushed.connect(flushed)
+        memory.record_operation("note", {"text": "one"}, idempotency_key="a")
+        memory.record_operation("note", {"text": "one"}, idempotency_key="a")
+        memory.record_operation("note", {"text": "two"})
+        memory.flush_session()
+    assert heard == [("recorded", 1), ("recorded", 2), ("flushed", True)]
+
+
+def test_refreshes_and_thresholds_are_told(tmp_path: Path) -> None:
+    """Who watches the window hears it fill and hears of the refresh that follows."""
+    heard: list[str] = []
+
+    def filled(sender: object, crossing: Crossing) -> None:
+        heard.append(crossing.threshold.value)
+
+    def refreshed(sender: object, refreshed: object) -> None:
+        heard.append("refreshed")
+
+    with open_memory(tmp_path, config=CONFIG) as memory:
+        memory.events.window_filled.connect(filled)
+        memory.events.refreshed.connect(refreshed)
+        while "refreshed" not in heard:
+            memory.record_operation("note", {"text": "a short note"}, 400)
+    assert heard[:3] == ["warning", "refresh", "refreshed"]
+
+
+def test_a_failing_subscriber_is_isolated_logged_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The operation is recorded, the next subscriber hears of it, and status names the one that failed."""
+    heard: list[int] = []
+
+    def broken(sender: object, operation: Operation) -> None:
+        raise RuntimeError("no")
+
+    def sound(sender: object, operation: Operation) -> None:
+        heard.append(operation.id)
+
+    with open_memory(tmp_path) as memory:
+        memory.events.operation_recorded.connect(broken)
+        memory.events.operation_recorded.connect(sound)
+        operations = [memory.record_operation("note", {"text": str(number)}).id for number in range(3)]
+        assert heard == operations
+        assert "it failed 3 times" in str(memory.get_stats()["problems"])
+    assert "broken failed" in caplog.text
+
+
+class _Loud:
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    @hookimpl
+    def before_execution(self, kind: str) -> None:
+        self.seen.append(kind)
+
+    @hookimpl
+    def pre_message(self, text: str) -> str:
+        return text.upper()
+
+
+class _Broken:
+    @hookimpl
+    def before_execution(self, kind: str) -> None:
+        raise RuntimeError("no")
+
+    @hookimpl
+    def pre_message(self, text: str) -> str:
+        raise RuntimeError("no")
+
+
+def test_a_failing_plugin_leaves_the_others_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """Each plugin takes what it wants by name; one that raises is counted and passed over, wherever it stands."""
+    hooks, first, last = Hooks(), _Loud(), _Loud()
+    for plugin in (first, _Broken(), last):
+        hooks.add(plugin)
+    hooks.call("before_execution", kind="nl_command", subject="a line")
+    assert first.seen == last.seen == ["nl_command"]
+    assert hooks.call("pre_message", text="a") == ["A", "A"]
+    assert sum(hooks.failures.values()) == 2
+    hooks.remove(first)
+    assert hooks.call("pre_message", text="a") == ["A"]
+    assert "before_execution" in caplog.text
