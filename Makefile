@@ -10,9 +10,12 @@ DATA ?=
 # `make test ARGS='-k settings -x'`: anything for pytest.
 ARGS ?=
 
+# llama.cpp is compiled on the first `make test`, some minutes; with native code it would run on this processor alone.
+export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
+
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv demo test bench lint types clean
+.PHONY: help venv models demo test bench lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +24,7 @@ help:
 	@echo 'make bench   run all benchmarks (QUICK=1: under a minute each; DATA=folder: other recordings)'
 	@echo 'make lint    check style and format'
 	@echo 'make types   check types'
+	@echo 'make models  fetch the models that tests and benchmarks run (600 MB, into the cache folder of the user)'
 	@echo 'make venv    make .venv with the package and all tools'
 	@echo 'make clean   remove .venv, caches and builds'
 
@@ -47,13 +51,16 @@ help:
 
 venv: .venv/tools.stamp
 
+models: venv
+	.venv/bin/python tools/models.py
+
 demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
-test: venv
+test: venv models
 	.venv/bin/python -m pytest --cov --cov-report=term $(ARGS)
 
-bench: venv
+bench: venv models
 	@failed=; \
 	for script in benchmarks/[!_]*.py; do \
 		[ -e "$$script" ] || { echo 'there are no benchmarks' >&2; exit 1; }; \

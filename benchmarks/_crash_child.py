@@ -5,6 +5,7 @@ Where a person saves at a certain instant, it waits: before a step, or in the mi
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -19,7 +20,10 @@ from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.build import open_memory, open_watcher
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.model_types import Message
 from orchestra_mem.ports import WritePoint
+from orchestra_mem.testing import ScriptedModel
+from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # Small limits, so that spills, refreshes, compactions and merges of summaries happen within dozens of operations.
 CONFIG = {
@@ -38,6 +42,8 @@ CONFIG = {
     },
     "entries": {"max_chars": ENTRY_CHARS},
     "storage": {"lock_timeout_s": 10, "busy_timeout_s": 10},
+    # Summaries are bettered as the plan has it, not by a thread that is elsewhere in each life.
+    "compression": {"auto": False},
 }
 # Steps that leave the live document with an end that must be mended.
 SPOILING = ("tear", "section", "line")
@@ -137,7 +143,14 @@ def open_here(
 ) -> OrchestratorContextManager:
     """Open the memory of a project with small limits; `storage` are settings over the project's own."""
     config = CONFIG | ({"storage": storage} if storage else {})
-    return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point)
+    model = ScriptedModel(_last_words, name="model")
+    return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point, model=model)
+
+
+def _last_words(messages: Sequence[Message]) -> str:
+    """What a model says of a record: the words that it ends with."""
+    lines = messages[3].text.splitlines()[1:-1]
+    return json.dumps({"lines": [" ".join(line.split()[-6:]) for line in lines[-3:]]})
 
 
 def live(project: Path, life: str, plan: Sequence[str], doom: Doom, start: datetime, wire: Wire) -> NoReturn:
@@ -231,15 +244,30 @@ def take(memory: OrchestratorContextManager, step: str, marker: str) -> str:
     if step == "record":
         kind, data = draft_for(marker)
         return f"{marker} {memory.record_operation(kind, data).id}"
+    if step == "work":
+        return f"{marker} {_work(memory, marker)}"
     if step == "refresh":
         memory.refresh()
     elif step == "context":
         memory.get_orchestrator_context("test")
     elif step == "flush":
         memory.flush_session()
+    elif step == "better":
+        while memory.compression.work():
+            pass
     elif step in SPOILING:
         return _spoil(memory, step, marker)
     return "-"
+
+
+def _work(memory: OrchestratorContextManager, marker: str) -> int:
+    """Begin a piece of work as an orchestrator does: all its changes at once, then the operation that tells of them."""
+    with memory.state.together() as changes:
+        item = memory.state.create(WorkKind.TASK, marker)
+        memory.state.set_status(item.id, WorkStatus.IN_PROGRESS)
+    operation = memory.record_operation("work_change", {"result": f"started #{item.id}", "settled": True})
+    memory.state.attribute([event.id for event in changes], operation.id)
+    return item.id
 
 
 def _spoil(memory: OrchestratorContextManager, step: str, marker: str) -> str:

@@ -22,7 +22,7 @@ _STEPS = 45
 _RECORDS = ("record",) * 8
 _UPDATE = ("record", "refresh")
 _OTHER_STEPS = (
-    *("refresh", "refresh", "context", "flush", "reopen", "restore"),
+    *("refresh", "refresh", "work", "better", "context", "flush", "reopen", "restore"),
     *("edit", "item", "collide", "accept", "reject"),
 )
 # What must be done for the points of a kind to be passed, after some operations; of several ways each will do.
@@ -31,12 +31,15 @@ _PROVOKING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "version": (_UPDATE * 5,),
     "restore": ((*_UPDATE, "restore"),),
     "flush": (("flush",),),
+    "work": (("work",),),
+    # A summary that a model has bettered takes the place of the extract.
+    "improve": ((*_RECORDS * 3, "refresh", "better", *_RECORDS, "refresh"),),
     # A person's words, taken in; by the command that opens an editor, and by a watcher.
     "edit": (("item", "context"), ("refresh", "edit", "item", "context"), ("watch",)),
     "resolve": (("refresh", "collide", *_UPDATE, "accept"), ("refresh", "collide", *_UPDATE, "reject")),
     "resume": (("tear", "reopen"), ("section", "reopen"), ("line", "reopen"), ("flush", *_RECORDS)),
 }
-_SAME = {"compaction": "compact", "archive": "flush"}
+_SAME = {"compaction": "compact", "archive": "flush", "job": "improve", "trial": "improve", "draft": "improve"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,13 +45,15 @@ Target = tuple[Literal["<=", ">="], float]
 class Options:
     """How a script was called. `data` need not exist; `json` is None where no file is wanted.
 
-    A missed target of a figure in `allow` is told like any other, but does not fail the run.
+    A missed target of a figure in `allow` is told like any other, but does not fail the run. `model` is a GGUF, or a
+    name that `tools/models.py` knows, for scripts that run one; empty where none was named.
     """
 
     quick: bool
     json: Path | None
     data: Path
     allow: frozenset[str] = frozenset()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +236,11 @@ def parse(name: str, arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="FIGURE", help="a target that may be missed; still told"
     )
+    parser.add_argument(
+        "--model", metavar="MODEL", default="", help="a GGUF, or a name from tools/models.py, where a model is run"
+    )
     given = parser.parse_args(arguments)
-    return Options(quick=given.quick, json=given.json, data=given.data, allow=frozenset(given.allow))
+    return Options(quick=given.quick, json=given.json, data=given.data, allow=frozenset(given.allow), model=given.model)
 
 
 def _percentile_key(name: str, percent: float, unit: str) -> str:

@@ -101,6 +101,31 @@ def examine(
         database.close()
 
 
+def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, int]) -> Iterator[Violation]:
+    """Look at what must hold of the state of work.
+
+    Args:
+        memory: the memory, as it is in this process.
+        acknowledged: ids of items that were begun, by title.
+    """
+    items = memory.state.items()
+    titles = Counter(item.title for item in items)
+    for title, count in titles.items():
+        if count > 1:
+            yield Violation(kind="duplicated", text=f"there are {count} items {title}")
+    found = {item.title: item for item in items}
+    for title, number in acknowledged.items():
+        if title not in found or found[title].id != number:
+            yield Violation(kind="lost", text=f"work item {number}, {title}, was acknowledged and is gone")
+    told = Counter(event.item for event in memory.state.events() if event.field in ("created", "status"))
+    for item in items:
+        if told[item.id] < 2:
+            yield Violation(kind="lost", text=f"{item.name} was begun half: {told[item.id]} of its changes are there")
+    counted = sum(sum(by_status.values()) for by_status in memory.state.counts().values())
+    if counted != len(items):
+        yield Violation(kind="duplicated", text=f"{counted} items are counted, there are {len(items)}")
+
+
 class _Examination:
     def __init__(self, home: Path, memory: OrchestratorContextManager, database: Database) -> None:
         self._home = home

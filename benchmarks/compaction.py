@@ -84,8 +84,8 @@ def measure(options: Options, report: Report) -> None:
 def _histories(options: Options) -> Iterator[tuple[str, list[Recorded]]]:
     yield "own_git", _cut(_own_history(), options)
     for path in sorted((options.data / "git").glob("*.jsonl")):
-        yield f"git_{path.stem.replace('-', '_')}", _cut(_git_recording(path), options)
-    for name, read in (("agent-sessions.jsonl", _agent_sessions), ("locomo-dev.json", _talks)):
+        yield f"git_{path.stem.replace('-', '_')}", _cut(read_git_recording(path), options)
+    for name, read in (("agent-sessions.jsonl", read_agent_sessions), ("locomo-dev.json", _talks)):
         path = options.data / name
         if path.exists():
             yield path.stem.replace("-", "_"), _cut(read(path), options)
@@ -103,12 +103,14 @@ def _own_history() -> list[Recorded]:
     return [Recorded(kind=op.type, data=op.data, time=op.timestamp or _START) for op in found]
 
 
-def _git_recording(path: Path) -> list[Recorded]:
+def read_git_recording(path: Path) -> list[Recorded]:
+    """The commits of a recorded git history."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return [Recorded(kind="commit", data=row, time=datetime.fromisoformat(row["date"])) for row in rows]
 
 
-def _agent_sessions(path: Path) -> list[Recorded]:
+def read_agent_sessions(path: Path) -> list[Recorded]:
+    """The messages and tool outputs of recorded agent sessions."""
     history = []
     for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         tool = {"tool": row["tool"]} if row.get("tool") else {}

@@ -35,7 +35,7 @@ from benchmarks._crash_edits import examine_edits
 from benchmarks._crash_person import Person
 from benchmarks._crash_points import DURABILITIES, Points, be_born, kinds_in_code, known_points, steps
 from benchmarks._harness import Options, Report, Target, run, say
-from benchmarks._survival import Violation, examine
+from benchmarks._survival import Violation, examine, examine_work
 from orchestra_mem.build import HOME
 
 TARGETS: dict[str, Target] = {
@@ -74,6 +74,7 @@ class Round:
     counts: Counter[str] = field(default_factory=Counter)
     reached: Counter[str] = field(default_factory=Counter)
     acknowledged: dict[str, int] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
     lives: int = 0
 
     def play(self) -> None:
@@ -177,6 +178,9 @@ class Round:
         if what == "record":
             marker, number = rest.split()
             self.acknowledged[marker] = int(number)
+        elif what == "work":
+            marker, number = rest.split()
+            self.work[marker] = int(number)
         elif what in SPOILING and rest != "-":
             self.person.notes.append(rest)
         elif what == "error":
@@ -199,6 +203,7 @@ class Round:
                 self._note(
                     examine(self.project, memory, acknowledged=self.acknowledged, notes=notes, removed=missing), told
                 )
+                self._note(examine_work(memory, self.work), told)
                 self._note(examine_edits(self.project, memory, said, taken_in=False), told)
                 self.counts["examined"] += 1
                 marker = f"r{self.number}l{self.lives}-0"

@@ -1,4 +1,8 @@
-"""How much of a context the next one begins with: what the model's prompt cache need not read again."""
+"""How much of a context the next one begins with: what the model's prompt cache need not read again.
+
+With `--model` llama.cpp reads contexts one after another, as they are and in the order of the source design, which has
+the newest operation first; what it evaluates of each is counted by itself.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +19,24 @@ import tiktoken
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
+from benchmarks._models import find_model
 from benchmarks._operations import Generator, Work, WorkClock, again, own_commits, recorded_commits
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.tokenizers import ENCODING
+from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.model_types import Message, Role
 
-TARGETS: dict[str, Target] = {"prefix_kept": (">=", 0.99)}
+TARGETS: dict[str, Target] = {"prefix_kept": (">=", 0.99), "reprocessed_ratio": ("<=", 0.2)}
 WINDOWS = (8_192, 32_768, 128_000)
 OPERATIONS = 1_000
 # Tokens of every so manieth pair are compared in a quick run; bytes always of all.
 QUICK_TOKENS_EVERY = 25
+# What a model reads: contexts after so many operations, begun where working memory is full.
+MODEL_WINDOW = 4_096
+MODEL_BEGINS_AT = 20
+MODEL_CALLS = 20
+MODEL_QUICK_CALLS = 4
 
 Source = Callable[[], Iterator[Work]]
 
@@ -119,9 +131,60 @@ def sources(data: Path, report: Report) -> dict[str, Source]:
     return found
 
 
+def newest_first(context: OrchestratorContext) -> list[Message]:
+    """Lay out what a context shows in the order of the source design's dictionary: the newest operation first."""
+    operations = [placement.text for placement in context.placements if placement.part is Part.OPERATIONS]
+    rest = [context.text(part) for part in (Part.SESSION, Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS)]
+    return [Message(role=Role.USER, text="".join([*reversed(operations), *rest]))]
+
+
+def as_they_are(context: OrchestratorContext) -> list[Message]:
+    """Lay out a context as it hands itself out."""
+    return [Message(role=Role(each["role"]), text=each["content"]) for each in context.as_messages()]
+
+
+def contexts(source: Source, calls: int) -> list[OrchestratorContext]:
+    """Give the contexts after so many operations, one after another, in the window that the model reads."""
+    found, clock = [], WorkClock()
+    config = {"orchestrator": {"context_window": {"max_tokens": MODEL_WINDOW}}}
+    with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
+        for work in islice(again(source), MODEL_BEGINS_AT + calls):
+            clock.advance(work.seconds)
+            memory.record_operation(work.type, work.data, agent=work.agent)
+            found.append(memory.get_orchestrator_context("task_execution"))
+    return found[MODEL_BEGINS_AT:]
+
+
+def measure_model(source: tuple[str, Source], options: Options, report: Report) -> None:
+    """Have a model read contexts in both orders, and count what it evaluates."""
+    if not options.model:
+        report.unmeasured("reprocessed_ratio", "--model names the model that is to read contexts")
+        return
+    name, replayed = source
+    model = find_model(options.model, context_tokens=2 * MODEL_WINDOW)
+    asked = contexts(replayed, MODEL_QUICK_CALLS if options.quick else MODEL_CALLS)
+    evaluated, seconds = {}, {}
+    try:
+        for order in (as_they_are, newest_first):
+            say(f"prefix: {model.name} reads {len(asked)} contexts of {name}, {order.__name__}")
+            said = [model.generate(order(context), max_tokens=1) for context in asked]
+            # The first is read whole in either order.
+            evaluated[order.__name__] = sum(each.evaluated_tokens for each in said[1:])
+            seconds[order.__name__] = sum(each.prompt_s for each in said[1:])
+    finally:
+        model.close()
+    calls = len(asked) - 1
+    whole = f"{model.name}, {name}, window of {MODEL_WINDOW:,} tokens"
+    report.add("reprocessed_ratio", evaluated["as_they_are"] / evaluated["newest_first"], n=calls, note=whole)
+    for order_name, tokens in evaluated.items():
+        report.add(f"evaluated_tokens_{order_name}", tokens / calls, n=calls, note="of a prompt, by llama.cpp")
+        report.add(f"prompt_s_{order_name}", seconds[order_name] / calls, n=calls, note="wall time of reading one")
+
+
 def measure(options: Options, report: Report) -> None:
     """Replay each source in each window."""
     found = sources(options.data, report)
+    measure_model(next(iter([*list(found.items())[1:], *found.items()])), options, report)
     if options.quick:
         # Made-up work and one real history: the last one listed is the checkout's own, where it has one.
         found = dict([*list(found.items())[:1], *list(found.items())[-1:]])

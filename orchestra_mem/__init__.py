@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TokenizerError,
     )
     from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.services.vector_store import VectorStore
     from orchestra_mem.types import OperationFilter
 else:
     # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
@@ -34,6 +35,7 @@ else:
     _WHERE = {
         "OperationFilter": "orchestra_mem.types",
         "OrchestratorContextManager": "orchestra_mem.manager",
+        "VectorStore": "orchestra_mem.services.vector_store",
         "open_memory": "orchestra_mem.build",
     }
 
@@ -68,5 +70,6 @@ __all__ = [
     "StorageFullError",
     "StorageReadOnlyError",
     "TokenizerError",
+    "VectorStore",
     "open_memory",
 ]

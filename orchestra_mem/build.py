@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.jsonl_history import open_jsonl_history
     from orchestra_mem.adapters.watcher import DocumentWatcher
     from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
     from orchestra_mem.settings import WatchChoice
 
@@ -120,6 +121,7 @@ def open_memory(
     clock: Clock = utc_now,
     counter: TokenCounter | None = None,
     write_point: WritePoint | None = None,
+    model: LanguageModel | None = None,
 ) -> OrchestratorContextManager:
     """Open the memory of a project; the first time makes it, in the folder `.obra` there.
 
@@ -129,6 +131,8 @@ def open_memory(
         clock: gives the present time.
         counter: counts tokens; by default the one that the settings name.
         write_point: is told each step that changes the disk; for tests of crashes.
+        model: betters summaries in the background, in place of the one that the settings name; it stays the caller's
+            to close.
 
     Raises:
         ConfigError: settings that cannot be used; all faults are named.
@@ -141,7 +145,7 @@ def open_memory(
     if not folder.is_dir():
         raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
     settings = load_settings(folder, os.environ, config or {})
-    wiring = Wiring(folder, folder / HOME, settings, clock=clock, counter=counter, write_point=write_point)
+    wiring = Wiring(folder, folder / HOME, settings, clock=clock, counter=counter, write_point=write_point, model=model)
     return wiring.manager()
 
 

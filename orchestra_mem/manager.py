@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,12 +20,15 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
-from orchestra_mem.errors import ClosedError, SearchError, StorageError
-from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
+from orchestra_mem.errors import ClosedError, StorageError
+from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
+from orchestra_mem.services.answering import Answering
 from orchestra_mem.services.flow import Flow, MemoryParts, Refreshed
+from orchestra_mem.services.places import Places
 from orchestra_mem.services.recall import Expansion, Recall
 from orchestra_mem.services.recording import make_draft
 from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import (
     DocumentName,
     Json,
@@ -38,8 +42,10 @@ from orchestra_mem.types import (
 )
 
 if TYPE_CHECKING:
+    from orchestra_mem.retriever import ContextRetriever
     from orchestra_mem.services.indexing import Backlog
-    from orchestra_mem.services.searching import Answer, MemorySearch
+    from orchestra_mem.services.response_cache import ResponseCache
+    from orchestra_mem.services.searching import Answer
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +66,13 @@ class OrchestratorContextManager:
         self.session_memory = parts.session
         self.episodic_memory = parts.episodic
         self.context_tracker = parts.tracker
-        self._recall = Recall(parts.log, parts.ledger)
+        self.compression = parts.compression
+        self._places = Places(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
+        self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._lock = threading.RLock()
         self._flow = Flow(parts, partial(self.events.send, self))
-        self._search: MemorySearch | None = None
+        self._answering = Answering(parts, self._flow, self._settled)
+        parts.epochs.turn_window = self._answering.turn_window
         self._closed = False
         self._process = os.getpid()
         for threshold in Threshold:
@@ -71,6 +80,14 @@ class OrchestratorContextManager:
                 threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing)
             )
         self._flow.resume()
+
+    @property
+    def state(self) -> StateManager:
+        """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
+            return self._parts.state
 
     # Recording
 
@@ -128,19 +145,25 @@ class OrchestratorContextManager:
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
         """
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
+        with self._settled():
             return self._flow.refresh()
+
+    def foreground(self) -> AbstractContextManager[None]:
+        """Have the model for oneself: within this, what is summarised in the background stops and waits."""
+        return self.compression.foreground()
 
     # Context
 
-    def get_orchestrator_context(self, for_operation: str, max_tokens: int | None = None) -> OrchestratorContext:
+    def get_orchestrator_context(
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
+    ) -> OrchestratorContext:
         """Build what the model is given before an operation.
 
         Args:
             for_operation: the kind of operation that it is for.
             max_tokens: the budget; by default what the window holds up to its refresh threshold.
+            query: what memories are recalled for: they come behind everything else, for this context alone. Where
+                search cannot be used the context is as without, and its notes say so.
 
         Raises:
             ValueError: the budget is negative.
@@ -148,14 +171,15 @@ class OrchestratorContextManager:
         budget = self._flow.default_budget if max_tokens is None else max_tokens
         if budget < 0:
             raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
-            return self._flow.context(for_operation, budget)
+        recalled = None if query is None else self._answering.recalled(query)
+        with self._settled():
+            return self._flow.context(for_operation, budget, recalled)
 
-    def explain(self, for_operation: str = "explain", max_tokens: int | None = None) -> str:
+    def explain(
+        self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
+    ) -> str:
         """Say for each item why it is in the context, was shortened, or stayed out."""
-        return self.get_orchestrator_context(for_operation, max_tokens).explain()
+        return self.get_orchestrator_context(for_operation, max_tokens, query=query).explain()
 
     # Ending a session
 
@@ -168,19 +192,15 @@ class OrchestratorContextManager:
         Raises:
             StorageError: the disk refused; the next start goes on where this stopped.
         """
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
+        with self._settled():
             return self._flow.flush()
 
     # Asking
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
-        found = self.working_memory.get_operations(operation_type, limit)
+        with self._settled():
+            found = self.working_memory.get_operations(operation_type, limit)
         if len(found) >= limit:
             return found
         return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
@@ -207,33 +227,26 @@ class OrchestratorContextManager:
             StorageError: the index cannot be used.
             EmbedderError: `mode` is dense, and no vectors can be had.
         """
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
-            session = self._flow.session.id if self._flow.session else None
-            search = self._opened_search()
-        return search.search(query, where=where, mode=mode, limit=limit, session=session)
+        return self._answering.search(query, where, mode, limit)
 
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Passages that answer a query, each in one line with its source in front; see `search`.
 
         Where the index cannot be used, the lines of the live tiers that hold most words of the query.
         """
-        if max_results <= 0:
-            return []
-        try:
-            hits = self.search(query, limit=max_results).hits
-        except (StorageError, SearchError):
-            logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
-            return self._lines_with(query, max_results)
-        return [f"[{hit.chunk.source}] {' '.join(hit.chunk.text.split())}" for hit in hits]
+        return self._answering.passages(query, max_results)
 
-    def _lines_with(self, query: str, max_results: int) -> list[str]:
-        with self._lock:
-            lines = [entry.short.strip() for entry in reversed(self.working_memory.entries())]
-            lines += self.session_memory.search("", 100_000)
-            lines += self.episodic_memory.search("", 100_000)
-        return self._recall.best_lines(query, lines, max_results)
+    @property
+    def retriever(self) -> ContextRetriever:
+        """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
+        self._check_open()
+        return self._answering.retriever
+
+    @property
+    def response_cache(self) -> ResponseCache:
+        """Earlier answers of a model, for as long as nothing that they depend on changes: `get`, `put`."""
+        self._check_open()
+        return self._answering.responses
 
     def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
         """Bring the search index up to the memory now, instead of with the next searches.
@@ -246,24 +259,16 @@ class OrchestratorContextManager:
             StorageError: the index or the memory cannot be used.
             EmbedderError: no vectors can be had; the words are in the index.
         """
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
-            search = self._opened_search()
+        with self._settled():
+            search = self._answering.opened_search()
         if anew:
             search.rebuild()
         search.catch_up(told)
 
-    def _opened_search(self) -> MemorySearch:
-        if self._search is None:
-            try:
-                self._search = self._parts.open_search()
-            except ImportError as error:
-                raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
-        return self._search
-
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
+
+        So too a line of a document (`decision_log.md:41`), with what stands around it, or a work item (`story 5`).
 
         Raises:
             NotFoundError: there is no such thing.
@@ -271,16 +276,19 @@ class OrchestratorContextManager:
         self._check_open()
         return self._recall.expand(reference)
 
+    def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
+        """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
+        self._check_open()
+        return self._places.lines(hits)
+
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
         """What may not be lost and was found so far, oldest first: by kind, and those alone that hold now."""
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
         kinds = () if kind is None else (kind,)
         status = MustKeepStatus.STANDING if standing else None
-        return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+        with self._settled():
+            return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
@@ -288,9 +296,7 @@ class OrchestratorContextManager:
         Raises:
             NotFoundError: there is no such document.
         """
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
+        with self._settled():
             return self._parts.authorship.blame(document)
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
@@ -315,9 +321,7 @@ class OrchestratorContextManager:
 
     def get_stats(self) -> dict[str, Json]:
         """Figures of the window and of each tier."""
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
+        with self._settled():
             return {
                 "context_window": {
                     **self.context_tracker.get_stats(),
@@ -328,7 +332,11 @@ class OrchestratorContextManager:
                 "working_memory": self.working_memory.get_stats(),
                 "session_memory": self.session_memory.get_stats(),
                 "episodic_memory": self.episodic_memory.get_stats(),
-                "problems": [*self._parts.reporter.problems(), *self._conflict_problems(), *self.events.problems()],
+                "search": self._answering.stats(),
+                "problems": [
+                    *self._parts.reporter.problems(), *self._conflict_problems(), *self.events.problems(),
+                    *self._answering.problems(), *self.compression.problems(),
+                ],
             }
 
     def _conflict_problems(self) -> list[Json]:
@@ -353,8 +361,7 @@ class OrchestratorContextManager:
             if self._closed:
                 return
             self._closed = True
-            if self._search is not None:
-                self._search.close()
+            self._answering.close()
             self._parts.close()
 
     def __enter__(self) -> OrchestratorContextManager:
@@ -367,6 +374,14 @@ class OrchestratorContextManager:
     ) -> None:
         """Close."""
         self.close()
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Keep other threads from the tiers, which are brought up to date first; refuses where closed."""
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
+            yield
 
     def _check_open(self) -> None:
         if self._closed:

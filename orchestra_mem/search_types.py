@@ -123,16 +123,53 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedText:
-    """What the keyword index holds of a chunk: four columns, each the terms with single blanks between.
+    """What the index holds of a chunk's text.
 
-    To be cut at blanks and nowhere else, and neither folded nor stemmed again. `identifiers` holds exact names whole
-    and repeats what the other columns have.
+    Four columns for keyword search, each the terms with single blanks between: to be cut at blanks and nowhere else,
+    and neither folded nor stemmed again. `identifiers` holds exact names whole and repeats what the other columns have.
+    For ranking: the distinct content `words`, headings included, and whether the text is no question and names a time.
     """
 
     title: str
     heading: str
     identifiers: str
     body: str
+    words: tuple[str, ...] = ()
+    is_statement: bool = True
+    tells_time: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordLists:
+    """The distinct content words of texts, as numbers of a lexicon.
+
+    `lexicon` names it: the numbers of one mean nothing in another, and none is given to a second word. `numbers` has
+    the words of all texts, one text after the other; `counts` is how many each has, shape (texts,).
+    """
+
+    lexicon: str
+    numbers: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlines:
+    """What ranking needs of chunks, without their texts, a row each.
+
+    `ids` are in ascending order. `passing` tells which pass the filter that was asked with. `groups` are numbers, equal
+    where the groups are. `times` are seconds since the epoch, NaN where a chunk has none. `importance` is 0 to 1.
+    """
+
+    ids: Ids
+    passing: NDArray[np.bool_]
+    groups: NDArray[np.int64]
+    agents: tuple[str | None, ...]
+    sessions: tuple[str | None, ...]
+    times: NDArray[np.float64]
+    importance: NDArray[np.float32]
+    statements: NDArray[np.bool_]
+    tell_time: NDArray[np.bool_]
+    words: WordLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +316,14 @@ class SearchIndex(Protocol):
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
         """Chunks in the order asked for; None where an id is 0 or gone."""
+        ...
+
+    def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
+        """What ranking needs of those of the chunks that are there, by ascending id."""
+        ...
+
+    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+        """The words behind numbers of `Outlines.words`; empty strings where that is no longer the lexicon."""
         ...
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:

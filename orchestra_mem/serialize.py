@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from orchestra_mem.errors import InvalidOperationError
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import Json, MustKeep, Operation, Session, Summary, Version
+from orchestra_mem.work_types import WorkEvent, WorkItem
 
 MAX_DEPTH = 500
 # CPython reads and prints integers of up to 4,300 digits by default; 14,000 bits stay below that.
@@ -169,6 +170,8 @@ def summary_record(summary: Summary) -> dict[str, Json]:
         "must_keeps": list(summary.must_keeps),
         "put_back": list(summary.put_back),
         "dropped": list(summary.dropped),
+        "verdict": summary.verdict or None,
+        "seconds": round(summary.seconds, 3),
         "created": summary.created.isoformat(),
         "text": summary.text,
     }
@@ -225,4 +228,40 @@ def version_record(version: Version) -> dict[str, Json]:
         "reason": version.reason.value,
         "path": version.path,
         "size_bytes": version.size_bytes,
+    }
+
+
+def work_item_record(item: WorkItem) -> dict[str, Json]:
+    """A work item as JSON."""
+    return {
+        "id": item.id,
+        "kind": item.kind.value,
+        "title": item.title,
+        "description": item.description,
+        "status": item.status.value,
+        "priority": item.priority,
+        "rank": item.rank,
+        "parent": item.parent,
+        "depends_on": list(item.depends_on),
+        "assignee": item.assignee,
+        "acceptance": list(item.acceptance),
+        "created": item.created.isoformat(),
+        "changed": item.changed.isoformat(),
+        "started": item.started.isoformat() if item.started else None,
+        "finished": item.finished.isoformat() if item.finished else None,
+    }
+
+
+def work_event_record(event: WorkEvent) -> dict[str, Json]:
+    """A change of a work item as JSON."""
+    return {
+        "id": event.id,
+        "item": event.item,
+        "time": event.time.isoformat(),
+        "author": event.author.value,
+        "field": event.field,
+        "before": event.before,
+        "after": event.after,
+        "reason": event.reason or None,
+        "operation": event.operation or None,
     }

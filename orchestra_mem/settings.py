@@ -15,6 +15,7 @@ from functools import cache
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 DEFAULT_ORIGIN = "default"
+_SECRET = "(set, not shown)"
 
 
 class Durability(StrEnum):
@@ -28,6 +29,7 @@ class CounterChoice(StrEnum):
     """Which token counter is used; `auto` takes the best that can be had."""
 
     AUTO = "auto"
+    GGUF = "gguf"
     TIKTOKEN = "tiktoken"
     ESTIMATE = "estimate"
 
@@ -37,6 +39,8 @@ class EmbedderChoice(StrEnum):
 
     WORDLLAMA = "wordllama"
     ONNX = "onnx"
+    GGUF = "gguf"
+    HTTP = "http"
     OFF = "off"
 
 
@@ -61,6 +65,7 @@ class NotEmpty:
     """Marks a text that may not be empty."""
 
 
+_SECRETS = frozenset({"search.api_key"})
 _Share = Annotated[float, Between(0, 1)]
 _Seconds = Annotated[float, Between(0, 86_400)]
 
@@ -177,7 +182,57 @@ class SearchSettings:
 
     embedder: EmbedderChoice = EmbedderChoice.WORDLLAMA
     model_path: str = ""
+    base_url: Annotated[str, NotEmpty()] = "http://127.0.0.1:8080/v1"
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+    dimensions: Annotated[int, Between(0, 65_536)] = 0
     threads: Annotated[int, Between(1, 64)] = 1
+    breaker_failures: Annotated[int, Between(1, 1_000)] = 5
+    breaker_reset_s: _Seconds = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalSettings:
+    """What is recalled for a question, and how long the answer is kept."""
+
+    context_share: _Share = 0.10
+    cache_entries: Annotated[int, Between(0, 1_000_000)] = 100
+    cache_ttl_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
+    prefetch_tasks: Annotated[int, Between(0, 100)] = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponsesSettings:
+    """Which of a model's answers are given again without it, and for how long."""
+
+    similarity: Annotated[float, Between(0.5, 1)] = 0.90
+    max_entries: Annotated[int, Between(0, 1_000_000)] = 1_000
+    factual_ttl_s: Annotated[float, Between(0, 31_536_000)] = 86_400.0
+    tool_ttl_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
+    greeting_ttl_s: Annotated[float, Between(0, 31_536_000)] = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmSettings:
+    """The language model: a file that is run in this process, with what it may take of the machine, or a server."""
+
+    model_path: str = ""
+    context_tokens: Annotated[int, Between(512, 16_777_216)] = 8_192
+    threads: Annotated[int, Between(0, 256)] = 0
+    idle_unload_s: _Seconds = 300.0
+    base_url: str = ""
+    model: str = ""
+    api_key: str = ""
+    timeout_s: Annotated[float, Between(1, 86_400)] = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompressionSettings:
+    """Whether the model betters summaries in the background, and how many wait for it."""
+
+    auto: bool = True
+    max_jobs: Annotated[int, Between(1, 1_000_000)] = 200
+    max_attempts: Annotated[int, Between(1, 100)] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +248,10 @@ class Settings:
     entries: EntriesSettings = field(default_factory=EntriesSettings)
     documents: DocumentsSettings = field(default_factory=DocumentsSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    responses: ResponsesSettings = field(default_factory=ResponsesSettings)
+    llm: LlmSettings = field(default_factory=LlmSettings)
+    compression: CompressionSettings = field(default_factory=CompressionSettings)
     _origins: Mapping[str, str] = field(default_factory=lambda: types.MappingProxyType({}), repr=False, compare=False)
 
     @property
@@ -220,8 +279,12 @@ class Settings:
         return self._origins.get(key, DEFAULT_ORIGIN)
 
     def flat(self) -> dict[str, object]:
-        """Give every key with its value, in the order of the default file; closed choices as their text."""
+        """Give every key with its value, in the order of the default file; closed choices as text, secrets hidden."""
         return dict(_flatten(self, ""))
+
+    def shown(self) -> dict[str, object]:
+        """Give every key with its value as `flat` does, for people to see: of a secret only that there is one."""
+        return {key: "***" if key in _SECRETS and value else value for key, value in self.flat().items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,4 +357,5 @@ def _flatten(section: object, prefix: str) -> Iterator[tuple[str, object]]:
         if is_dataclass(value) and not isinstance(value, type):
             yield from _flatten(value, f"{prefix}{part.name}.")
         else:
-            yield prefix + part.name, value.value if isinstance(value, StrEnum) else value
+            shown = value.value if isinstance(value, StrEnum) else value
+            yield prefix + part.name, _SECRET if part.name == "api_key" and value else shown

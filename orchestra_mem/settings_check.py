@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import fsum
 
 from orchestra_mem.errors import ConfigError, ConfigFault
-from orchestra_mem.settings import Key, Settings, make_settings, schema, sections
+from orchestra_mem.settings import CounterChoice, EmbedderChoice, Key, Settings, make_settings, schema, sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,34 @@ def _folders(settings: Settings) -> str:
     return f"session_dir and memory_dir must be two folders, not both {sessions!r}"
 
 
+def _gguf(settings: Settings) -> str:
+    if settings.tokens.counter is not CounterChoice.GGUF or settings.llm.model_path:
+        return ""
+    return "tokens.counter gguf counts with the vocabulary of llm.model_path, which is empty"
+
+
+def _one_model(settings: Settings) -> str:
+    url = settings.llm.base_url
+    if url and settings.llm.model_path:
+        return "llm.model_path and llm.base_url both name a model: give one of them"
+    if not url or url.startswith(("http://", "https://")):
+        return ""
+    return f"llm.base_url {url!r} is no address: give one as http://127.0.0.1:8080"
+
+
+def _model_file(settings: Settings) -> str:
+    choice = settings.search.embedder
+    if choice not in (EmbedderChoice.ONNX, EmbedderChoice.GGUF) or settings.search.model_path:
+        return ""
+    return f"search.embedder {choice.value} needs search.model_path, which is empty"
+
+
+def _server_model(settings: Settings) -> str:
+    if settings.search.embedder is not EmbedderChoice.HTTP or settings.search.model:
+        return ""
+    return "search.embedder http needs search.model, the name that the server has for it, which is empty"
+
+
 def _normal(folder: str) -> tuple[str, ...]:
     absolute = folder.startswith("/")
     return ("/" if absolute else "", *(part for part in folder.split("/") if part not in ("", ".")))
@@ -257,4 +285,8 @@ _COMBINATIONS = (
     _Combination(("compaction.verbatim_floor_tokens", _THRESHOLD), _floor),
     _Combination(("compaction.segment_tokens", _THRESHOLD), _segment),
     _Combination(("orchestrator.session_dir", "orchestrator.memory_dir"), _folders),
+    _Combination(("tokens.counter", "llm.model_path"), _gguf),
+    _Combination(("llm.model_path", "llm.base_url"), _one_model),
+    _Combination(("search.embedder", "search.model_path"), _model_file),
+    _Combination(("search.embedder", "search.model"), _server_model),
 )

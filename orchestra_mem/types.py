@@ -167,7 +167,9 @@ class Summary:
     summaries in `children` and through them the same range. `dropped` are the identifiers of the source that the
     text no longer has, `put_back` the must-keeps that the check found missing and that were added word for word.
     `parent` is the id of the summary that covers this one, 0 while it stands in the document itself. `since` and
-    `until` are the times of the first and the last operation.
+    `until` are the times of the first and the last operation. `edited` where people had changed or taken out some of
+    what it covers, so that operations alone do not tell what it is of. `verdict` is what came of letting a model
+    better it, empty where none was asked, and `seconds` what that took.
     """
 
     id: int
@@ -188,6 +190,9 @@ class Summary:
     until: datetime
     created: datetime
     parent: int = 0
+    edited: bool = False
+    verdict: str = ""
+    seconds: float = 0.0
 
     @property
     def ratio(self) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
@@ -31,6 +32,14 @@ class WorkStatus(StrEnum):
     FAILED = "failed"
     DONE = "done"
     CANCELLED = "cancelled"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to be done: neither done nor cancelled."""
+        return self not in (WorkStatus.DONE, WorkStatus.CANCELLED)
+
+
+OPEN_STATUSES = tuple(status for status in WorkStatus if status.is_open)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +77,9 @@ class WorkItem:
 class WorkEvent:
     """One change of an item. `before` and `after` are the values of `field` as text, None where it had none.
 
-    `field` is that of `WorkItem`, or `created`, or `note` (then `after` is what was noted). `operation` is the id of
-    the operation that the change came from, 0 where it came from none.
+    `field` is that of `WorkItem` (lists are told as JSON, times in ISO 8601), or `created` (then `after` is the title),
+    or `note` (then `after` is what was noted). `reason` is why, as for what an item is blocked. `operation` is the id
+    of the operation that the change came from, 0 where it came from none.
     """
 
     id: int
@@ -87,8 +97,9 @@ class WorkEvent:
 class WorkFilter:
     """Which items are wanted: all that pass every condition given. An empty tuple or None is no condition.
 
-    `text` wants every word of it in title or description, upper and lower case alike. `blocked_by` wants items that
-    depend on this one. `parent` of 0 wants items without a parent.
+    `text` wants every word of it in title or description, also within longer words, upper and lower case alike.
+    `blocked_by` wants items that depend on this one. `parent` of 0 wants items without a parent. Of more than `limit`
+    the first are given.
     """
 
     kinds: tuple[WorkKind, ...] = ()
@@ -173,11 +184,26 @@ class WorkTracker(Protocol):
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Changes, oldest first; of one item if given, and only those with an id above `after`."""
+        """Changes, oldest first; of one item if given, and only those with an id above `after`.
+
+        Of more than `limit` the newest.
+        """
         ...
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
         """Take back all that came from an operation, as new events; what it created is cancelled."""
+        ...
+
+    def together(self) -> AbstractContextManager[list[WorkEvent]]:
+        """Make all changes within, or none: what is raised takes them back. Gives the list that then holds them."""
+        ...
+
+    def attribute(self, events: Sequence[int], operation: int) -> None:
+        """Say from which operation changes came, by the ids of their events."""
+        ...
+
+    def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
+        """Changes that came from no operation yet, oldest first; those made within `older_than` are left out."""
         ...
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
@@ -186,4 +212,56 @@ class WorkTracker(Protocol):
 
     def blockers(self, item_id: int) -> list[WorkItem]:
         """What an item depends on and that is neither done nor cancelled."""
+        ...
+
+
+class WorkStore(Protocol):
+    """Keeps items and events for `StateManager`, which knows the rules. Safe to share between threads and processes."""
+
+    def changing(self, name: str) -> AbstractContextManager[None]:
+        """Make all that is read and written within one change: all or nothing, and nobody else's in between."""
+        ...
+
+    def add(self, item: WorkItem) -> WorkItem:
+        """Store a new item; it gets the next id."""
+        ...
+
+    def replace(self, before: WorkItem, after: WorkItem) -> None: ...
+
+    def add_events(self, events: Sequence[WorkEvent]) -> None:
+        """Store events; each gets the next id."""
+        ...
+
+    def item(self, item_id: int) -> WorkItem: ...
+
+    def items(self, where: WorkFilter) -> list[WorkItem]: ...
+
+    def events(
+        self, *, item: int | None = None, operation: int | None = None, after: int = 0, limit: int | None = None
+    ) -> list[WorkEvent]: ...
+
+    def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
+
+    def progress(self, item_id: int) -> WorkProgress: ...
+
+    def blockers(self, item_id: int) -> list[WorkItem]: ...
+
+    def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
+        ...
+
+    def last_rank(self, priority: int) -> float:
+        """The highest rank of a priority, 0 where it has no items."""
+        ...
+
+    def last_event(self) -> int:
+        """The id of the newest event, 0 where there is none."""
+        ...
+
+    def attribute(self, events: Sequence[int], operation: int) -> None:
+        """Give events the operation that they came from."""
+        ...
+
+    def unattributed(self, until: datetime) -> list[WorkEvent]:
+        """Events without an operation that are no younger than `until`, oldest first."""
         ...

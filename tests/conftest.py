@@ -1,13 +1,17 @@
-"""What holds for all tests: how properties are tried, an environment that sets nothing, and a clock that tests set."""
+"""What holds for all tests: how properties are tried, an environment that sets nothing, a clock to set, real models."""
 
 from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:
     from orchestra_mem import OrchestratorContextManager
@@ -40,6 +44,28 @@ class Clock:
 def clock() -> Clock:
     """Ten o'clock."""
     return Clock()
+
+
+def real_model(model: ModelFile) -> Path:
+    """Fetch a model, as `make models` does; skip the test where it cannot be had or run."""
+    if find_spec("llama_cpp") is None:
+        pytest.skip("needs the extra llama: pip install 'orchestra-mem[llama]'")
+    try:
+        return fetch(model)
+    except ModelFileError as error:
+        pytest.skip(f"needs a model, see `make models`: {error}")
+
+
+@pytest.fixture(scope="session")
+def qwen_gguf() -> Path:
+    """Qwen2.5-Coder 0.5B."""
+    return real_model(QWEN_05B)
+
+
+@pytest.fixture(scope="session")
+def smollm_gguf() -> Path:
+    """SmolLM2 135M."""
+    return real_model(SMOLLM2_135M)
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step", say: str = "") -> None:

@@ -16,7 +16,9 @@ PACKAGE = Path(__file__).parents[1] / "orchestra_mem"
 
 # Layers by the names of their modules below the package; a folder's name stands for all in it, `""` for the root.
 LAYERS = {
-    "foundation": ["errors", "types", "ports", "search_types", "work_types", "model_types", "hooks", "signals"],
+    "foundation": [
+        *"errors types ports search_types work_types model_types job_types hooks signals".split(),
+    ],
     "core": ["core", "settings", "settings_check", "serialize"],
     "tiers": ["tiers"],
     "adapters": ["adapters"],

@@ -34,6 +34,8 @@ def _first_column(heading: str) -> list[str]:
 def _commands(group: Any, prefix: str = "") -> list[str]:
     found: list[str] = []
     for name, command in group.commands.items():
+        if getattr(command, "invoke_without_command", False):
+            found.append(prefix + name)
         found += _commands(command, f"{prefix}{name} ") if hasattr(command, "commands") else [prefix + name]
     return found
 

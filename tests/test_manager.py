@@ -291,7 +291,9 @@ def test_figures_of_all_tiers(memory: OrchestratorContextManager) -> None:
     """Under the source design's names."""
     record(memory, 5)
     stats = memory.get_stats()
-    assert list(stats) == ["context_window", "working_memory", "session_memory", "episodic_memory", "problems"]
+    assert list(stats) == [
+        "context_window", "working_memory", "session_memory", "episodic_memory", "search", "problems",
+    ]  # fmt: skip
     window = stats["context_window"]
     assert isinstance(window, dict)
     assert {"used_tokens", "available_tokens", "usage_percentage", "refresh_count"} <= set(window)

@@ -15,6 +15,7 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 
 PACKAGE = Path(orchestra_mem.__file__).parent
@@ -27,7 +28,7 @@ def test_the_public_names_are_those() -> None:
         "DocumentError", "EmbedderError", "HistoryError", "InvalidChangeError", "InvalidOperationError",
         "LockTimeoutError", "ModelError", "NotFoundError", "OperationFilter", "OrchestraMemError",
         "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError",
-        "StorageReadOnlyError", "TokenizerError", "open_memory",
+        "StorageReadOnlyError", "TokenizerError", "VectorStore", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
@@ -49,9 +50,13 @@ SIGNATURES = {
         "idempotency_key: 'str | None' = None) -> 'Operation'"
     ),
     "get_orchestrator_context": (
-        "(self, for_operation: 'str', max_tokens: 'int | None' = None) -> 'OrchestratorContext'"
+        "(self, for_operation: 'str', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
+        "-> 'OrchestratorContext'"
     ),
-    "explain": "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None) -> 'str'",
+    "explain": (
+        "(self, for_operation: 'str' = 'explain', max_tokens: 'int | None' = None, *, query: 'str | None' = None) "
+        "-> 'str'"
+    ),
     "refresh": "(self) -> 'Refreshed | None'",
     "flush_session": "(self) -> 'Path | None'",
     "query_recent_operations": "(self, operation_type: 'str | None' = None, limit: 'int' = 10) -> 'list[Operation]'",
@@ -64,6 +69,7 @@ SIGNATURES = {
         "-> 'Answer'"
     ),
     "update_index": ("(self, told: 'Callable[[Backlog], None] | None' = None, *, anew: 'bool' = False) -> 'None'"),
+    "hit_lines": "(self, hits: 'Sequence[Hit]') -> 'list[int]'",
     "expand": "(self, reference: 'str | int') -> 'Expansion'",
     "facts": (
         "(self, kind: 'MustKeepKind | None' = None, *, standing: 'bool' = True, limit: 'int | None' = None) "
@@ -71,6 +77,7 @@ SIGNATURES = {
     ),
     "losses": "(self, session: 'str | None' = None, *, limit: 'int | None' = None) -> 'list[Summary]'",
     "get_stats": "(self) -> 'dict[str, Json]'",
+    "foreground": "(self) -> 'AbstractContextManager[None]'",
     "close": "(self) -> 'None'",
 }
 
@@ -90,7 +97,7 @@ def test_the_managers_methods_are_called_like_this() -> None:
 def test_a_memory_is_opened_like_this() -> None:
     """A folder, and by keyword what tests and callers put in the place of the defaults."""
     parameters = inspect.signature(orchestra_mem.open_memory).parameters
-    assert list(parameters) == ["project", "config", "clock", "counter", "write_point"]
+    assert list(parameters) == ["project", "config", "clock", "counter", "write_point", "model"]
     assert parameters["project"].default == "."
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[1:])
 
@@ -109,6 +116,10 @@ def test_a_memory_is_opened_like_this() -> None:
             "add_usage set_usage reset should_refresh used_tokens available_tokens history on get_stats",
         ),
         (OrchestratorContext, "render as_messages as_dict explain"),
+        (
+            StateManager,
+            "create set_status change note undo together item items events counts progress blockers",
+        ),
     ],
 )
 def test_what_the_manager_hands_out_can_do_this(owner: type, names: str) -> None:

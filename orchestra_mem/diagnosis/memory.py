@@ -9,8 +9,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,8 +16,12 @@ from filelock import FileLock, Timeout
 from orchestra_mem.adapters.config_files import load_settings
 from orchestra_mem.adapters.database import Database, ReadOnlyDatabase
 from orchestra_mem.adapters.files import why_read_only
+from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.diagnosis.documents import check_documents
+from orchestra_mem.diagnosis.findings import Finding, Health
+from orchestra_mem.diagnosis.models import check_model
+from orchestra_mem.diagnosis.search_index import index_finding, inspect_index
 from orchestra_mem.errors import ConfigError, OrchestraMemError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.settings import Settings
@@ -30,24 +32,6 @@ from orchestra_mem.wiring.memory import old_documents
 _NO_ROOM_BYTES = 20_000_000
 _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
-
-
-class Health(StrEnum):
-    """How a part is: sound, sound with something to know, or at fault."""
-
-    SOUND = "sound"
-    NOTE = "note"
-    FAULT = "fault"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found of a part, and what to do; `advice` is empty where nothing is to be done."""
-
-    part: str
-    health: Health
-    words: str
-    advice: str = ""
 
 
 def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> list[Finding]:
@@ -79,7 +63,11 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     tell("documents")
     # Before the memory is opened, which would make a document again that is not there.
     findings += _documents(project, settings)
-    findings += _memory(project)
+    tell("search")
+    # Before the memory is opened as well: what is damaged is told as it lies there.
+    findings += _memory(project, inspect_index(project, thorough=True))
+    tell("model")
+    findings += check_model(project, settings)
     return findings
 
 
@@ -188,7 +176,7 @@ def _no_database(path: Path, project: Path, settings: Settings | None) -> Findin
     )  # fmt: skip
 
 
-def _memory(project: Path) -> Iterator[Finding]:
+def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
     try:
         memory = open_memory(project)
     except OrchestraMemError as error:
@@ -197,6 +185,8 @@ def _memory(project: Path) -> Iterator[Finding]:
     with memory:
         yield from _versions(memory)
         yield from _sessions(memory)
+        newest = memory.operations(OperationFilter(limit=1))
+        yield index_finding(index, newest[-1].id if newest else 0)
         stats = memory.get_stats()
         problems = stats["problems"]
         assert isinstance(problems, list)
@@ -258,5 +248,6 @@ def _counter(memory: OrchestratorContextManager) -> Finding:
         return Finding(part="token counter", health=Health.SOUND, words=f"{name}, the model's own")
     return Finding(
         part="token counter", health=Health.NOTE, words=f"{name}, not the model's own: counts differ from it somewhat",
-        advice="keep the window a little under the model's (orchestrator.context_window.max_tokens)",
+        advice="keep the window a little under the model's (orchestrator.context_window.max_tokens), or have them "
+        "counted by its own vocabulary: llm.model_path names its GGUF",
     )  # fmt: skip

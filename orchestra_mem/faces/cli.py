@@ -18,8 +18,12 @@ from orchestra_mem.faces import (
     commands_documents,
     commands_edit,
     commands_record,
+    commands_retrieve,
     commands_search,
+    commands_shell,
+    commands_summaries,
     commands_watch,
+    commands_work,
     demo,
 )
 from orchestra_mem.faces.shell import INTERRUPTED, ProjectOption
@@ -32,6 +36,7 @@ app = typer.Typer(
 )  # fmt: skip
 _importing = typer.Typer(no_args_is_help=True, epilog=EPILOG)
 _config = typer.Typer(no_args_is_help=True, epilog=EPILOG)
+_work = typer.Typer(epilog=EPILOG)
 
 
 def _print_version(wanted: bool) -> None:
@@ -51,7 +56,7 @@ def _given_to_all(command: object, project: str) -> dict[str, Any]:
     below = getattr(command, "commands", None)
     if below is None:
         return {"project": project}
-    return {name: _given_to_all(each, project) for name, each in below.items()}
+    return {"project": project} | {name: _given_to_all(each, project) for name, each in below.items()}
 
 
 @app.callback()
@@ -71,10 +76,14 @@ def _about(
 
 
 demo.add_to(app, "Begin")
+commands_shell.add_to(app, "Begin")
 commands_record.add_to(app, _importing, "Record")
 app.add_typer(_importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
 commands_ask.add_to(app, "Ask")
 commands_search.add_to(app, "Ask")
+commands_summaries.add_to(app, "Ask")
+commands_retrieve.add_to(app, "Ask")
+commands_work.add_to(app, _work, "Work")
 commands_edit.add_to(app, "Documents")
 commands_conflicts.add_to(app, "Documents")
 commands_watch.add_to(app, "Documents")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.faces.commands_retrieve import bring_up
 from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
 from orchestra_mem.faces.times import parse_time
 from orchestra_mem.types import MustKeepKind
@@ -26,6 +27,9 @@ def context(
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
     ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option("--explain", metavar="", help="Why each item entered, was shortened, or stayed out, instead."),
@@ -41,7 +45,11 @@ def context(
     """
     with shell(project, as_json, debug) as run:
         with run.open() as memory:
-            found = memory.get_orchestrator_context(for_operation, max_tokens)
+            if query is not None:
+                bring_up(memory)
+            found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
+        for note in found.notes:
+            run.tell(f"orchestra-mem: {note}")
         if as_json:
             run.answer(_context_record(found))
         elif messages:
@@ -57,6 +65,7 @@ def _context_record(found: OrchestratorContext) -> dict[str, Json]:
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
         "messages": [dict(message) for message in found.as_messages()], "explain": found.explain(),
+        "notes": [*found.notes],
     }  # fmt: skip
 
 
@@ -77,7 +86,8 @@ def status(project: ProjectOption = None, as_json: JsonOption = False, debug: De
 
 
 def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, Json]:
-    from orchestra_mem.types import DocumentName, SessionStatus
+    from orchestra_mem.diagnosis import index_words, inspect_index
+    from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
 
     # First, as what it meets on its way belongs to the problems.
     found = memory.get_orchestrator_context("status")
@@ -86,8 +96,10 @@ def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, 
     sessions = memory.sessions()
     session_path = memory.session_memory.path
     documents: dict[str, Json] = {name.value: str(memory.episodic_memory.path(name)) for name in DocumentName}
+    newest = memory.operations(OperationFilter(limit=1))
     return {
         "project": str(run.project),
+        "search_index": index_words(inspect_index(run.project), newest[-1].id if newest else 0),
         "documents": documents | {"session": str(session_path) if session_path else None},
         "thresholds": {
             "warning": tracker.warning_threshold, "refresh": tracker.refresh_threshold,
@@ -185,17 +197,26 @@ def sessions(project: ProjectOption = None, as_json: JsonOption = False, debug: 
 
 
 def expand(
-    reference: Annotated[str, typer.Argument(help="S12 for a summary, K7 for a kept fact, op104 for an operation.")],
+    reference: Annotated[str, typer.Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
     project: ProjectOption = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show the originals behind a summary or a kept fact, word for word.
+    """Show what stands around a hit, then the originals behind it, word for word.
+
+    S12 is a summary, K7 a kept fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
 
     Example: orchestra-mem expand S12
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import must_keep_record, operation_record, summary_record
+        from orchestra_mem.faces.search_rendering import place_record
+        from orchestra_mem.serialize import (
+            must_keep_record,
+            operation_record,
+            summary_record,
+            work_event_record,
+            work_item_record,
+        )
 
         with run.open() as memory:
             found = memory.expand(reference)
@@ -206,11 +227,16 @@ def expand(
                     "operations": [operation_record(operation) for operation in found.operations],
                     "summary": summary_record(found.summary) if found.summary else None,
                     "fact": must_keep_record(found.fact) if found.fact else None,
+                    "around": [operation_record(operation) for operation in found.around],
+                    "place": place_record(found),
+                    "item": work_item_record(found.item) if found.item else None,
+                    "events": [work_event_record(event) for event in found.events],
                 }
             )
         from orchestra_mem.faces.rendering import expansion_text
+        from orchestra_mem.faces.search_rendering import surroundings_text
 
-        run.text(expansion_text(found))
+        run.text(surroundings_text(found) + expansion_text(found))
     return None
 
 

@@ -36,7 +36,7 @@ def show(
         if as_json:
             record: dict[str, Json] = {
                 key: {"value": _plain(value), "origin": settings.origin_of(key)}
-                for key, value in settings.flat().items()
+                for key, value in settings.shown().items()
             }
             return run.answer(record)
         from orchestra_mem.faces.rendering import settings_view
@@ -93,6 +93,7 @@ def check_documents(project: ProjectOption = None, as_json: JsonOption = False, 
         if not (run.project / HOME).is_dir():
             raise run.no_memory()
         problems = diagnosis.check_documents(run.project, load_settings(run.project, os.environ))
+        problems += diagnosis.check_index(run.project)
         if as_json:
             run.answer({"project": str(run.project), "problems": [problem_record(problem) for problem in problems]})
         elif not problems:
@@ -118,7 +119,7 @@ def doctor(project: ProjectOption = None, as_json: JsonOption = False, debug: De
         if not (run.project / HOME).is_dir():
             raise run.no_memory()
         with run.progress() as bar:
-            task = bar.add_task("", total=5)
+            task = bar.add_task("", total=7)
             findings = diagnose(run.project, on_part=lambda part: bar.update(task, description=part, advance=1))
         faults = sum(finding.health is Health.FAULT for finding in findings)
         if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from orchestra_mem.manager import OrchestratorContextManager
     from orchestra_mem.services.indexing import Backlog
     from orchestra_mem.services.searching import Answer
+    from orchestra_mem.types import Json
 
 
 def search(
@@ -60,21 +62,25 @@ def search(
                 session=None if session is None else session_id(memory, session),
             )  # fmt: skip
             found = memory.search(query, where=where, mode=mode, limit=limit)
+            lines = memory.hit_lines(found.hits)
         for note in found.notes:
             run.tell(f"orchestra-mem: {note}")
-        _show(run, found, explain=explain)
+        _show(run, found, lines, explain=explain)
         if not found.hits:
             raise typer.Exit(1)
 
 
-def _show(run: Shell, found: Answer, *, explain: bool) -> None:
+def _show(run: Shell, found: Answer, lines: Sequence[int], *, explain: bool) -> None:
     if run.as_json:
         from orchestra_mem.serialize import hit_record
 
-        return run.answer({"hits": [hit_record(hit) for hit in found.hits], "notes": [*found.notes]})
+        hits: list[Json] = [
+            {**hit_record(hit), "line": line or None} for hit, line in zip(found.hits, lines, strict=True)
+        ]
+        return run.answer({"hits": hits, "notes": [*found.notes]})
     from orchestra_mem.faces.search_rendering import hits_view
 
-    return run.show(*hits_view(found.hits, explain=explain))
+    return run.show(*hits_view(found.hits, lines, explain=explain))
 
 
 def _bring_up(run: Shell, memory: OrchestratorContextManager, *, anew: bool = False) -> None:

@@ -64,6 +64,7 @@ def status_view(record: dict[str, Json]) -> Iterator[RenderableType]:
     yield Text(f"         counted by {window['counter']} ({whose})")
     following = as_json_object(record["next_context"])
     yield Text(f"context  {_figure(following['tokens'])} of {_figure(following['budget_tokens'])} tokens")
+    yield Text(f"search   {record['search_index']}")
     yield from _tiers(record)
     yield from _documents(as_json_object(record["documents"]), str(record["project"]))
     problems = record["problems"]
@@ -247,7 +248,7 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
     table.add_column("setting", overflow="fold")
     table.add_column("value", overflow="fold")
     table.add_column("from", overflow="fold")
-    for key, value in settings.flat().items():
+    for key, value in settings.shown().items():
         origin = settings.origin_of(key)
         shown = str(value).lower() if isinstance(value, bool) else str(value)
         table.add_row(Text(key), Text(shown or '""'), Text(origin), style="dim" if origin == DEFAULT_ORIGIN else "")

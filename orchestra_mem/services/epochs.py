@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
+from orchestra_mem.core.context.continuity import TurnWindow
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
+from orchestra_mem.core.context.recalled import with_recalled
 from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.context.turns import NO_EMBEDDER, first_of_turns, latest_messages
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.search.disclosure import Recalled, recalled_item
+from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -37,6 +42,8 @@ _EMPTY_SECTION = re.compile(r"#{1,2} [^\n]*\n\s*(?:- None\s*)?")
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
+# Where less than this of their share is left to recalled memories, a new epoch begins, which has room for them.
+_LEAST_RECALLED = 1 / 3
 
 
 @dataclass(slots=True)
@@ -49,7 +56,9 @@ class _Running:
     states: Mapping[str, object]
     texts: dict[str, str]
     border: int
+    turns: TurnWindow | None = None
     notes: int = 0
+    extended: bool = False
 
 
 class EpochKeeper:
@@ -63,15 +72,18 @@ class EpochKeeper:
         counter: TokenCounter,
         shares: Mapping[Part, float],
         fill_at_start: float,
+        recalled_share: float,
     ) -> None:
         self._session = session
         self._episodic = episodic
         self._counter = counter
         self._shares = shares
         self._fill_at_start = fill_at_start
+        self._recalled_share = recalled_share
         self._running: OrderedDict[int, _Running] = OrderedDict()
         self._timeline: list[Entry] = []
         self._count = 0
+        self.turn_window: Callable[[Sequence[str]], TurnWindow] = lambda messages: NO_EMBEDDER
 
     @property
     def epoch_count(self) -> int:
@@ -89,29 +101,57 @@ class EpochKeeper:
         self._timeline.clear()
 
     def context(
-        self, for_operation: str, budget_tokens: int, session: Session | None, working: Sequence[Entry]
+        self,
+        for_operation: str,
+        budget_tokens: int,
+        session: Session | None,
+        working: Sequence[Entry],
+        recalled: Recalled | None = None,
     ) -> OrchestratorContext:
-        """The context for a budget: the running epoch's, with what is new at its end, or a new epoch's."""
+        """The context for a budget: the running epoch's, with what is new at its end, or a new epoch's.
+
+        What is recalled for this request comes behind it; what stands in it word for word is not shown again.
+        """
         running = self._running.get(budget_tokens)
-        if running is None or not self._continue(running, session):
+        share = int(self._recalled_share * budget_tokens) if recalled and recalled.recollections else 0
+        if running is None or not self._continue(running, session, int(share * _LEAST_RECALLED)):
             running = self._begin(budget_tokens, session, working)
             self._running[budget_tokens] = running
             while len(self._running) > _MAX_EPOCHS:
                 self._running.popitem(last=False)
         self._running.move_to_end(budget_tokens)
-        return OrchestratorContext.from_epoch(running.epoch, for_operation=for_operation, operations=running.operations)
+        context = OrchestratorContext.from_epoch(
+            running.epoch, for_operation=for_operation, operations=running.operations
+        )
+        context = replace(context, turns=running.turns)
+        return context if recalled is None else self._with_recalled(context, recalled, share)
 
-    def _continue(self, running: _Running, session: Session | None) -> bool:
+    def _with_recalled(self, context: OrchestratorContext, recalled: Recalled, share: int) -> OrchestratorContext:
+        there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
+        items = _named_apart([recalled_item(each) for each in recalled.recollections])
+        stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
+        return with_recalled(
+            context,
+            [item for item, standing in zip(items, stands, strict=True) if not standing],
+            share_tokens=share,
+            counter=self._counter,
+            reasons={item.key: each.why for item, each in zip(items, recalled.recollections, strict=True)},
+            standing=[item for item, standing in zip(items, stands, strict=True) if standing],
+            notes=recalled.notes,
+        )
+
+    def _continue(self, running: _Running, session: Session | None, least_room: int) -> bool:
         new = list(self._new_entries(running.through))
         notes = self._notes(running, session)
         if notes is None:
             return False
-        if not new and not notes:
-            return True
-        longer = running.epoch.extended([*map(_operation_item, new), *notes])
-        if longer is None:
+        epoch: Epoch | None = running.epoch
+        if new or notes:
+            epoch = running.epoch.extended([*map(_operation_item, new), *notes])
+        if epoch is None or (running.extended and epoch.budget_tokens - epoch.tokens < least_room):
             return False
-        running.epoch = longer
+        running.extended |= epoch is not running.epoch
+        running.epoch = epoch
         running.notes += len(notes)
         if new:
             running.through = new[-1].operation.id
@@ -163,7 +203,11 @@ class EpochKeeper:
             sources[Part.SESSION] = f"session {session.id[:8]}"
             texts["the session document"] = _known_text(document, session.spilled_through)
         fresh = [entry for entry in working if session is None or entry.operation.id > session.spilled_through]
-        items += map(_operation_item, fresh)
+        operations = [entry.operation for entry in fresh]
+        messages = latest_messages(operations)
+        turns = self.turn_window(messages) if messages else None
+        whole_from = first_of_turns(operations, turns.turns) if turns else 0
+        items += [_operation_item(entry, in_turn=0 < whole_from <= entry.operation.id) for entry in fresh]
         self._count += 1
         epoch = begin_epoch(
             items,
@@ -175,9 +219,8 @@ class EpochKeeper:
             fill_at_start=self._fill_at_start,
         )
         through = fresh[-1].operation.id if fresh else (session.spilled_through if session else 0)
-        operations = [entry.operation for entry in fresh]
         border = session.spilled_through if session else 0
-        return _Running(epoch, through, operations, states, texts, border)
+        return _Running(epoch, through, operations, states, texts, border, turns)
 
     def _states(self, session: Session | None) -> Mapping[str, object]:
         states: dict[str, object] = {f"{name.value}.md": state for name, state in self._episodic.states().items()}
@@ -211,13 +254,15 @@ def _known_text(document: SessionDocument, border: int) -> str:
     return "".join(part.block.text for part in document.parts if part.operation <= border)
 
 
-def _operation_item(entry: Entry) -> Item:
+def _operation_item(entry: Entry, *, in_turn: bool = False) -> Item:
     short, full = _form(entry.short), _form(entry.text)
     return Item(
         key=operation_key(entry.operation.id),
         part=Part.OPERATIONS,
         forms=(short, full) if len(short) < len(full) else (full,),
         priority=float(entry.operation.id),
+        pinned=in_turn,
+        pinned_for="of the last turns",
         source="working memory",
     )
 
@@ -280,6 +325,12 @@ def _named_apart(items: list[Item]) -> list[Item]:
         seen[item.key] = seen.get(item.key, 0) + 1
         result.append(item if seen[item.key] == 1 else replace(item, key=f"{item.key} ({seen[item.key]})"))
     return result
+
+
+@lru_cache(maxsize=8)
+def _plain_words(prefix: str) -> str:
+    """The words of a prefix, which stays the same for an epoch."""
+    return plain_words(prefix)
 
 
 @lru_cache(maxsize=256)

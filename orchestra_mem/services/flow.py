@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.entries import Entry
+from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.services.epochs import EpochKeeper
@@ -27,9 +28,11 @@ from orchestra_mem.tiers.episodic import WRITE_TRIES, EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Compacted, SessionCompactor
+from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import (
     DocumentName,
+    FileState,
     Operation,
     OperationFilter,
     Session,
@@ -38,12 +41,17 @@ from orchestra_mem.types import (
 )
 
 if TYPE_CHECKING:
+    from orchestra_mem.services.compression import Compression
+    from orchestra_mem.services.response_cache import ResponseStore
     from orchestra_mem.services.searching import MemorySearch
+    from orchestra_mem.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 # After a refresh that the disk refused, so many operations pass before the next try.
 _RETRY_AFTER = 25
+# File systems tell times by the kernel's tick, 10 ms at most.
+_TICK_NS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +67,20 @@ class MemoryParts:
     working: WorkingMemory
     session: SessionMemoryManager
     compactor: SessionCompactor
+    compression: Compression
     episodic: EpisodicMemoryManager
+    state: StateManager
     hand_edits: HandEditManager
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
     reporter: Reporter
     change_count: Callable[[], int]
+    commit_count: Callable[[], Hashable]
     check_database: Callable[[], str | None]
     open_search: Callable[[], MemorySearch]
+    open_responses: Callable[[], ResponseStore]
+    settings: Settings
     checkpoint: Callable[[], None]
     close: Callable[[], None]
     auto_refresh: bool
@@ -209,8 +222,13 @@ class Flow:
         return len(entries)
 
     def refresh(self) -> Refreshed | None:
-        """Spill, compact, update the documents, begin a new epoch; None where no session is under way."""
+        """Spill, compact, update the documents, begin a new epoch; None where no session is under way.
+
+        Work goes on without a session as well: then the documents alone are updated.
+        """
         if self.session is None:
+            if self._parts.reporter.knows_work:
+                self._update_documents(VersionReason.REFRESH)
             return None
         start = time.perf_counter()
         spilled, compacted = 0, Compacted(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
@@ -294,9 +312,24 @@ class Flow:
             return self._parts.episodic.integrate_session(view, taken)
         return self._parts.episodic.update(view, reason, taken)
 
-    def context(self, for_operation: str, budget_tokens: int) -> OrchestratorContext:
+    def version(self) -> Hashable:
+        """What differs after every change of the memory; None where a document was saved so lately that it is not sure.
+
+        A second save within the same tick of the file system's clock leaves no trace in a document's state.
+        """
+        states = [*self._parts.episodic.states().values()]
+        session = self.session
+        if session is not None:
+            states += self._parts.session.foreign_state(session)
+        latest = max((state.modified_ns for state in states if isinstance(state, FileState)), default=0)
+        if abs(time.time_ns() - latest) < _TICK_NS:
+            return None
+        return self._parts.commit_count(), tuple(states), self._parts.clock().date()
+
+    def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
         """The context for a budget as things stand."""
-        context = self._parts.epochs.context(for_operation, budget_tokens, self.session, self._parts.working.entries())
+        entries = self._parts.working.entries()
+        context = self._parts.epochs.context(for_operation, budget_tokens, self.session, entries, recalled)
         if not self._window_known and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.
             self._window_known = True
@@ -336,6 +369,7 @@ class Flow:
                 self._catch_up()
                 return None
             self._parts.compactor.judge(session, session.spilled_through)
+            self._parts.compactor.improve()
             self._parts.compactor.settle(session)
             session = self._parts.log.session(session.id)
             closing = self._parts.reporter.closing(session)

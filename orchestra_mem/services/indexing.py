@@ -6,23 +6,37 @@ what was added twice is there once.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import join_blocks
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_fact, chunk_operation, chunk_summary
+from orchestra_mem.core.search.chunking import (
+    DocumentPlace,
+    chunk_document,
+    chunk_fact,
+    chunk_operation,
+    chunk_summary,
+    chunk_work_item,
+)
+from orchestra_mem.core.search.echoes import Echoes, without_recalled
+from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionPlace
-from orchestra_mem.types import DocumentName, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus
+from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
+
+logger = logging.getLogger(__name__)
 
 _OPERATIONS_AT_ONCE = 500
 _VECTORS_AT_ONCE = 512
@@ -30,6 +44,8 @@ _VECTORS_AT_ONCE = 512
 _FRAME = re.compile(
     r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
 )
+_RECALLED = "recalled"
+_NOTE = "note"  # the field of a `WorkEvent` that is one
 _IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
 
 
@@ -53,6 +69,7 @@ class Memories:
     store: DocumentStore
     episodic: EpisodicMemoryManager
     sessions: SessionPlace
+    state: WorkTracker | None = None
 
 
 class Indexer:
@@ -70,6 +87,19 @@ class Indexer:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._marks: dict[str, str] = {}
+        self._echoes = Echoes()
+
+    def note_recalled(self, passages: Sequence[str]) -> None:
+        """Take note of passages that are given to a model now: in operations from here on they are echoes."""
+        self._echoes.note(passages, after=self._from.log.last_operation())
+
+    def keep_recalled(self) -> None:
+        """Keep for other processes what was noted, as far as the index can be written to."""
+        try:
+            if self._echoes.changed:
+                self._index.set_mark(_RECALLED, self._echoes.dump())
+        except OrchestraMemError as error:
+            logger.debug("what was recalled could not be noted: %s", error)
 
     def catch_up(self, within_s: float | None = None) -> Backlog:
         """Take in what has happened since the last time; what is left where that takes too long.
@@ -84,6 +114,8 @@ class Indexer:
         end = None if within_s is None else time.monotonic() + within_s
         with self._lock:
             self._marks = self._index.marks()
+            self._echoes.load(self._marks.get(_RECALLED, ""))
+            self.keep_recalled()
             for _ in self._steps():
                 if end is not None and time.monotonic() >= end:
                     break
@@ -97,6 +129,7 @@ class Indexer:
         yield from self._operations()
         yield from self._summaries()
         yield from self._facts()
+        yield from self._work()
         yield from self._vectors()
 
     def _mark(self, name: str, value: object) -> None:
@@ -130,9 +163,18 @@ class Indexer:
             [
                 chunk
                 for operation in operations
-                for chunk in chunk_operation(operation, Tier.WORKING if operation.id >= border else Tier.SESSION)
+                if (own := self._own(operation)) is not None
+                for chunk in chunk_operation(own, Tier.WORKING if operation.id >= border else Tier.SESSION)
             ]
         )
+
+    def _own(self, operation: Operation) -> Operation | None:
+        """An operation without what it only repeats of the memory; None where that is all it has."""
+        data = self._echoes.without(without_recalled(operation.data), operation.id)
+        if data == operation.data:
+            return operation
+        own = replace(operation, data=data)
+        return own if plain_text(own).strip() else None
 
     def _summaries(self) -> Iterator[None]:
         last = self._from.ledger.next_summary_id() - 1
@@ -154,6 +196,23 @@ class Indexer:
             facts = self._from.ledger.must_keeps_by_id(numbers)
             self._index.add([chunk_fact(fact) for fact in facts])
             self._mark("facts", numbers[-1])
+            yield
+
+    def _work(self) -> Iterator[None]:
+        """Take in the work items that have changed."""
+        state = self._from.state
+        if state is None:
+            return
+        events = state.events(after=self._number("work"))
+        for start in range(0, len(events), _OPERATIONS_AT_ONCE):
+            some = events[start : start + _OPERATIONS_AT_ONCE]
+            chunks = [chunk_work_item(*each) for each in _changed_items(state, some)]
+            self._index.add(chunks)
+            kept = {chunk.key for chunk in chunks}
+            gone = [key for chunk in chunks for key in self._index.keys(chunk.group) if key not in kept]
+            if gone:
+                self._index.remove(gone)
+            self._mark("work", some[-1].id)
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> None:
@@ -211,6 +270,19 @@ class Indexer:
         if self._embedder is not None:
             vectors = len(self._index.without_vectors(self._embedder.model, self._index.count()))
         return Backlog(operations=max(0, operations), vectors=vectors)
+
+
+def _changed_items(
+    state: WorkTracker, events: Sequence[WorkEvent]
+) -> Iterator[tuple[WorkItem, WorkItem | None, list[str]]]:
+    """The items that events speak of, and those below one with another title; each with its parent and its notes."""
+    changed = dict.fromkeys(event.item for event in events)
+    for renamed in {event.item for event in events if event.field == "title"}:
+        changed.update((child.id, None) for child in state.items(WorkFilter(parent=renamed)))
+    for number in changed:
+        item = state.item(number)
+        notes = [event.after for event in state.events(number) if event.field == _NOTE and event.after]
+        yield item, state.item(item.parent) if item.parent else None, notes
 
 
 def _own_words(text: str) -> str:

@@ -10,49 +10,101 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.services.places import Places, Surroundings
 from orchestra_mem.types import MustKeep, Operation, OperationFilter, Summary
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
 
 _REFERENCE = re.compile(r"\s*(?:(?P<kind>S|K|op|O|#)\s*)?(?P<number>\d{1,18})\s*", re.IGNORECASE)
+_ITEM = re.compile(rf"\s*(?:item|{'|'.join(WorkKind)})\s*#?(?P<number>\d{{1,18}})\s*", re.IGNORECASE)
+_AROUND = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """The originals behind a reference: operations as they were recorded, and what led to them."""
+    """The originals behind a reference: operations as they were recorded, and what led to them.
+
+    `around` are the operations of the session right before and behind the one that was asked for; `place` is the
+    passage of a document with its neighbours, `item` a work item, `events` its changes.
+    """
 
     reference: str
     operations: tuple[Operation, ...]
     summary: Summary | None = None
     fact: MustKeep | None = None
+    around: tuple[Operation, ...] = ()
+    place: Surroundings | None = None
+    item: WorkItem | None = None
+    events: tuple[WorkEvent, ...] = ()
 
 
 class Recall:
     """Looks things up in the event log and the ledger. Holds nothing."""
 
-    def __init__(self, log: EventLog, ledger: Ledger) -> None:
+    def __init__(
+        self, log: EventLog, ledger: Ledger, places: Places | None = None, state: WorkTracker | None = None
+    ) -> None:
         self._log = log
         self._ledger = ledger
+        self._places = places
+        self._state = state
 
     def expand(self, reference: str | int) -> Expansion:
         """Follow `S12` (a summary; so does a mere number), `K7` (a fact) or `op 104` to the operations behind it.
+
+        `decision_log.md:41` leads to the passage there and what its line names, `story 5` to a work item.
 
         Raises:
             NotFoundError: it names nothing.
         """
         match = _REFERENCE.fullmatch(str(reference))
         if match is None:
-            raise NotFoundError(
-                f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation"
-            )
+            return self._expand_place(str(reference)) or self._expand_item(reference)
         number, kind = int(match["number"]), (match["kind"] or "S").upper()
         if kind == "K":
             fact = self._ledger.must_keep(number)
             # What a person wrote by hand stands in no operation.
             behind = (self._log.operation(fact.operation),) if fact.operation else ()
-            return Expansion(reference=f"K{number}", operations=behind, fact=fact)
+            around = self._around(behind[0]) if behind else ()
+            return Expansion(reference=f"K{number}", operations=behind, fact=fact, around=around)
         if kind in {"OP", "O", "#"}:
-            return Expansion(reference=f"op {number}", operations=(self._log.operation(number),))
+            operation = self._log.operation(number)
+            return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
         summary = self._ledger.summary(number)
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
+
+    def _expand_place(self, reference: str) -> Expansion | None:
+        place = self._places.around(reference) if self._places else None
+        if place is None:
+            return None
+        facts = self._ledger.must_keeps_by_id(place.names.facts)
+        numbers = {*place.names.operations, *(fact.operation for fact in facts if fact.operation)}
+        return Expansion(
+            reference=f"{place.document.name}:{place.passage.line}",
+            operations=tuple(self._log.operation(number) for number in sorted(numbers)),
+            place=place,
+        )
+
+    def _expand_item(self, reference: str | int) -> Expansion:
+        match = _ITEM.fullmatch(str(reference))
+        if match is None or self._state is None:
+            raise NotFoundError(
+                f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
+                "decision_log.md:41 for a line, story 5 for a work item"
+            )
+        item = self._state.item(int(match["number"]))
+        events = tuple(self._state.events(item.id))
+        numbers = sorted({event.operation for event in events if event.operation})
+        return Expansion(
+            reference=f"{item.kind.value} {item.id}",
+            operations=tuple(self._log.operation(number) for number in numbers),
+            item=item,
+            events=events,
+        )
+
+    def _around(self, operation: Operation) -> tuple[Operation, ...]:
+        here = OperationFilter(session=operation.session)
+        before = self._log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
+        return (*before, *self._log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
 
     def _covered(self, summary: Summary) -> list[Operation]:
         return self._log.operations(

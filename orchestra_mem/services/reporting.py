@@ -11,6 +11,7 @@ from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
 from orchestra_mem.tiers.session_summary import closing_sections
+from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import (
     DocumentFault,
     DocumentName,
@@ -43,8 +44,17 @@ class Reporter:
     """Gathers what is known, and keeps what has failed until it works again."""
 
     def __init__(
-        self, *, log: EventLog, ledger: Ledger, clock: Clock, project: str, window_tokens: int, sizes: DocumentSizes
+        self,
+        *,
+        log: EventLog,
+        ledger: Ledger,
+        clock: Clock,
+        project: str,
+        window_tokens: int,
+        sizes: DocumentSizes,
+        work: WorkPlan | None = None,
     ) -> None:
+        self._work = work
         self._log = log
         self._ledger = ledger
         self._clock = clock
@@ -100,7 +110,13 @@ class Reporter:
             decisions_in_full=self._sizes.decisions_in_full,
             decisions_in_brief=self._sizes.decisions_in_brief,
             progress_items=self._sizes.progress_items,
+            work=self._work.view() if self._work else None,
         )
+
+    @property
+    def knows_work(self) -> bool:
+        """Whether there are work items."""
+        return self._work is not None and self._work.view() is not None
 
     def blank(self) -> ProjectView:
         """The view of a project in which nothing has happened."""

@@ -7,16 +7,30 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
+
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.errors import ClosedError, EmbedderError
+from orchestra_mem.errors import ClosedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.search_types import EVERYTHING, EmbeddingModel, Hit, SearchFilter, SearchIndex, SearchMode, Situation
+from orchestra_mem.search_types import (
+    EVERYTHING,
+    Embedder,
+    EmbeddingModel,
+    Hit,
+    SearchFilter,
+    SearchIndex,
+    SearchMode,
+    Situation,
+    Vector,
+)
+from orchestra_mem.services.guarded_embedder import Guard
 from orchestra_mem.services.indexing import Backlog, Indexer
 from orchestra_mem.types import MustKeepStatus
 
@@ -28,6 +42,8 @@ _STEP_S = 0.25
 _UPKEEP_AFTER = 2_000
 # Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
 _LEAST_COSINE = 0.2
+# So many passages on either side belong to a hit, as far as they stand under the same headings.
+_REACH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +95,8 @@ class MemorySearch:
         ledger: tells how facts stand now.
         clock: tells what "last week" is.
         notes: what every answer tells.
+        embedder: embeds what is no query of the index's; None where there is none.
+        guard: keeps searches from an embedder that fails; None where there is none.
     """
 
     def __init__(
@@ -91,8 +109,13 @@ class MemorySearch:
         ledger: Ledger,
         clock: Clock,
         notes: Sequence[str] = (),
+        embedder: Embedder | None = None,
+        guard: Guard | None = None,
     ) -> None:
+        self._embedder = embedder
         self._notes = tuple(notes)
+        self._guard = guard
+        self._jobs: deque[Callable[[], object]] = deque()
         self._index = index
         self._searchers = tuple(searchers)
         self._by_words = by_words
@@ -124,7 +147,7 @@ class MemorySearch:
             session, agent: who asks; what is theirs goes a little before what is not.
         """
         notes = [*self._notes, *self._index.problems]
-        backlog = self._take_in(notes)
+        backlog, has_vectors = self._take_in(notes)
         if backlog.operations:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
         if backlog.vectors:
@@ -133,31 +156,90 @@ class MemorySearch:
         # Some are looked at in vain: a fact may stand no longer.
         wanted = 2 * limit
         try:
-            hits = self._searcher().search(query, situation, where=where, mode=mode, limit=wanted)
+            # Who asks does not wait for an embedder twice.
+            searcher = self._searcher() if has_vectors or mode is SearchMode.DENSE else self._by_words
+            hits = searcher.search(query, situation, where=where, mode=mode, limit=wanted)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
-            notes += [f"search by meaning is off, words alone answer: {error}"]
+            notes.append(_off(error))
             hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
         if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
             hits = []
-        return Answer(hits=tuple(islice(self._standing(hits), limit)), notes=tuple(notes))
+        return Answer(hits=tuple(islice(self._standing(hits), limit)), notes=tuple(dict.fromkeys(notes)))
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps search by meaning off, in words; None where it works, as far as is known, or is not wanted."""
+        if self._notes:
+            return self._notes[0]
+        off = self._guard.problem if self._guard else None
+        return _off(off) if off else None
+
+    @property
+    def answering_model(self) -> EmbeddingModel | None:
+        """The model whose vectors answer now; None where words alone do."""
+        return self._searchers[self._best()][0] if self._searchers else None
+
+    def embed(self, text: str) -> tuple[EmbeddingModel, Vector] | None:
+        """The vector of a text with the model that made it; None where none can be had."""
+        if self._embedder is None:
+            return None
+        try:
+            return self._embedder.model, self._embedder.embed_query(text)
+        except EmbedderError as error:
+            logger.debug("no vector of a question: %s", error)
+            return None
+
+    def section(self, hit: Hit) -> str:
+        """A hit's passage with those around it that stand under the same headings, in their order."""
+        around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
+        chunks = self._index.chunks(around)
+        passages = [hit.chunk.text]
+        for chunk in reversed(chunks[:_REACH]):
+            if chunk is None or chunk.heading != hit.chunk.heading:
+                break
+            passages.insert(0, chunk.text)
+        for chunk in chunks[_REACH:]:
+            if chunk is None or chunk.heading != hit.chunk.heading:
+                break
+            passages.append(chunk.text)
+        return "\n".join(passages)
+
+    def note_recalled(self, passages: Sequence[str]) -> None:
+        """Take note of passages that are given to a model: recorded again, they are no new memory."""
+        self._indexer.note_recalled(passages)
+
+    def behind(self, job: Callable[[], object]) -> None:
+        """Do something in the thread that keeps the index up, when it has nothing else to do; not after `close`."""
+        self._jobs.append(job)
+        self._go_on_behind()
 
     def _searcher(self) -> Searcher:
-        if not self._searchers:
-            return self._by_words
-        embedded = self._index.models()
-        return max(self._searchers, key=lambda each: embedded.get(each[0], 0))[1]
+        return self._searchers[self._best()][1] if self._searchers else self._by_words
 
-    def _take_in(self, notes: list[str]) -> Backlog:
+    def _best(self) -> int:
+        """Of the models the first that has embedded most."""
+        embedded = self._index.models()
+        counts = [embedded.get(model, 0) for model, _ in self._searchers]
+        return counts.index(max(counts))
+
+    def _take_in(self, notes: list[str]) -> tuple[Backlog, bool]:
+        """Bring the index up, as far as it can be in little time; what is left, and whether vectors can be had."""
+        nothing = Backlog(operations=0, vectors=0)
         try:
             backlog = self._indexer.catch_up(_AT_ONCE_S)
         except EmbedderError as error:
-            notes.append(f"search by meaning is off, words alone answer: {error}")
-            return Backlog(operations=0, vectors=0)
+            notes.append(_off(error))
+            return nothing, False
+        except StorageError as error:
+            # What is in the index may still be had; where it may not, the search itself says so.
+            logger.warning("the search index could not be brought up to the memory: %s", error)
+            notes.append(f"the newest may be missing, the index could not be brought up: {error}")
+            return nothing, True
         if backlog or self._upkeep_due:
             self._go_on_behind()
-        return backlog
+        return backlog, True
 
     @property
     def _upkeep_due(self) -> bool:
@@ -197,9 +279,19 @@ class MemorySearch:
             self.catch_up()
         except ClosedError:
             pass
+        except EmbedderError as error:
+            # Each answer tells it.
+            logger.debug("%s", error)
         except Exception:
             # The next search tries again, and tells what is left.
             logger.exception("the search index could not be brought up to the memory")
+        while self._jobs and not self._closing.is_set():
+            try:
+                self._jobs.popleft()()
+            except ClosedError:
+                pass
+            except Exception:
+                logger.exception("what was to be done behind a search has failed")
 
     def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
         """The hits without facts that were taken back, done or removed since they were taken in.
@@ -224,9 +316,14 @@ class MemorySearch:
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""
         self._closing.set()
+        self._indexer.keep_recalled()
         self._index.close()
         if self._behind is not None:
             self._behind.join()
+
+
+def _off(why: object) -> str:
+    return f"search by meaning is off, words alone answer: {why}"
 
 
 def _is_fact(hit: Hit) -> bool:

@@ -24,13 +24,18 @@ from orchestra_mem.core.documents.blame import (
     ranges,
 )
 from orchestra_mem.core.documents.episodic import digest, updated_at
+from orchestra_mem.core.work.plan_lines import has_work, parse_row
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, DocumentName, VersionReason
+from orchestra_mem.work_types import WorkTracker
 
 SESSION = "session"
+# Of so many newest changes of a work item the last that its line tells of counts.
+_EVENTS = 50
+_TOLD_FIELDS = frozenset({"created", "title", "status", "priority", "parent", "depends_on", "assignee"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +54,22 @@ class _State:
     text: str
     author: Author
     time: datetime | None
+    work: bool = False
 
 
 class Authorship:
     """Tells who wrote what."""
 
     def __init__(
-        self, *, episodic: EpisodicMemoryManager, session: SessionMemoryManager, ledger: Ledger, store: DocumentStore
+        self,
+        *,
+        episodic: EpisodicMemoryManager,
+        session: SessionMemoryManager,
+        ledger: Ledger,
+        store: DocumentStore,
+        work: WorkTracker | None = None,
     ) -> None:
+        self._work = work
         self._episodic = episodic
         self._session = session
         self._ledger = ledger
@@ -97,11 +110,12 @@ class Authorship:
         for version in self._episodic.history(name.value):
             if version.reason is not VersionReason.CONFLICT:
                 text = self._store.read_version(version)
-                yield _State(text, version.author, _written_at(text) if version.author is Author.MACHINE else None)
+                machine = version.author is Author.MACHINE
+                yield _State(text, version.author, _written_at(text) if machine else None, _is_plan(name, text))
         text = self._episodic.text(name)
         last = self._episodic.texts.last_written(name, text)
         if last.left is not None:
-            yield _State(last.left, Author.MACHINE, _written_at(last.left))
+            yield _State(last.left, Author.MACHINE, _written_at(last.left), _is_plan(name, last.left))
         if last.digest != digest(text):
             yield _State(text, Author.PERSON, None)
 
@@ -119,12 +133,29 @@ class Authorship:
             return lambda line, path: written
 
         def origin(line: str, path: tuple[str, ...]) -> Origin:
+            item = parse_row(line.lstrip(" \t")) if self._work and state.work else None
+            if item is not None and (found := self._work_origin(item.number)):
+                return found
             named = names_in(line)
             if named == Names() and path:
                 named = names_in(path[-1])
             return self._machine_origin(named, state.time)
 
         return origin
+
+    def _work_origin(self, number: int) -> Origin | None:
+        """Where the line of a work item comes from: who last changed what it says, and from which operation."""
+        assert self._work is not None
+        try:
+            events = [event for event in self._work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
+        except NotFoundError:
+            return None
+        if not events:
+            return None
+        operations = ranges(event.operation for event in events[-1:] if event.operation)
+        if events[-1].author is Author.PERSON:
+            return Origin(Writer.PERSON, operations, events[-1].time)
+        return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, events[-1].time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
         facts = self._ledger.must_keeps_by_id(named.facts)
@@ -136,6 +167,10 @@ class Authorship:
             summary = self._ledger.summary(named.summaries[0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
+
+
+def _is_plan(name: DocumentName, text: str) -> bool:
+    return name is DocumentName.WORK_PLAN and has_work(text)
 
 
 def _written_at(text: str) -> datetime | None:

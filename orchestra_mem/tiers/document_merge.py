@@ -23,11 +23,12 @@ from orchestra_mem.core.documents.markdown import (
 )
 from orchestra_mem.core.documents.merge import Merged, merge
 from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.work.plan_layout import carried, relaid
 from orchestra_mem.types import DocumentName, MustKeep
 
 # Lines that the machine writes anew each time: when, which session, how many. The line feed makes the search quick.
 _COUNTER = re.compile(
-    r"\n(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+$))[^\n]*$",
+    r"\n(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+\r?$))[^\r\n]*",
     re.MULTILINE,
 )
 # Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
@@ -52,6 +53,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if without_front_matter(person) == person:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
+    base, person = relaid(base, machine, person)
     base, person = _with_counters(base, machine), _with_counters(person, machine)
     base, machine = _agreed(base, machine, person)
     if machine in (base, person) or base == person or not any("- None" in text for text in (base, machine, person)):
@@ -84,6 +86,8 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
     if _has_faulty_front(left) and not _has_faulty_front(said):
         # Somebody has put back a text from before that was damaged, which mends it.
         left = _head(said) + left[len(_head(left)) :]
+    if name is DocumentName.WORK_PLAN:
+        base, said = carried(base, left, said)
     found = merge(base, left, said)
     if not found.conflicts:
         return found.text

@@ -21,6 +21,7 @@ from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageEr
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, timeless
 from orchestra_mem.tiers.person_texts import PersonTexts
+from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class EpisodicMemoryManager:
         clock: Clock,
         folder: Path,
         keep_versions: int,
+        work: WorkPlan | None = None,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -75,7 +77,8 @@ class EpisodicMemoryManager:
         self._clock = clock
         self.folder = folder
         self._keep_versions = keep_versions
-        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path)
+        self._numbered = work.numbered if work else _unchanged
+        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, numbered=self._numbered)
 
     def path(self, name: DocumentName) -> Path:
         """Where a document lies."""
@@ -202,7 +205,7 @@ class EpisodicMemoryManager:
         if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
         person = without_conflicts(current) if said is None else said
-        found = merged(last.text, text, with_numbers(name, person, self._ledger.by_hand()))
+        found = merged(last.text, text, with_numbers(name, self._numbered(name, person), self._ledger.by_hand()))
         marked = mark(found, current)
         if found.conflicts:
             logger.warning(
@@ -373,6 +376,10 @@ class EpisodicMemoryManager:
     def states(self) -> Mapping[DocumentName, object]:
         """What tells whether the documents have changed, without reading them."""
         return {name: self._store.state(self.path(name)) for name in DocumentName}
+
+
+def _unchanged(name: DocumentName, text: str) -> str:
+    return text
 
 
 def _document(name: str) -> DocumentName:

@@ -23,6 +23,7 @@ from orchestra_mem.errors import DocumentError, NotFoundError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.person_texts import PersonText
+from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,16 @@ WEIGHT = 3.0
 class HandEditManager:
     """Reads what people have changed in the documents into the ledger, and carries out what they say of conflicts."""
 
-    def __init__(self, *, episodic: EpisodicMemoryManager, ledger: Ledger, store: DocumentStore, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        episodic: EpisodicMemoryManager,
+        ledger: Ledger,
+        store: DocumentStore,
+        clock: Clock,
+        work: WorkPlan | None = None,
+    ) -> None:
+        self._work = work
         self._episodic = episodic
         self._ledger = ledger
         self._store = store
@@ -47,7 +57,7 @@ class HandEditManager:
         return {name: text.digest for name, text in self._read.items()}
 
     def take_in(self) -> int:
-        """Bring the ledger up to the documents; the number of facts that changed.
+        """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
 
         Raises:
             StorageError: a document cannot be read, or the ledger not be written.
@@ -55,13 +65,16 @@ class HandEditManager:
         # Mostly nobody has edited anything: that is seen without holding up who writes.
         texts = self._episodic.texts.all()
         new, edited = self._changes(texts) if self._may_say_more(texts) else ([], [])
-        if new or edited:
+        work = self._work is not None and self._work.has_edits(texts.get(DocumentName.WORK_PLAN))
+        if new or edited or work:
             with self._store.lock():
                 texts = self._episodic.texts.all()
                 new, edited = self._changes(texts)
                 if new or edited:
                     self._ledger.edit_must_keeps(new, edited)
-            logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+                    logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+                if self._work is not None:
+                    self._work.take_in(texts.get(DocumentName.WORK_PLAN))
         self._read = texts
         return len(new) + len(edited)
 

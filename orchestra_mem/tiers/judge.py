@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
 
@@ -34,7 +35,7 @@ class Judge:
         from orchestra_mem.core.facts.extraction import find_must_keeps, settle
 
         number = self._ledger.next_must_keep_id()
-        found = [(fact, weight_of(operation)) for operation in operations for fact in find_must_keeps(operation)]
+        found = [(fact, weight_of(operation)) for operation in operations for fact in find_must_keeps(_own(operation))]
         new = [_storable(fact, number + position, weight) for position, (fact, weight) in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
         settled = _by_weight(settle([*known, *new], known=len(known)))
@@ -46,6 +47,16 @@ class Judge:
     def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
         """The facts found in a range of operations, in their present state."""
         return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
+
+
+def _own(operation: Operation) -> Operation:
+    """An operation without what this memory has rendered: a decision that is recalled is no new one.
+
+    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it.
+    """
+    if isinstance(operation.data, dict) and operation.data.get("settled") is True:
+        return replace(operation, data=None)
+    return replace(operation, data=without_recalled(operation.data))
 
 
 def weight_of(operation: Operation) -> float:

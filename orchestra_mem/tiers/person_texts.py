@@ -45,7 +45,15 @@ class PersonText:
 class PersonTexts:
     """Reads the episodic documents as what people have said."""
 
-    def __init__(self, *, ledger: Ledger, store: DocumentStore, path: Callable[[DocumentName], Path]) -> None:
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: DocumentStore,
+        path: Callable[[DocumentName], Path],
+        numbered: Callable[[DocumentName, str], str],
+    ) -> None:
+        self._numbered = numbered
         self._ledger = ledger
         self._store = store
         self._path = path
@@ -82,7 +90,10 @@ class PersonTexts:
         if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
             return person
         opened = self._opened(name, current, last.left)
-        return None if opened is None else brought_forward(name, opened, last.left, person, self._ledger.by_hand())
+        if opened is None:
+            return None
+        opened, person = (self._numbered(name, text) for text in (without_conflicts(opened), person))
+        return brought_forward(name, opened, last.left, person, self._ledger.by_hand())
 
     def _opened(self, name: DocumentName, current: str, left: str) -> str | None:
         """The text that an editor had open when it saved; None where it is not known.

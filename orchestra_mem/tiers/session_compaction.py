@@ -28,6 +28,7 @@ from orchestra_mem.core.summaries.compaction import (
 )
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.judge import Judge
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
@@ -40,7 +41,7 @@ _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
 _EDITED_WEIGHT = 3.0
 # Of what an operation says a summariser reads so many characters, the beginning and the end; must-keeps are looked for
 # in all of it.
-_MOST_READ = 2_400
+MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 
 
@@ -75,6 +76,7 @@ class SessionCompactor:
         clock: Clock,
         limits: Limits,
         window: timedelta,
+        drafts: DraftPlacer,
     ) -> None:
         self._memory = memory
         self._log = log
@@ -85,6 +87,7 @@ class SessionCompactor:
         self._limits = limits
         self._window = window
         self._judge = Judge(log, ledger)
+        self._drafts = drafts
         self._left_tokens = 0
 
     def over_threshold(self) -> bool:
@@ -108,6 +111,7 @@ class SessionCompactor:
         The must-keeps of what is compacted must have been judged.
         """
         with self._store.lock():
+            self.improve()
             before = self._memory.token_count()
             text = self._memory.text(session)
             new, edited = self._new_summaries(session, text, before)
@@ -122,12 +126,20 @@ class SessionCompactor:
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
+    def improve(self) -> None:
+        """Put better summaries in the place of those that they were made for; see `DraftPlacer.place`.
+
+        For the border between two epochs alone.
+        """
+        self._drafts.place()
+
     def settle(self, session: Session, *, known: str | None = None) -> None:
         """Let the document show what the ledger has: its summaries, and how facts stand now.
 
         Doing it again changes nothing. Where what goes out is not the text `known` to hold no person's words, or one
         of which a version has been kept, a version is kept.
         """
+        self._drafts.show(session)
         standing = self._ledger.summaries(session.id, standing=True)
         numbers = {summary.id for summary in standing}
 
@@ -167,7 +179,9 @@ class SessionCompactor:
         for first, segment in self._segments(sources, sorted(borders)):
             draft = self._draft(segment)
             if draft.verdict.passed:
-                new.append(self._summary(session, number + len(new), first, segment, draft))
+                summary = self._summary(session, number + len(new), first, segment, draft)
+                changed = not edited.isdisjoint(source.operation for source in segment)
+                new.append(replace(summary, edited=changed or summary.operation_count != len(segment)))
             else:
                 logger.warning(
                     "operations %s to %s stay word for word: their summary was no shorter or failed the check",
@@ -175,13 +189,15 @@ class SessionCompactor:
                     segment[-1].operation,
                 )
         standing = sorted([*standing, *new], key=lambda summary: summary.first_operation)
+        saved = bool(edited)
         while taken := merges(standing, self._limits):
-            edited = edited or any(summary.id in rewritten for summary in taken)
-            merged = self._merged(session, number + len(new), taken)
+            changed = any(summary.id in rewritten for summary in taken)
+            saved = saved or changed
+            merged = replace(self._merged(session, number + len(new), taken), edited=changed)
             new.append(merged)
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
-        return new, edited and bool(new)
+        return new, saved and bool(new)
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
         """Segments, each with the first operation that it covers: also those before it that a person took out.
@@ -209,23 +225,24 @@ class SessionCompactor:
             standing.append(summary)
         return standing, rewritten
 
-    def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], bool]:
-        """The sources of what is to be compacted now, oldest first, and whether a person has edited any of them."""
+    def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], set[int]]:
+        """The sources of what is to be compacted now, oldest first, and which of them a person has edited."""
+        edited: set[int] = set()
         if not blocks:
-            return [], False
+            return [], edited
         outline = [row for row in self._log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
         count = due(outline, document_tokens=tokens, window=self._window, limits=self._limits)
         if not count:
-            return [], False
-        sources, edited = [], False
+            return [], edited
+        sources: list[Source] = []
         for entry in self._memory.entries(session, [row[0] for row in outline[:count]]):
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(_source(operation, plain_text(operation, max_chars=_MOST_READ)))
+                sources.append(source_of(operation, plain_text(operation, max_chars=MOST_READ)))
             else:
-                edited = True
-                sources.append(replace(_source(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
+                edited.add(operation.id)
+                sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source]) -> Draft:
@@ -282,7 +299,8 @@ class SessionCompactor:
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
-def _source(operation: Operation, text: str) -> Source:
+def source_of(operation: Operation, text: str) -> Source:
+    """An operation as compaction sees it, with what is read of it."""
     return Source(
         operation=operation.id,
         time=operation.timestamp,

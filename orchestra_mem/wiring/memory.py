@@ -14,11 +14,13 @@ from orchestra_mem.adapters.database import (
     Database,
     ReadOnlyDatabase,
     ReadOnlyEventLog,
+    SqliteDraftStore,
     SqliteEventLog,
     SqliteLedger,
+    SqliteWorkStore,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, ReadOnlyDocumentStore, why_read_only
-from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
@@ -26,6 +28,7 @@ from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.errors import storage_error
 from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.services.epochs import EpochKeeper
 from orchestra_mem.services.flow import MemoryParts
@@ -33,14 +36,21 @@ from orchestra_mem.services.reporting import DocumentSizes, Reporter
 from orchestra_mem.settings import Durability, Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.document_merge import timeless
+from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
 from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
 from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import DocumentName
+from orchestra_mem.wiring.compression import open_compression
+from orchestra_mem.wiring.models import open_models
 
 if TYPE_CHECKING:
+    from orchestra_mem.services.compression import Compression
+    from orchestra_mem.services.response_cache import ResponseStore
     from orchestra_mem.services.searching import MemorySearch
 
 
@@ -73,7 +83,7 @@ class Wiring:
         folder: the project's.
         home: where the database and the locks lie.
         settings: those in force.
-        clock, counter, write_point: as `open_memory` takes them.
+        clock, counter, write_point, model: as `open_memory` takes them.
     """
 
     def __init__(
@@ -85,6 +95,7 @@ class Wiring:
         clock: Clock,
         counter: TokenCounter | None,
         write_point: WritePoint | None,
+        model: LanguageModel | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -93,16 +104,20 @@ class Wiring:
         self._memory = folder / settings.orchestrator.memory_dir
         self._project = settings.project.name or folder.name
         self._write_point = write_point
-        self._counter = counter or CachedCounter(
-            open_counter(settings.tokens.counter.value), max_entries=settings.tokens.cache_entries
-        )
+        self._models = open_models(folder, settings, counter=counter)
+        self._model = model or self._models.prompted
+        self._counter = counter or CachedCounter(self._models.counter, max_entries=settings.tokens.cache_entries)
         window = settings.orchestrator.context_window
         self._budget = int(window.max_tokens * window.refresh_threshold)
 
     def manager(self) -> OrchestratorContextManager:
         """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
         why = why_read_only(self._home) if self._home.is_dir() else None
-        return self._writing() if why is None else self._reading(why)
+        manager = self._writing() if why is None else self._reading(why)
+        manager.events.operation_recorded.connect(self._models.operation_recorded)
+        manager.events.refreshed.connect(manager.compression.refreshed)
+        manager.compression.start()
+        return manager
 
     def _writing(self) -> OrchestratorContextManager:
         storage = self._settings.storage
@@ -146,6 +161,11 @@ class Wiring:
             database.close()
             raise
 
+    def _close(self, database: Database, compression: Compression) -> None:
+        compression.close()
+        database.close()
+        self._models.close()
+
     def _make_folders(self) -> None:
         for folder in (self._home, self._sessions, self._memory):
             try:
@@ -157,30 +177,28 @@ class Wiring:
         self, store: FileDocumentStore, database: Database, log: SqliteEventLog, read_only: str | None = None
     ) -> OrchestratorContextManager:
         ledger = SqliteLedger(database)
-        orchestrator, compaction = self._settings.orchestrator, self._settings.compaction
         place = SessionPlace(folder=self._sessions, project=self._project, entry_chars=self._settings.entries.max_chars)
         session = SessionMemoryManager(
             log=log, ledger=ledger, store=store, counter=self._counter, clock=self._clock, place=place
         )
-        compactor = SessionCompactor(
-            session,
+        compactor = self._compactor(session, log, ledger, store, database)
+        state = StateManager(store=SqliteWorkStore(database), clock=self._clock)
+        work = WorkPlan(tracker=state, ledger=ledger, clock=self._clock)
+        episodic = self._episodic(ledger, store, work)
+        reporter = self._reporter(log, ledger, work)
+        self._look_at_documents(log, episodic, reporter, read_only)
+        compression = open_compression(
+            self._model,
+            self._settings,
+            database,
             log=log,
             ledger=ledger,
-            store=store,
             counter=self._counter,
             clock=self._clock,
             limits=self._limits(),
-            window=timedelta(seconds=compaction.verbatim_window_s),
+            busy=self._models.busy,
+            read_only=read_only is not None,
         )
-        episodic = self._episodic(ledger, store)
-        reporter = self._reporter(log, ledger)
-        if read_only is not None:
-            reporter.read_only(read_only)
-        reporter.look_for_history(partial(old_documents, self._memory, self._sessions))
-        if read_only is None:
-            live = log.live_session()
-            known = log.last_operation() > 0
-            episodic.create_missing(reporter.view(live.id if live else "", ()) if known else reporter.blank())
         return OrchestratorContextManager(
             MemoryParts(
                 log=log,
@@ -192,20 +210,59 @@ class Wiring:
                 working=self._working(),
                 session=session,
                 compactor=compactor,
+                compression=compression,
                 episodic=episodic,
-                hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=self._clock),
-                authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store),
+                state=state,
+                hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=self._clock, work=work),
+                authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store, work=state),
                 tracker=self._tracker(),
                 epochs=self._epochs(session, episodic),
                 reporter=reporter,
                 change_count=database.change_count,
+                commit_count=database.commit_count,
                 check_database=database.check,
-                open_search=partial(self._open_search, log, ledger, store, episodic, place, read_only is not None),
+                open_search=partial(
+                    self._open_search, log, ledger, store, episodic, place, state, read_only is not None
+                ),
+                open_responses=self._open_responses,
+                settings=self._settings,
                 checkpoint=database.checkpoint,
-                close=database.close,
-                auto_refresh=orchestrator.auto_refresh_enabled,
-                latency_target_ms=orchestrator.refresh_latency_target_ms,
+                close=partial(self._close, database, compression),
+                auto_refresh=self._settings.orchestrator.auto_refresh_enabled,
+                latency_target_ms=self._settings.orchestrator.refresh_latency_target_ms,
             )
+        )
+
+    def _look_at_documents(
+        self, log: SqliteEventLog, episodic: EpisodicMemoryManager, reporter: Reporter, read_only: str | None
+    ) -> None:
+        """Tell what cannot be written or is older than the database, and make the documents that are not there."""
+        if read_only is not None:
+            reporter.read_only(read_only)
+        reporter.look_for_history(partial(old_documents, self._memory, self._sessions))
+        if read_only is None:
+            live = log.live_session()
+            known = log.last_operation() > 0
+            episodic.create_missing(reporter.view(live.id if live else "", ()) if known else reporter.blank())
+
+    def _compactor(
+        self,
+        session: SessionMemoryManager,
+        log: SqliteEventLog,
+        ledger: SqliteLedger,
+        store: FileDocumentStore,
+        database: Database,
+    ) -> SessionCompactor:
+        return SessionCompactor(
+            session,
+            log=log,
+            ledger=ledger,
+            store=store,
+            counter=self._counter,
+            clock=self._clock,
+            limits=self._limits(),
+            window=timedelta(seconds=self._settings.compaction.verbatim_window_s),
+            drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=SqliteDraftStore(database)),
         )
 
     def _open_search(
@@ -215,6 +272,7 @@ class Wiring:
         store: FileDocumentStore,
         episodic: EpisodicMemoryManager,
         place: SessionPlace,
+        state: StateManager,
         read_only: bool,
     ) -> MemorySearch:
         # Here, as vectors take long to load and few commands need them.
@@ -224,13 +282,19 @@ class Wiring:
         return open_search(
             self._home / "index",
             self._settings,
-            Memories(log=log, ledger=ledger, store=store, episodic=episodic, sessions=place),
+            Memories(log=log, ledger=ledger, store=store, episodic=episodic, sessions=place, state=state),
             clock=self._clock,
             write_point=self._write_point,
             read_only=read_only,
         )
 
-    def _episodic(self, ledger: SqliteLedger, store: FileDocumentStore) -> EpisodicMemoryManager:
+    def _open_responses(self) -> ResponseStore:
+        # Here, as vectors take long to load and few programs ask for earlier answers.
+        from orchestra_mem.adapters.response_store import SqliteResponseStore
+
+        return SqliteResponseStore(self._home / "index" / "responses.db")
+
+    def _episodic(self, ledger: SqliteLedger, store: FileDocumentStore, work: WorkPlan) -> EpisodicMemoryManager:
         return EpisodicMemoryManager(
             ledger=ledger,
             store=store,
@@ -238,6 +302,7 @@ class Wiring:
             clock=self._clock,
             folder=self._memory,
             keep_versions=self._settings.orchestrator.keep_versions,
+            work=work,
         )
 
     def _limits(self) -> Limits:
@@ -251,7 +316,7 @@ class Wiring:
             fan_in=compaction.fan_in,
         )
 
-    def _reporter(self, log: SqliteEventLog, ledger: SqliteLedger) -> Reporter:
+    def _reporter(self, log: SqliteEventLog, ledger: SqliteLedger, work: WorkPlan) -> Reporter:
         documents = self._settings.documents
         return Reporter(
             log=log,
@@ -265,6 +330,7 @@ class Wiring:
                 decisions_in_brief=documents.decisions_in_brief,
                 progress_items=documents.progress_items,
             ),
+            work=work,
         )
 
     def _working(self) -> WorkingMemory:
@@ -292,6 +358,7 @@ class Wiring:
             episodic=episodic,
             counter=self._counter,
             fill_at_start=self._settings.context.fill_at_start,
+            recalled_share=self._settings.retrieval.context_share,
             shares={
                 Part.PROJECT_STATE: shares.project_state,
                 Part.WORK_PLAN: shares.work_plan,

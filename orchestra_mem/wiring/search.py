@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
+from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
@@ -16,6 +16,7 @@ from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.ports import Clock, WritePoint
 from orchestra_mem.search_types import Embedder
+from orchestra_mem.services.guarded_embedder import Guard, GuardedEmbedder, GuardedWords
 from orchestra_mem.services.indexing import Indexer, Memories
 from orchestra_mem.services.searching import MemorySearch
 from orchestra_mem.settings import EmbedderChoice, Settings
@@ -50,9 +51,12 @@ def open_search(
         notes.append(f"search by meaning is off, words alone answer: {error}")
     # One table for passages and words: it is loaded once.
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
-    words = WordTable(table) if embedder is not None else None
+    guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
+    words = WordTable(GuardedWords(table, guard)) if embedder is not None else None
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
-    embedders = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
+    models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
+    embedders = [GuardedEmbedder(each, guard) for each in models]
+    first = embedders[0] if embedders else None
     index: ExactIndex | DiskSearchIndex
     if read_only:
         index = ExactIndex()
@@ -69,15 +73,27 @@ def open_search(
         index,
         [(each.model, Searcher(index, each, words)) for each in embedders],
         Searcher(index, None, None),
-        Indexer(index, memories, embedder),
+        Indexer(index, memories, first),
         ledger=memories.ledger,
         clock=clock,
         notes=notes,
+        embedder=first,
+        guard=guard,
     )
 
 
 def _embedder(settings: Settings) -> Embedder | None:
     choice = settings.search.embedder
+    search = settings.search
     if choice is EmbedderChoice.ONNX:
-        return OnnxEmbedder(Path(settings.search.model_path), threads=settings.search.threads)
+        return OnnxEmbedder(Path(search.model_path), threads=search.threads)
+    if choice is EmbedderChoice.GGUF:
+        # Here, as it is needed by those alone who have a model.
+        from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+
+        return GgufEmbedder(Path(search.model_path).expanduser(), threads=search.threads)
+    if choice is EmbedderChoice.HTTP:
+        server = HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
+        server.model  # noqa: B018 (asked now: where it cannot be had, words answer, and that is told)
+        return server
     return WordLlamaEmbedder() if choice is EmbedderChoice.WORDLLAMA else None

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.search_index.keyword import KeywordWeights
@@ -33,7 +34,11 @@ WORDS = 'gate pump valve door lamp fuse wire bolt rack lid 中文 文本 #12 loa
 def analyse(chunk: Chunk) -> IndexedText:
     """Take words as they are."""
     names = [word for word in chunk.text.split(" ") if "_" in word or "#" in word]
-    return IndexedText(title=chunk.title, heading=" ".join(chunk.heading), identifiers=" ".join(names), body=chunk.text)
+    return IndexedText(
+        title=chunk.title, heading=" ".join(chunk.heading), identifiers=" ".join(names), body=chunk.text,
+        words=tuple(dict.fromkeys(chunk.text.split())), is_statement="gate" in chunk.text,
+        tells_time="pump" in chunk.text,
+    )  # fmt: skip
 
 
 def terms(*words: str) -> Terms:
@@ -183,6 +188,7 @@ def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
     assert index.neighbours(ids, 2).tolist() == oracle.neighbours(ids.tolist(), 2)
     for group in ("S1", "log \ud800", "none"):
         assert index.keys(group) == {key: i for key, i in oracle.ids.items() if oracle.chunks[i].group == group}
+    compare_outlines(index, oracle, ids, some_filter(rng))
     words = [*rng.sample(WORDS, rng.randrange(1, 5)), "unheard"]
     assert index.document_frequency(words).tolist() == [oracle.frequency(word) for word in words]
     missing = sorted(set(oracle.chunks) - set(oracle.vectors), reverse=True)
@@ -197,6 +203,27 @@ def compare(index: DiskSearchIndex, oracle: Oracle, rng: random.Random) -> None:
         assert_ranked(index.keyword(terms(*words), where, limit), oracle.keyword(words, where, limit), everything)
         everything = dict(oracle.dense(vector, where, 10**6))
         assert_ranked(index.dense(MODEL, vector, where, limit), oracle.dense(vector, where, limit), everything)
+
+
+def compare_outlines(index: DiskSearchIndex, oracle: Oracle, ids: NDArray[np.int64], where: SearchFilter) -> None:
+    """What ranking needs of the chunks is what they and their texts say."""
+    found = index.outlines(ids, where)
+    assert found.ids.tolist() == sorted(oracle.chunks)
+    chunks = [oracle.chunks[i] for i in found.ids.tolist()]
+    analysed = [analyse(chunk) for chunk in chunks]
+    assert found.passing.tolist() == [where.passes(chunk) for chunk in chunks]
+    pairs = {(number, chunk.group) for number, chunk in zip(found.groups.tolist(), chunks, strict=True)}
+    assert len(pairs) == len({number for number, _ in pairs}) == len({group for _, group in pairs})
+    assert found.agents == tuple(chunk.agent for chunk in chunks)
+    assert found.sessions == tuple(chunk.session for chunk in chunks)
+    times = [chunk.time.timestamp() if chunk.time else math.nan for chunk in chunks]
+    np.testing.assert_allclose(found.times, times, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(found.importance, [chunk.importance for chunk in chunks], rtol=1e-6)
+    assert found.statements.tolist() == [text.is_statement for text in analysed]
+    assert found.tell_time.tolist() == [text.tells_time for text in analysed]
+    assert found.words.counts.tolist() == [len(text.words) for text in analysed]
+    spelt = index.spell(found.words.lexicon, found.words.numbers)
+    assert spelt == [word for text in analysed for word in text.words]
 
 
 def _in_utc(chunk: Chunk) -> Chunk:

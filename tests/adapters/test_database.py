@@ -464,7 +464,7 @@ def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
         _record(log, _draft({"n": n, "text": "x" * 500}))
     database.close()
     data = bytearray(path.read_bytes())
-    data[4096 * 20 :] = b"\xa5" * (len(data) - 4096 * 20)
+    data[-4096 * 20 :] = b"\xa5" * 4096 * 20
     path.write_bytes(data)
     database = Database(path)
     try:

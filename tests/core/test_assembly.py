@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter
 from orchestra_mem.core.context.assembly import (
     DEFAULT_SHARES,
+    EPOCH_PARTS,
     PREAMBLE,
     STABLE_PARTS,
     Epoch,
@@ -74,7 +75,7 @@ _texts = st.one_of(
 
 
 @st.composite
-def items(draw: st.DrawFn, parts: Sequence[Part] = tuple(Part), max_size: int = 14) -> list[Item]:
+def items(draw: st.DrawFn, parts: Sequence[Part] = EPOCH_PARTS, max_size: int = 14) -> list[Item]:
     """Items of any parts, with one to three forms."""
     made = []
     for number in range(draw(st.integers(0, max_size))):
@@ -93,7 +94,7 @@ def items(draw: st.DrawFn, parts: Sequence[Part] = tuple(Part), max_size: int = 
 
 
 _shares = st.lists(st.floats(0, 1), min_size=5, max_size=5).map(
-    lambda values: {part: value / max(1.0, sum(values)) for part, value in zip(Part, values, strict=True)}
+    lambda values: {part: value / max(1.0, sum(values)) for part, value in zip(EPOCH_PARTS, values, strict=True)}
 )
 
 
@@ -236,7 +237,7 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
     rendered = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS).render()
     borders = re.findall(r"</?\s*memory\b[^\n]*", rendered, re.IGNORECASE)
     assert len(borders) == len(set(borders))
-    assert set(borders) <= {f'<memory part="{part.value}">' for part in Part}
+    assert set(borders) <= {f'<memory part="{part.value}">' for part in EPOCH_PARTS}
     assert not re.search(r"<\|\w+\|>", rendered)
 
 
@@ -271,7 +272,7 @@ def test_neutralising_can_be_undone(text: str) -> None:
 
 def test_each_part_has_its_share_when_all_are_full() -> None:
     """With more to show than room everywhere, each stable part uses its share and operations half of theirs."""
-    begun = [of(part, f"{part} {n}", "x" * 19) for part in Part for n in range(1_000)]
+    begun = [of(part, f"{part} {n}", "x" * 19) for part in EPOCH_PARTS for n in range(1_000)]
     epoch = begin_epoch(begun, number=1, budget_tokens=20_000, counter=LETTERS)
     used = {r.part: r.border_tokens + sum(p.tokens for p in epoch.placements if p.part is r.part) for r in epoch.rooms}
     free = 20_000 - len(PREAMBLE)
@@ -481,9 +482,9 @@ def test_extending_counts_the_new_items_alone() -> None:
 def test_a_form_is_counted_once_an_epoch() -> None:
     """However often the parts are filled, each form, border line and preamble is counted once."""
     counter = Counter("letters", len, additive=True)
-    begun = [of(part, f"{part} {n}", "a" * 10, "b" * 50, "c" * 200) for part in Part for n in range(50)]
+    begun = [of(part, f"{part} {n}", "a" * 10, "b" * 50, "c" * 200) for part in EPOCH_PARTS for n in range(50)]
     begin_epoch(begun, number=1, budget_tokens=8_000, counter=counter)
-    assert counter.asked <= 3 * len(begun) + len(Part) + 1
+    assert counter.asked <= 3 * len(begun) + len(EPOCH_PARTS) + 1
 
 
 # Bad input

@@ -14,9 +14,10 @@ from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,
     chunk_fact,
-    chunk_lines,
     chunk_operation,
     chunk_summary,
+    find_passage,
+    passages_of,
 )
 from orchestra_mem.search_types import Tier
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, Summary
@@ -88,11 +89,18 @@ def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
     assert chunks[2].embedded_text == "Decisions\n- We use SQLite\n  because it is one file"
 
 
-def test_lines_of_chunks_are_those_of_the_document() -> None:
-    """A hit can be shown where it stands."""
-    lines = DOCUMENT.split("\n")
-    for chunk, line in zip(chunk_document(DOCUMENT, PLACE), chunk_lines(DOCUMENT, PLACE.name).values(), strict=True):
-        assert chunk.text.split("\n")[0] in lines[line - 1]
+def test_a_chunk_is_found_again_in_its_document() -> None:
+    """Line and end are those of the file; what stands there twice is told apart; what is gone is not found."""
+    text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n# Twice\n\nNone\n\nNone\n"
+    lines = text.split("\n")
+    passages = passages_of(text)
+    chunks = chunk_document(text, PLACE)
+    for chunk, passage in zip(chunks, passages, strict=True):
+        found = find_passage(passages, chunk)
+        assert found == passage
+        assert chunk.text.split("\n")[0] in lines[found.line - 1]
+        assert chunk.text.split("\n")[-1].strip() in lines[found.end - 2]
+    assert find_passage(passages_of(DOCUMENT), chunks[0]) is None
 
 
 def test_the_same_text_twice_has_two_keys() -> None:

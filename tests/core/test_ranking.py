@@ -36,6 +36,11 @@ def floats(*values: float) -> NDArray[np.float32]:
     return np.array(values, np.float32)
 
 
+def seconds(times: list[datetime | None]) -> NDArray[np.float64]:
+    """Times as ranking takes them."""
+    return np.array([time.timestamp() if time else np.nan for time in times])
+
+
 def pool(
     keyword: NDArray[np.float32], *, matches: list[list[float]] | None = None, groups: list[int] | None = None
 ) -> Pool:
@@ -130,16 +135,16 @@ def test_priors_multiply_by_little() -> None:
 def test_recency_is_halved_with_each_half_life() -> None:
     """What has no time is old; what is to come is now."""
     times = [NOW, NOW - timedelta(days=30), NOW - timedelta(days=60), NOW + timedelta(days=9), None]
-    assert recency(times, NOW, 30.0) == pytest.approx([1, 0.5, 0.25, 1, 0])
+    assert recency(seconds(times), NOW, 30.0) == pytest.approx([1, 0.5, 0.25, 1, 0])
 
 
 def test_nearness_falls_faster_before_a_period_than_behind_it() -> None:
     """Outside it is 0.8 at most, half of it two weeks later or three days ahead; of several the nearest counts."""
     may = Period(start=NOW, end=NOW + timedelta(days=31))
     times = [NOW, may.end - timedelta(seconds=1), may.end + timedelta(days=14), NOW - timedelta(days=3), None]
-    assert nearness(times, [may]) == pytest.approx([1, 1, 0.4, 0.4, 0], abs=1e-5)
+    assert nearness(seconds(times), [may]) == pytest.approx([1, 1, 0.4, 0.4, 0], abs=1e-5)
     far = Period(start=NOW + timedelta(days=400), end=NOW + timedelta(days=401))
-    assert nearness(times, [far, may]) == pytest.approx(nearness(times, [may]), abs=1e-5)
+    assert nearness(seconds(times), [far, may]) == pytest.approx(nearness(seconds(times), [may]), abs=1e-5)
 
 
 # Diversity

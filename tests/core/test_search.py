@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_operation
 from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable, equal_matches
-from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier
+from orchestra_mem.core.search.late_interaction import StemTable, WordTable
+from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier, WordLists
 from orchestra_mem.types import Json, Operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -231,26 +232,61 @@ def test_odd_queries_are_answered(query: str) -> None:
 # Late interaction
 
 
+LEXICON: list[str] = []
+
+
+def lists(texts: list[list[str]], lexicon: str = "of this test") -> WordLists:
+    """The words of texts as numbers."""
+    LEXICON.extend(word for text in texts for word in text if word not in LEXICON)
+    numbers = [LEXICON.index(word) for text in texts for word in text]
+    return WordLists(
+        lexicon=lexicon, numbers=np.array(numbers, np.int64), counts=np.array([len(text) for text in texts], np.int64)
+    )
+
+
+def spell(lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+    """The words behind numbers; in another lexicon they stand the other way round."""
+    words = LEXICON if lexicon == "of this test" else LEXICON[::-1]
+    return [words[number] for number in numbers.tolist()]
+
+
 def test_a_word_is_met_by_the_best_word_of_a_text() -> None:
     """The same word wholly, a like one in part, a foreign one not at all."""
-    met = WORDS.matches(["bicycle"], [["red", "bicycle"], ["bike"], ["tuesday"], []])
+    met = WORDS.matches(["bicycle"], lists([["red", "bicycle"], ["bike"], ["tuesday"], []]), spell)
     assert met[0, 0] == pytest.approx(1)
     assert 0.2 < met[0, 1] < 1
     assert met[0, 2] < 0.1
     assert met[0, 3] == 0
-    assert WORDS.matches([], [["a"]]).shape == (0, 1)
+    assert WORDS.matches([], lists([["a"]]), spell).shape == (0, 1)
+
+
+def test_another_year_is_another_word() -> None:
+    """However near the table of vectors has them."""
+    met = WORDS.matches(["2023"], lists([["2024"], ["in", "2023"], []]), spell)
+    assert met.tolist() == [[0, 1, 0]]
+
+
+def test_the_numbers_of_another_lexicon_are_other_words() -> None:
+    """As after an index was made anew: nothing of the old one is taken for the new."""
+    table, lexicon = StemTable(), lists([["cat"], ["dog"]])
+    words = [word for word in LEXICON if word not in ("cat", "dog")]
+    assert table.matches(["cat"], lexicon, spell).tolist() == [[1, 0]]
+    there = lists([["cat"], [words[0]]], "another")
+    turned = [[word == "cat" for word in spell("another", there.numbers)]]
+    assert table.matches(["cat"], there, spell).tolist() == turned
 
 
 def test_a_table_of_words_begins_anew_when_full() -> None:
     """Its answers stay the same."""
     small = WordTable(EMBEDDER, max_words=8)
     for number in range(5):
-        asked, given_texts = [f"word{number}", "cat"], [["dog", f"house{number}"], ["cat", f"tree{number}", "sky"]]
-        assert small.matches(asked, given_texts) == pytest.approx(WORDS.matches(asked, given_texts), abs=1e-6)
+        asked, said = [f"word{number}", "cat"], lists([["dog", f"house{number}"], ["cat", f"tree{number}", "sky"]])
+        assert small.matches(asked, said, spell) == pytest.approx(WORDS.matches(asked, said, spell), abs=1e-6)
     assert small.vectors(["cat"]) == pytest.approx(EMBEDDER.embed_words(["cat"]), rel=1e-5)
 
 
 def test_without_vectors_words_are_met_by_their_stems() -> None:
     """Wholly or not at all."""
-    assert equal_matches(["moved", "cat"], [["moving", "on"], ["cats"]]).tolist() == [[1, 0], [0, 1]]
-    assert equal_matches([], [["a"]]).shape == (0, 1)
+    table = StemTable()
+    assert table.matches(["moved", "cat"], lists([["moving", "on"], ["cats"]]), spell).tolist() == [[1, 0], [0, 1]]
+    assert table.matches([], lists([["a"]]), spell).shape == (0, 1)

@@ -55,6 +55,8 @@ def test_the_commands_are_those() -> None:
         "init", "demo", "import git", "import jsonl", "record", "context", "status", "ops", "sessions", "flush",
         "refresh", "expand", "facts", "losses", "history", "diff", "restore", "config show", "config check", "doctor",
         "edit", "blame", "conflicts", "accept", "reject", "watch", "check", "search", "index",
+        "summaries", "shell", "run", "retrieve", "recommend",
+        "work show", "work add", "work set",
     }  # fmt: skip
 
 

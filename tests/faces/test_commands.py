@@ -293,6 +293,8 @@ def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
         "documents",
         "versions",
         "sessions",
+        "search",
+        "model",
         "token counter",
     ]
     assert set(parts) == set(found)

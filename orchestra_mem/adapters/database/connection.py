@@ -175,6 +175,12 @@ class Database:
         with self._lock, self._translated("reading"):
             return _pragma(self._open_writer(), "data_version")
 
+    def commit_count(self) -> tuple[int, int]:
+        """What differs after every commit, by this connection or another. Microseconds."""
+        with self._lock, self._translated("reading"):
+            writer = self._open_writer()
+            return _pragma(writer, "data_version"), writer.total_changes
+
     def check(self) -> str | None:
         """Look through the whole file; None where it is sound, else SQLite's words for the fault."""
         with self.reading("checking") as connection:

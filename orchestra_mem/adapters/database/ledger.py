@@ -36,14 +36,6 @@ class SqliteLedger:
         """Store summaries under the ids they bear, and note them as the parents of their children, all or none."""
         with self._database.transaction("compaction") as connection:
             for summary in summaries:
-                details = json.dumps(
-                    {
-                        "children": summary.children,
-                        "must_keeps": summary.must_keeps,
-                        "dropped": summary.dropped,
-                        "put_back": summary.put_back,
-                    }
-                )
                 connection.execute(
                     "INSERT INTO summaries (id, session, level, first_operation, last_operation, operation_count, "
                     "method, tokens, source_tokens, since, until, created, details, text) "
@@ -61,7 +53,7 @@ class SqliteLedger:
                         to_microseconds(summary.since),
                         to_microseconds(summary.until),
                         to_microseconds(summary.created),
-                        details,
+                        details_of(summary),
                         summary.text,
                     ),
                 )
@@ -309,6 +301,13 @@ def _count(connection: sqlite3.Connection, steps: Mapping[tuple[MustKeepKind, Mu
     )
 
 
+def details_of(summary: Summary) -> str:
+    """What a summary's row holds besides its columns; what is as in most of them is left out."""
+    lists = {name: getattr(summary, name) for name in ("children", "must_keeps", "dropped", "put_back")}
+    rare = {name: getattr(summary, name) for name in ("edited", "verdict", "seconds")}
+    return json.dumps(lists | {name: value for name, value in rare.items() if value})
+
+
 def _summary(row: Any) -> Summary:
     (
         number,
@@ -327,7 +326,9 @@ def _summary(row: Any) -> Summary:
         details,
         text,
     ) = row
-    more = {key: tuple(value) for key, value in json.loads(details).items()}
+    more: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(details).items()
+    }
     return Summary(
         id=number,
         session=session,

@@ -103,4 +103,109 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE must_keeps ADD COLUMN found TEXT NOT NULL DEFAULT '';
     """,
+    # 5: work: items (with how many leaves below them are done), their texts by three characters each, what they depend
+    # on, how many there are of each kind and status, and each change
+    """
+    CREATE TABLE work_items (
+        id INTEGER PRIMARY KEY,
+        kind TEXT NOT NULL,
+        title TEXT NOT NULL,
+        status TEXT NOT NULL,
+        priority INTEGER NOT NULL,
+        rank REAL NOT NULL,
+        parent INTEGER REFERENCES work_items (id),
+        assignee TEXT,
+        created INTEGER NOT NULL,
+        changed INTEGER NOT NULL,
+        started INTEGER,
+        finished INTEGER,
+        below_done INTEGER NOT NULL DEFAULT 0,
+        below_total INTEGER NOT NULL DEFAULT 0,
+        acceptance TEXT NOT NULL,
+        description TEXT NOT NULL,
+        folded TEXT NOT NULL
+    ) STRICT;
+    CREATE VIRTUAL TABLE work_texts USING fts5 (
+        folded, content = '', columnsize = 0, detail = none, tokenize = 'trigram case_sensitive 1'
+    );
+    CREATE INDEX work_items_order ON work_items (priority, rank, id);
+    CREATE INDEX work_items_status ON work_items (kind, status, priority, rank, id);
+    CREATE INDEX work_items_parent ON work_items (parent, kind, status, priority, rank, id);
+    CREATE INDEX work_items_assignee ON work_items (assignee, kind, status, priority, rank, id)
+        WHERE assignee IS NOT NULL;
+    CREATE TABLE work_dependencies (
+        item INTEGER NOT NULL REFERENCES work_items (id),
+        depends_on INTEGER NOT NULL REFERENCES work_items (id),
+        PRIMARY KEY (item, depends_on)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX work_dependencies_back ON work_dependencies (depends_on, item);
+    CREATE TABLE work_counts (
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (kind, status)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE work_events (
+        id INTEGER PRIMARY KEY,
+        item INTEGER NOT NULL REFERENCES work_items (id),
+        time INTEGER NOT NULL,
+        author TEXT NOT NULL,
+        field TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        reason TEXT NOT NULL,
+        operation INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX work_events_item ON work_events (item);
+    CREATE INDEX work_events_operation ON work_events (operation) WHERE operation > 0;
+    CREATE INDEX work_events_untold ON work_events (id) WHERE operation = 0;
+    """,
+    # 6: better summaries in the background: jobs, who works at them, drafts that wait for an epoch's border, and what
+    # came of each try
+    """
+    CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        summary INTEGER NOT NULL UNIQUE REFERENCES summaries (id),
+        priority INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        due INTEGER NOT NULL,
+        owner TEXT,
+        since INTEGER,
+        until INTEGER,
+        error TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    CREATE INDEX jobs_order ON jobs (state, priority, id);
+    CREATE TABLE leases (
+        name TEXT PRIMARY KEY,
+        owner TEXT NOT NULL,
+        until INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE summary_drafts (
+        summary INTEGER PRIMARY KEY REFERENCES summaries (id),
+        base TEXT NOT NULL,
+        text TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        method TEXT NOT NULL,
+        must_keeps TEXT NOT NULL,
+        put_back TEXT NOT NULL,
+        verdict TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        created INTEGER NOT NULL,
+        placed INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE model_trials (
+        id INTEGER PRIMARY KEY,
+        time INTEGER NOT NULL,
+        model TEXT NOT NULL,
+        content TEXT NOT NULL,
+        summary INTEGER NOT NULL,
+        verdict TEXT NOT NULL,
+        fault TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        answer_tokens INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX model_trials_content ON model_trials (model, content, id);
+    """,
 )

@@ -150,6 +150,7 @@ class Columns:
         self.total_length = 0
         self._fields: dict[str, NDArray[Any]] = {name: np.zeros(0, RECORD[name]) for name in RECORD.names or ()}
         self._masks: dict[SearchFilter, NDArray[np.bool_]] = {}
+        self.version = 0  # counts the changes
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         return self._fields[field][: self.size]
@@ -157,6 +158,7 @@ class Columns:
     def load(self, pages: Iterable[tuple[int, bytes]]) -> None:
         """Take in pages, new or changed."""
         self._masks.clear()
+        self.version += 1
         for number, data in pages:
             page = _decode(number, data)
             first, end = number * PAGE_CHUNKS, (number + 1) * PAGE_CHUNKS

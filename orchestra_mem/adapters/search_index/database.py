@@ -20,18 +20,20 @@ from orchestra_mem.errors import (
 )
 from orchestra_mem.ports import WritePoint
 
-_APPLICATION_ID = 0x6F6D7369
-_FORMAT = 1
+APPLICATION_ID = 0x6F6D7369
+FORMAT = 2
 
 _SCHEMA = (
     # One row. `sequence` counts what was committed; `next_id` is the id of the next new chunk.
     "CREATE TABLE state (fingerprint TEXT NOT NULL, identity TEXT NOT NULL, sequence INTEGER NOT NULL,"
     " next_id INTEGER NOT NULL)",
-    # Strings that many chunks share: kinds, agents, sessions, groups. UTF-8 that may hold lone surrogates.
+    # Strings that many chunks share: kinds, agents, sessions, groups, words. UTF-8 that may hold lone surrogates.
     "CREATE TABLE name (id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE)",
-    # `record` is JSON of what is only shown.
+    # For ranking: `importance`, `traits` (bits, see chunks.py), `words` (numbers of names, uint32). `record` is JSON of
+    # what is only shown.
     "CREATE TABLE chunk (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, grp INTEGER NOT NULL,"
-    " position INTEGER NOT NULL, record BLOB NOT NULL)",
+    " position INTEGER NOT NULL, importance REAL NOT NULL, traits INTEGER NOT NULL, words BLOB NOT NULL,"
+    " record BLOB NOT NULL)",
     "CREATE INDEX chunk_place ON chunk (grp, position, id)",
     # How far whoever adds chunks has come.
     "CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -101,11 +103,11 @@ class IndexDatabase:
             with self.writing("create") as connection:
                 if not _table_count(connection):  # no other process was quicker
                     _create(connection, fingerprint)
-        if _pragma(self._writer, "application_id") != _APPLICATION_ID:
+        if _pragma(self._writer, "application_id") != APPLICATION_ID:
             raise DatabaseDamagedError(f"{self.path} is no search index of this program")
-        if _pragma(self._writer, "user_version") != _FORMAT:
+        if _pragma(self._writer, "user_version") != FORMAT:
             raise DatabaseDamagedError(
-                f"{self.path} has format {_pragma(self._writer, 'user_version')}, this program has {_FORMAT}"
+                f"{self.path} has format {_pragma(self._writer, 'user_version')}, this program has {FORMAT}"
             )
         tables = {row[0] for row in self._writer.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
         if tables != set(_SCHEMA):
@@ -194,8 +196,8 @@ def _create(connection: sqlite3.Connection, fingerprint: str) -> None:
     for statement in _SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO state VALUES (?, ?, 0, 1)", (fingerprint, uuid.uuid4().hex))
-    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _table_count(connection: sqlite3.Connection) -> int:

@@ -17,7 +17,7 @@ from orchestra_mem.adapters.search_index import chunks as rows
 from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.columns import Pages
 from orchestra_mem.adapters.search_index.database import bump
-from orchestra_mem.adapters.search_index.keyword import KeywordWeights, Scorer
+from orchestra_mem.adapters.search_index.keyword import KeywordWeights, PostingReader, Scorer
 from orchestra_mem.adapters.search_index.state import IndexState
 from orchestra_mem.adapters.search_index.upkeep import keep_codes, remove_orphans, tidy_segments
 from orchestra_mem.adapters.search_index.vectors import VectorFile
@@ -29,6 +29,7 @@ from orchestra_mem.search_types import (
     EmbeddingModel,
     Ids,
     IndexedText,
+    Outlines,
     Ranking,
     SearchFilter,
     Terms,
@@ -81,7 +82,8 @@ class DiskSearchIndex:
         self._analyse = analyse
         self._weights = weights or KeywordWeights()
         self._approximate_from = approximate_from
-        self._scorer = Scorer(self._weights)
+        self._postings = PostingReader()
+        self._scorer = Scorer(self._weights, self._postings)
         self._state = IndexState(
             folder,
             fingerprint=f"{analysis_version} {self._weights.stored}",
@@ -139,14 +141,14 @@ class DiskSearchIndex:
             new = [chunk for key, chunk in by_key.items() if key not in ids]
             first_id = int(connection.execute("SELECT next_id FROM state").fetchone()[0])
             ids.update((chunk.key, first_id + number) for number, chunk in enumerate(new))
-            texts = [self._analyse(chunk) for chunk in new]
-            lengths = keyword.add_segment(connection, first_id, texts, self._weights)
+            texts = {chunk.key: self._analyse(chunk) for chunk in new}
+            lengths = keyword.add_segment(connection, first_id, list(texts.values()), self._weights)
             length_of = {chunk.key: length for chunk, length in zip(new, lengths, strict=True)}
-            names = rows.name_all(connection, by_key.values())
+            names = rows.name_all(connection, by_key.values(), texts.values())
             pages = Pages(connection)
             for key, chunk in by_key.items():
                 pages.set_chunk(ids[key], chunk, names, length_of.get(key))
-            rows.write(connection, ((ids[key], chunk) for key, chunk in by_key.items()), names)
+            rows.write(connection, ((ids[key], chunk) for key, chunk in by_key.items()), texts, names)
             pages.write(bump(connection))
             connection.execute("UPDATE state SET next_id = ?", (first_id + len(new),))
         tidy_segments(self._state, _JOINED_AT_ONCE)
@@ -172,6 +174,17 @@ class DiskSearchIndex:
         """Chunks in the order asked for; None where an id is 0 or gone."""
         with self._state.reading("reading") as connection:
             return rows.read(connection, ids)
+
+    def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
+        """What ranking needs of those of the chunks that are there, by ascending id."""
+        with self._state.reading("reading") as connection:
+            passing = self._passing(connection, where)
+            return rows.outlines(connection, ids, self._state.columns, passing, self._state.identity)
+
+    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+        """The words behind numbers of `Outlines.words`; empty strings where the index was begun anew since."""
+        with self._state.reading("reading") as connection:
+            return rows.spell(connection, numbers) if lexicon == self._state.identity else [""] * len(numbers)
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
         """The chunks before and behind each in its group; see `SearchIndex.neighbours`."""
@@ -202,7 +215,7 @@ class DiskSearchIndex:
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """How many chunks hold each term, in any column."""
         with self._state.reading("counting") as connection:
-            found = (keyword.lookup(connection, term, self._state.columns)[0] for term in terms)
+            found = (self._postings.lookup(connection, term, self._state.columns)[0] for term in terms)
             return np.array([len(docs) for docs in found], np.int64)
 
     def _passing(self, connection: sqlite3.Connection, where: SearchFilter) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import sqlite3
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -26,6 +27,9 @@ _FANOUT = 8
 # So many chunks that are gone may stay in a segment whatever its size.
 _MAX_LOST = 64
 _MAX_WEIGHT = 255
+# Postings that are kept in memory: those of some terms of a million chunks.
+_KEPT_BYTES = 16 << 20
+_ENTRY_BYTES = 500
 
 Postings: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.uint8]]"
 
@@ -118,12 +122,41 @@ def _write(connection: sqlite3.Connection, segment: Segment, rows: Iterator[tupl
     connection.executemany("INSERT INTO posting VALUES (?, ?, ?, ?)", ((number, *row) for row in rows))
 
 
-def lookup(connection: sqlite3.Connection, term: str, columns: Columns) -> Postings:
-    """Give the chunks that hold a term, ids ascending, and how much of it they hold.
+class PostingReader:
+    """Reads postings, and keeps those read last: a question needs those of each of its terms two or three times.
 
-    Raises:
-        DatabaseDamagedError: what is stored of it is no postings.
+    The caller sees to it that there is one user at a time.
     """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Postings] = OrderedDict()
+        self._kept_bytes = 0
+        self._columns: tuple[Columns, int] | None = None
+
+    def lookup(self, connection: sqlite3.Connection, term: str, columns: Columns) -> Postings:
+        """Give the chunks that hold a term, ids ascending, and how much of it they hold.
+
+        Raises:
+            DatabaseDamagedError: what is stored of it is no postings.
+        """
+        if self._columns != (columns, columns.version):
+            self._columns = (columns, columns.version)
+            self._kept.clear()
+            self._kept_bytes = 0
+        found = self._kept.get(term)
+        if found is None:
+            found = self._kept[term] = _living(connection, term, columns)
+            self._kept_bytes += _bytes(found)
+            while self._kept_bytes > _KEPT_BYTES:
+                self._kept_bytes -= _bytes(self._kept.popitem(last=False)[1])
+        return found
+
+
+def _bytes(postings: Postings) -> int:
+    return postings[0].nbytes + postings[1].nbytes + _ENTRY_BYTES
+
+
+def _living(connection: sqlite3.Connection, term: str, columns: Columns) -> Postings:
     docs, weights = _stored(connection, term)
     try:
         alive = columns["alive"][docs] == 1
@@ -147,8 +180,9 @@ def _stored(connection: sqlite3.Connection, term: str) -> Postings:
 class Scorer:
     """Scores chunks by BM25. The caller sees to it that there is one user at a time."""
 
-    def __init__(self, weights: KeywordWeights) -> None:
+    def __init__(self, weights: KeywordWeights, reader: PostingReader) -> None:
         self._weights = weights
+        self._reader = reader
         self._sums = np.zeros(0, np.float32)  # all zero between calls
 
     def rank(
@@ -165,7 +199,7 @@ class Scorer:
         touched = [np.zeros(0, np.uint32)]
         try:
             for term in terms:
-                docs, weights = lookup(connection, term, columns)
+                docs, weights = self._reader.lookup(connection, term, columns)
                 if len(docs):
                     touched.append(self._add(docs, weights, columns))
             found = np.concatenate(touched)

@@ -8,6 +8,7 @@ Pure: items and a token counter come in, an epoch goes out. Nothing here knows w
     …work_plan, decision_history, session_summary
     <memory part="working_memory">             the tail: grows at its end and nowhere else
     operations and notes in order of time
+    <memory part="recalled_memories">          behind the epoch, for one request: see `recalled`
 
 No tag is closed: what stands last now need not stand last in the next context of the epoch.
 """
@@ -17,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.context.filling import PartFill, count_piece, placed, shown_reason
+from orchestra_mem.core.context.filling import PartFill, count_piece, largest_fit, placed, shown_reason
 from orchestra_mem.core.context.items import (
     DEFAULT_SHARES,
+    EPOCH_PARTS,
     STABLE_PARTS,
     Item,
     Part,
@@ -34,6 +36,7 @@ from orchestra_mem.ports import TokenCounter
 
 __all__ = [
     "DEFAULT_SHARES",
+    "EPOCH_PARTS",
     "PREAMBLE",
     "STABLE_PARTS",
     "Epoch",
@@ -173,7 +176,11 @@ def begin_epoch(
     layout = _Layout(items, counter, shares, sources or {}, fill_at_start)
     if counter.additive:
         return layout.epoch(number, budget_tokens, budget_tokens)
-    return _shrunk_to_fit(layout, number, budget_tokens)
+    return largest_fit(lambda fill_to: layout.epoch(number, budget_tokens, fill_to), _tokens_of, budget_tokens)
+
+
+def _tokens_of(epoch: Epoch) -> int:
+    return epoch.tokens
 
 
 def _check(budget_tokens: int, shares: Mapping[Part, float], fill_at_start: float) -> None:
@@ -184,28 +191,6 @@ def _check(budget_tokens: int, shares: Mapping[Part, float], fill_at_start: floa
         raise ValueError(f"shares are {named}: each lies within 0 to 1, and together they are at most 1")
     if not 0 <= fill_at_start <= 1:
         raise ValueError(f"fill_at_start is {fill_at_start}: it lies within 0 to 1")
-
-
-def _shrunk_to_fit(layout: _Layout, number: int, budget_tokens: int) -> Epoch:
-    """Find by bisection how far to fill so that the whole, counted as one, is within the budget.
-
-    With real tokenizers the first or second try holds. Filled to 0 a layout is empty, so one always does.
-    """
-    whole = layout.epoch(number, budget_tokens, budget_tokens)
-    if whole.tokens <= budget_tokens:
-        return whole
-    best = layout.epoch(number, budget_tokens, 0)
-    low, high = 0, budget_tokens
-    guess = budget_tokens - (whole.tokens - budget_tokens)
-    while high - low > max(1, budget_tokens // 100):
-        fill_to = guess if low < guess < high else (low + high) // 2
-        guess = 0
-        tried = layout.epoch(number, budget_tokens, fill_to)
-        if tried.tokens <= budget_tokens:
-            low, best = fill_to, tried
-        else:
-            high = fill_to
-    return best
 
 
 class _Layout:
@@ -225,14 +210,14 @@ class _Layout:
         self._preamble_cost = count_piece(counter, PREAMBLE)
         self._fills = {
             part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
-            for part in Part
+            for part in EPOCH_PARTS
         }
 
     def epoch(self, number: int, budget_tokens: int, fill_to: int) -> Epoch:
         """Fill all parts to at most `fill_to` tokens, and lay them out."""
         preamble = self._preamble_cost if self._preamble_cost * _PREAMBLE_WORTH <= fill_to else 0
         shares, rest = {}, fill_to - preamble
-        for part in Part:
+        for part in EPOCH_PARTS:
             shares[part] = min(int(self._shares.get(part, 0.0) * (fill_to - preamble)), rest)
             rest -= shares[part]
         room = shares[Part.OPERATIONS] + self._fill_stable(shares)
@@ -272,7 +257,7 @@ class _Layout:
             prefix_tokens=prefix_tokens,
             tail=tuple(tail),
             tokens=tokens,
-            placements=tuple(placement for part in Part for placement in self._fills[part].placements(budget_tokens)),
+            placements=tuple(each for part in EPOCH_PARTS for each in self._fills[part].placements(budget_tokens)),
             rooms=tuple(
                 PartRoom(
                     part=part,
@@ -280,7 +265,7 @@ class _Layout:
                     room_tokens=room if part is Part.OPERATIONS else self._fills[part].room,
                     border_tokens=self._fills[part].border_cost if self._fills[part].pieces() else 0,
                 )
-                for part in Part
+                for part in EPOCH_PARTS
             ),
             preamble_tokens=preamble if head else 0,
             operation_tokens=max(0, start_tokens - operations.border_cost),

@@ -5,10 +5,13 @@ The budget as a whole is the assembly's business; here one part is filled, as of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from orchestra_mem.core.context.items import Item, Part, Placement, neutralise
 from orchestra_mem.ports import TokenCounter
+
+T = TypeVar("T")
 
 
 class PartFill:
@@ -101,8 +104,8 @@ class PartFill:
 def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
     """Tell why an item is shown in `form`; `limit` says what kept it from its fullest."""
     if form == len(item.forms) - 1:
-        return "pinned: in full" if item.pinned else "in full"
-    pinned = "pinned: " if item.pinned else ""
+        return f"{item.pinned_for}: in full" if item.pinned else "in full"
+    pinned = f"{item.pinned_for}: " if item.pinned else ""
     return f"{pinned}form {form + 1} of {len(item.forms)}: the full one needs {full:,} tokens, {limit}"
 
 
@@ -120,6 +123,28 @@ def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full
         source=item.source,
         text="" if form is None else texts[form],
     )
+
+
+def largest_fit(layout: Callable[[int], T], tokens: Callable[[T], int], budget_tokens: int) -> T:
+    """Find by bisection how far to fill a layout so that the whole, counted as one, is within the budget.
+
+    With real tokenizers the first or second try holds. Filled to 0 a layout must be empty, so that one always does.
+    """
+    whole = layout(budget_tokens)
+    if tokens(whole) <= budget_tokens:
+        return whole
+    best = layout(0)
+    low, high = 0, budget_tokens
+    guess = budget_tokens - (tokens(whole) - budget_tokens)
+    while high - low > max(1, budget_tokens // 100):
+        fill_to = guess if low < guess < high else (low + high) // 2
+        guess = 0
+        tried = layout(fill_to)
+        if tokens(tried) <= budget_tokens:
+            low, best = fill_to, tried
+        else:
+            high = fill_to
+    return best
 
 
 def count_piece(counter: TokenCounter, piece: str) -> int:

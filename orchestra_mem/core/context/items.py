@@ -17,9 +17,12 @@ class Part(StrEnum):
     DECISIONS = "decision_history"
     SESSION = "session_summary"
     OPERATIONS = "working_memory"
+    RECALLED = "recalled_memories"
 
 
 STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SESSION)
+# What an epoch consists of; recalled memories come behind it, for one request.
+EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
 # The source design, section 3.1.
 DEFAULT_SHARES: Mapping[Part, float] = MappingProxyType(
     {Part.PROJECT_STATE: 0.25, Part.WORK_PLAN: 0.15, Part.DECISIONS: 0.10, Part.SESSION: 0.20, Part.OPERATIONS: 0.30}
@@ -31,7 +34,8 @@ class Item:
     """Something that may enter the context, in one or more forms.
 
     `forms` go from the shortest to the fullest; `as_form` makes one of any text. Of items with the same `priority`
-    the first goes before, among operations the last. `source` tells people where it stands.
+    the first goes before, among operations the last. A pinned one stands in full before others have more than their
+    shortest form, for the reason in `pinned_for`. `source` tells people where it stands.
 
     Raises:
         ValueError: there is no form, or one does not begin with a visible character and end with a line feed.
@@ -42,6 +46,7 @@ class Item:
     forms: tuple[str, ...]
     priority: float = 0.0
     pinned: bool = False
+    pinned_for: str = "pinned"
     source: str = ""
 
     def __post_init__(self) -> None:

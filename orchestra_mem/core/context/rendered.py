@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestra_mem.core.context.assembly import Epoch
+from orchestra_mem.core.context.continuity import TurnWindow
 from orchestra_mem.core.context.items import Part, PartRoom, Placement, operation_key
 from orchestra_mem.serialize import operation_record
 from orchestra_mem.types import Json, Operation
@@ -29,8 +30,9 @@ class OrchestratorContext:
     """What the model is given before an operation, never over `budget_tokens`.
 
     `tokens` is the count of `render()` by the counter called `counter`; `exact` tells whether that is the serving
-    model's own. Contexts of the same `epoch` share their `prefix`, and each begins with the whole of the one before.
-    `operations` are those shown, in order of time.
+    model's own. Contexts of the same `epoch` share their `prefix`, and each begins with the whole of the one before,
+    what that had recalled for its own request apart. `operations` are those shown, in order of time. `notes` tell what
+    could not be recalled or looked at, in words. `turns` is how many turns of the talk its epoch began with in full.
     """
 
     for_operation: str
@@ -46,6 +48,9 @@ class OrchestratorContext:
     placements: tuple[Placement, ...] = field(repr=False)
     rooms: tuple[PartRoom, ...] = field(repr=False)
     operations: tuple[Operation, ...] = field(repr=False)
+    recalled: str = field(default="", repr=False)
+    notes: tuple[str, ...] = ()
+    turns: TurnWindow | None = None
 
     @classmethod
     def from_epoch(cls, epoch: Epoch, *, for_operation: str, operations: Iterable[Operation]) -> OrchestratorContext:
@@ -78,22 +83,25 @@ class OrchestratorContext:
 
     def render(self) -> str:
         """Give the whole context as one string."""
-        return self.prefix + self.timeline
+        return self.prefix + self.timeline + self.recalled
 
     def as_messages(self) -> list[dict[str, str]]:
-        """Give the context as chat messages: what is stable from the system, the timeline from the user.
+        """Give the context as chat messages: what is stable from the system, the rest from the user.
 
         Joined, their contents are `render()`. An empty one is left out.
         """
-        messages = (("system", self.prefix), ("user", self.timeline))
+        messages = (("system", self.prefix), ("user", self.timeline + self.recalled))
         return [{"role": role, "content": content} for role, content in messages if content]
 
     def as_dict(self) -> dict[str, Json]:
         """Give the context by the source design's keys (section 3.1).
 
         Operations come newest first, as there. The decisions stand under both names that the design has for them.
+        Where memories were asked for by a query, these stand under `recalled_memories`.
         """
         decisions: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.DECISIONS and p.text]
+        asked = any(room.part is Part.RECALLED for room in self.rooms)
+        recalled: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.RECALLED and p.text]
         return {
             "working_memory": [operation_record(operation) for operation in reversed(self.operations)],
             "session_summary": self.text(Part.SESSION),
@@ -101,6 +109,7 @@ class OrchestratorContext:
             "work_plan": self.text(Part.WORK_PLAN),
             "recent_decisions": decisions,
             "decision_history": decisions,
+            **({"recalled_memories": recalled} if asked else {}),
         }
 
     def part_reports(self) -> tuple[PartReport, ...]:
@@ -116,12 +125,15 @@ class OrchestratorContext:
         ]
         if self.preamble_tokens:
             lines.append(f"preamble: {self.preamble_tokens:,} tokens")
+        if self.turns is not None:
+            lines.append(f"the last {self.turns.turns} turns begin the epoch in full: {self.turns.reason}")
         for report in self.part_reports():
             lines.append(self._headline(report))
             lines += [_line(p) for p in self.placements if p.part is report.part]
         pieces = self.preamble_tokens + sum(report.tokens for report in self.part_reports())
         if pieces != self.tokens:
             lines.append(f"The pieces count {pieces:,} tokens one by one, the whole {self.tokens:,}.")
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines) + "\n"
 
     def _report(self, room: PartRoom) -> PartReport:

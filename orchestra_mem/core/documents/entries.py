@@ -42,7 +42,10 @@ SPEECH_FIELDS = frozenset(
 # Fields that only number things: what a person reads them for stands beside them.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
 # Fields that tell how something was said or done, not what.
-_FRAME_FIELDS = frozenset("speaker author role from tool added deleted files_changed tokens agent".split())
+_FRAME_FIELDS = frozenset(
+    "speaker author role from tool added deleted files_changed tokens agent intent changed spoken_of undone "
+    "settled".split()
+)
 _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
 

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.work import plan_view
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 FORMAT = "1"
@@ -23,6 +24,9 @@ CUT = " …"
 # Characters a token is reckoned at when lists are bounded; English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 _NONE = "- None\n"
+# How much of the work plan lines of work may take.
+_WORK_SHARE = 0.45
+_FUTURE_SHARE = 0.1
 _UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
 
@@ -33,7 +37,8 @@ class ProjectView:
 
     `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
     `standing_counts` how many of those hold now.
-    `recent` are the newest operations, one line each. `size_tokens` is what a document may hold.
+    `recent` are the newest operations, one line each. `size_tokens` is what a document may hold. `work` is None where
+    there is none.
     """
 
     project: str
@@ -49,6 +54,7 @@ class ProjectView:
     decisions_in_full: int = 50
     decisions_in_brief: int = 200
     progress_items: int = 30
+    work: plan_view.WorkView | None = None
 
     def standing(self, kind: MustKeepKind) -> list[MustKeep]:
         """The facts of a kind that hold now, oldest first."""
@@ -90,15 +96,20 @@ def _project_state(view: ProjectView) -> str:
     roles = view.standing(MustKeepKind.ROLE)
     rules = view.standing(MustKeepKind.CONSTRAINT)
     progress = view.standing(MustKeepKind.COMPLETION)[-view.progress_items :]
+    active = done = stuck = ""
+    if work := view.work:
+        active = plan_view.mentions(work.active) + plan_view.more_active(work)
+        done = plan_view.mentions(work.done)
+        stuck = plan_view.mentions(work.blocked) + plan_view.more_blocked(work)
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
         + _section("Rules", rules, view, 0.35, view.standing_counts.get(MustKeepKind.CONSTRAINT))
         + _section("People and Roles", roles, view, 0.10, view.standing_counts.get(MustKeepKind.ROLE))
         + "\n## Active Work\n\n"
-        + ("".join(view.recent) or _NONE)
-        + _section("Recent Progress", progress, view, 0.20)
-        + _section("Blockers", blockers, view, 0.15)
+        + (active + "".join(view.recent) or _NONE)
+        + _section("Recent Progress", progress, view, 0.20, above=done)
+        + _section("Blockers", blockers, view, 0.15, above=stuck)
         + _statistics(view)
     )
 
@@ -112,6 +123,8 @@ def _statistics(view: ProjectView) -> str:
         ("Open Items", view.standing_counts.get(MustKeepKind.OPEN_ITEM, 0)),
         ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),
     ]
+    if view.work:
+        rows += plan_view.statistics(view.work)
     return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
 
 
@@ -122,11 +135,28 @@ def _work_plan(view: ProjectView) -> str:
         for fact in view.standing(MustKeepKind.DECISION)
         if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
     ]
+    if view.work:
+        return _work_plan_with_items(view, view.work, items, deferred)
     return (
         _head("Work Plan", view)
         + _section("Immediate Next Steps", items[-10:], view, 0.35)
         + _section("Backlog", items[:-10], view, 0.45)
         + _section("Future Work", deferred, view, 0.15)
+    )
+
+
+def _work_plan_with_items(
+    view: ProjectView, work: plan_view.WorkView, items: Sequence[MustKeep], deferred: Sequence[MustKeep]
+) -> str:
+    """The work plan where there is work: its items first, below them what was found in operations."""
+    room = view.size_tokens * _CHARS_PER_TOKEN
+    return (
+        _head("Work Plan", view)
+        + _section("Immediate Next Steps", items[-10:], view, 0.15, above=plan_view.mentions(work.next))
+        + _section(
+            "Prioritized Backlog", items[:-10], view, 0.15, above=plan_view.backlog(work, int(room * _WORK_SHARE))
+        )
+        + _section("Future Work", deferred, view, 0.10, above=plan_view.future(work, int(room * _FUTURE_SHARE)))
     )
 
 
@@ -164,13 +194,15 @@ def _brief(text: str) -> str:
     return text if len(text) <= _BRIEF_CHARS else text[:_BRIEF_CHARS].rsplit(" ", 1)[0] + CUT
 
 
-def _section(title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None) -> str:
-    """A section with the weightiest facts of a list, as many as its share of the document holds."""
+def _section(
+    title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None, above: str = ""
+) -> str:
+    """A section with the weightiest facts of a list, as many as its share of the document holds, below other lines."""
     shown = _best(facts, _fact_line, len(facts), view, share)
     more = (len(facts) if total is None else total) - len(shown)
     kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
     note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
-    return f"\n## {title}\n\n" + (note + "".join(map(_fact_line, shown)) or _NONE)
+    return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or _NONE)
 
 
 def _fact_line(fact: MustKeep) -> str:

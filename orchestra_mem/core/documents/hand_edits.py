@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.work.plan_lines import has_work, is_reference, plan_lines
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
@@ -27,6 +28,7 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
     DocumentName.WORK_PLAN: {
         "immediate next steps": MustKeepKind.OPEN_ITEM,
         "backlog": MustKeepKind.OPEN_ITEM,
+        "prioritized backlog": MustKeepKind.OPEN_ITEM,
         "future work": MustKeepKind.OPEN_ITEM,
     },
     DocumentName.DECISION_LOG: {
@@ -83,10 +85,11 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
     now: defaultdict[int, list[str]] = defaultdict(list)
     added: list[tuple[MustKeepKind, str]] = []
     for name, (base, current) in texts.items():
-        old = list(lines_of(name, base))
+        work = name is DocumentName.WORK_PLAN and has_work(base)
+        old = list(lines_of(name, base, work=work))
         known = Counter(line.text for line in old)
         before.update((line.number, line.text) for line in old if line.number)
-        for line in lines_of(name, current):
+        for line in lines_of(name, current, work=work):
             if line.number:
                 now[line.number].append(line.text)
             elif known[line.text] > 0:
@@ -102,12 +105,14 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
     )
 
 
-def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
+def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
     """The list items and entries of a document that say something, in order.
 
-    What is indented, quoted or stands below an entry belongs to the line above it.
+    What is indented, quoted or stands below an entry belongs to the line above it. With `work` the lines of work items
+    are passed over.
     """
     sections = SECTIONS[name]
+    items = {line.place for line in plan_lines(text)} if work else ()
     kind: MustKeepKind | None = None
     for block in split_blocks(text):
         if block.front:
@@ -121,7 +126,7 @@ def lines_of(name: DocumentName, text: str) -> Iterator[Line]:
             if entry and (line := _line(start, _whole(entry["text"], block), kind)):
                 yield line
         for place, row in enumerate(rows, start):
-            item = _ITEM.match(row)
+            item = _ITEM.match(row) if not work or (place not in items and not is_reference(row)) else None
             line = _line(place, item["text"], kind) if item and not _TICKED.match(row) else None
             # Below an entry stands what explains it, unless it bears a number.
             if line and (block.level < 3 or line.number):
@@ -179,7 +184,7 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
     if not wanted:
         return text
     rows = text.split("\n")
-    for line in lines_of(name, text):
+    for line in lines_of(name, text, work=name is DocumentName.WORK_PLAN and has_work(text)):
         number = wanted.get(line.text)
         if number and not line.number:
             row = rows[line.place]

@@ -1,4 +1,4 @@
-"""Documents, operations, summaries and facts as chunks: what is found, embedded and shown as one piece.
+"""Documents, operations, summaries, facts and work items as chunks: what is found, embedded and shown as one piece.
 
 A document is cut by sections and paragraphs, each item of a list for itself. What is too long is cut where its own
 content says so, so that an edit changes the chunks that it touches and none behind them: no cut depends on what stands
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.search_types import Chunk, Tier
 from orchestra_mem.types import Json, MustKeep, Operation, Summary
+from orchestra_mem.work_types import WorkItem
 
 WHOLE_CHARS = 1_200
 """A paragraph, an operation up to this size is one chunk: some 300 tokens, what embedding models are made for."""
@@ -33,6 +34,7 @@ _MAX_PARTS = 1 << 12
 _CRITICAL_IMPORTANCE = 0.9
 _SUMMARY_IMPORTANCE = 0.6
 _FACT_IMPORTANCE = 0.8
+_ITEM_IMPORTANCE = 0.6
 _ITEM_FIELDS = ("item", "item_id", "task_id", "story_id", "epic_id", "milestone_id")
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
@@ -53,12 +55,17 @@ class DocumentPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A passage of a document with the headings above it; `line` counts from 1."""
+class Passage:
+    """A passage of a document with the headings above it, and the line that it begins in, from 1."""
 
     heading: tuple[str, ...]
     text: str
     line: int
+
+    @property
+    def end(self) -> int:
+        """The line behind its last one."""
+        return self.line + self.text.count("\n") + 1
 
 
 def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
@@ -117,6 +124,28 @@ def chunk_fact(fact: MustKeep) -> Chunk:
     )
 
 
+def chunk_work_item(item: WorkItem, parent: WorkItem | None, notes: Sequence[str]) -> Chunk:
+    """Make the chunk of a work item: its name, how it stands, what is to be done, and what was noted of it."""
+    stands = f"{item.status.value}, {item.assignee}" if item.assignee else item.status.value
+    text = "\n".join(filter(None, (stands, item.description, *item.acceptance, *notes)))
+    heading = (parent.name,) if parent else ()
+    return Chunk(
+        key=_key("work", str(item.id), *heading, item.name, text),
+        tier=Tier.SEMANTIC,
+        source=f"{item.kind.value} {item.id}",
+        text=text,
+        kind=item.kind.value,
+        group=f"work {item.id}",
+        position=0,
+        heading=heading,
+        title=item.name,
+        agent=item.assignee,
+        item=item.id,
+        time=item.changed,
+        importance=_ITEM_IMPORTANCE,
+    )
+
+
 def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
     """Make the chunks of a markdown document: paragraphs and list items under their headings, no front matter."""
     return tuple(
@@ -137,12 +166,29 @@ def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
     )
 
 
-def chunk_lines(text: str, name: str) -> Mapping[str, int]:
-    """Where the chunks of a document stand in it now: lines, from 1, by key."""
-    return {key: piece.line for key, piece in _keyed(text, name)}
+def passages_of(text: str) -> list[Passage]:
+    """Give the passages of a document in order, each of which makes a chunk."""
+    return list(_pieces(text))
 
 
-def _keyed(text: str, name: str) -> Iterator[tuple[str, _Piece]]:
+def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
+    """Find a chunk of a document in the document as it stands now; None where it is not there any more.
+
+    More headings may stand above it than when it was cut, as where a part of the document alone was.
+    """
+    depth = len(chunk.heading)
+    likes = [
+        each
+        for each in passages
+        if each.text == chunk.text and each.heading[len(each.heading) - depth :] == chunk.heading
+    ]
+    for again, passage in enumerate(likes):
+        if _key("document", chunk.source, str(again), *chunk.heading, chunk.text) == chunk.key:
+            return passage
+    return likes[0] if likes else None
+
+
+def _keyed(text: str, name: str) -> Iterator[tuple[str, Passage]]:
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for piece in _pieces(text):
         # The same again under the same headings is told apart by its number among its likes.
@@ -167,7 +213,7 @@ def _item_of(data: Json) -> int | None:
     return None
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
+def _pieces(text: str) -> Iterator[Passage]:
     path: list[tuple[int, str]] = []
     for block in split_blocks(text):
         if block.front:
@@ -179,7 +225,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         body = block.text[len(block.heading) :]
         line = block.line + block.heading.count("\n")
         passages = [
-            _Piece(heading, part, line + at)
+            Passage(heading, part, line + at)
             for at, passage in _passages(body)
             if _WORDY.search(passage)
             for part in _parts(passage)
@@ -187,7 +233,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if passages:
             yield from passages
         elif _WORDY.search(block.title):  # a heading may be all there is to find
-            yield _Piece(heading[:-1], block.title, block.line)
+            yield Passage(heading[:-1], block.title, block.line)
 
 
 def _passages(body: str) -> Iterator[tuple[int, str]]:

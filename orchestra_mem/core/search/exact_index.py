@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from types import MappingProxyType
 
 import numpy as np
@@ -21,11 +22,13 @@ from orchestra_mem.search_types import (
     Chunk,
     EmbeddingModel,
     Ids,
+    Outlines,
     Ranking,
     SearchFilter,
     Terms,
     Vector,
     Vectors,
+    WordLists,
 )
 
 COLUMN_WEIGHTS: Mapping[str, int] = MappingProxyType({"title": 3, "heading": 2, "identifiers": 2, "body": 1})
@@ -38,6 +41,12 @@ class _Entry:
     chunk: Chunk
     terms: tuple[str, ...]
     length: int
+    words: tuple[int, ...]
+    is_statement: bool
+    tells_time: bool
+
+
+_LEXICONS = count(1)
 
 
 class ExactIndex:
@@ -50,6 +59,8 @@ class ExactIndex:
         self._total_length = 0
         self._vectors: dict[EmbeddingModel, dict[int, Vector]] = {}
         self._marks: dict[str, str] = {}
+        self._lexicon = f"in memory {next(_LEXICONS)}"
+        self._numbers: dict[str, int] = {}  # of all words so far
         self._next_id = 1
         self._lock = threading.RLock()
 
@@ -73,7 +84,11 @@ class ExactIndex:
                 frequencies[term] += weight
         number = self._ids[chunk.key] = self._next_id
         self._next_id += 1
-        self._entries[number] = _Entry(chunk, tuple(frequencies), length)
+        self._entries[number] = _Entry(
+            chunk, tuple(frequencies), length,
+            tuple(self._numbers.setdefault(word, len(self._numbers)) for word in text.words),
+            text.is_statement, text.tells_time,
+        )  # fmt: skip
         self._total_length += length
         for term, frequency in frequencies.items():
             self._postings.setdefault(term, {})[number] = min(frequency, _MAX_FREQUENCY)
@@ -190,6 +205,36 @@ class ExactIndex:
         with self._lock:
             entries = [self._entries.get(number) for number in ids.tolist()]
             return [entry.chunk if entry else None for entry in entries]
+
+    def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
+        """What ranking needs of those of the chunks that are there, by ascending id."""
+        with self._lock:
+            there = sorted({number for number in ids.tolist() if number in self._entries})
+            entries = [self._entries[number] for number in there]
+        chunks = [entry.chunk for entry in entries]
+        groups: dict[str, int] = {}
+        return Outlines(
+            ids=np.array(there, np.int64),
+            passing=np.array([where.passes(chunk) for chunk in chunks], np.bool_),
+            groups=np.array([groups.setdefault(chunk.group, len(groups)) for chunk in chunks], np.int64),
+            agents=tuple(chunk.agent for chunk in chunks),
+            sessions=tuple(chunk.session for chunk in chunks),
+            times=np.array([chunk.time.timestamp() if chunk.time else np.nan for chunk in chunks], np.float64),
+            importance=np.array([chunk.importance for chunk in chunks], np.float32),
+            statements=np.array([entry.is_statement for entry in entries], np.bool_),
+            tell_time=np.array([entry.tells_time for entry in entries], np.bool_),
+            words=WordLists(
+                lexicon=self._lexicon,
+                numbers=np.array([*chain.from_iterable(entry.words for entry in entries)], np.int64),
+                counts=np.array([len(entry.words) for entry in entries], np.int64),
+            ),
+        )
+
+    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+        """The words behind numbers of `Outlines.words`."""
+        with self._lock:
+            words = list(self._numbers) if lexicon == self._lexicon else []
+        return [words[number] if number < len(words) else "" for number in numbers.tolist()]
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
         """Vectors of this model in the order asked for; a row of zeros where there is none."""

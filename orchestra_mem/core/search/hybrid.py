@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.late_interaction import WordTable, equal_matches, unit
-from orchestra_mem.core.search.question import Question, is_statement, names_agent, read_question, substance, tells_time
+from orchestra_mem.core.search.late_interaction import StemTable, WordTable, unit
+from orchestra_mem.core.search.question import Question, names_agent, read_question, substance
 from orchestra_mem.core.search.ranking import (
     Floats,
     Pool,
@@ -23,14 +23,14 @@ from orchestra_mem.core.search.ranking import (
     shares_of,
     to_one,
 )
-from orchestra_mem.core.search.terms import chunk_names, content_words
+from orchestra_mem.core.search.terms import chunk_names
 from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import (
     EVERYTHING,
-    Chunk,
     Embedder,
     Hit,
     Ids,
+    Outlines,
     Ranking,
     Reasons,
     SearchFilter,
@@ -84,6 +84,7 @@ class Searcher:
         self._index = index
         self._embedder = embedder
         self._words = words
+        self._stems = StemTable()
         self._weights = weights or Weights()
         self._breadth = breadth or Breadth()
 
@@ -169,18 +170,15 @@ class Searcher:
         around = best[: breadth.around]
         chains = np.insert(self._index.neighbours(around, 2), 2, around, axis=1)
         wanted = np.union1d(best, chains[chains > 0])
-        chunks = self._index.chunks(wanted)
-        there = np.array([chunk is not None for chunk in chunks], bool)
-        ids = wanted[there]
+        outlines = self._index.outlines(wanted, where)
+        ids = outlines.ids
         vectors = np.zeros((len(ids), 0), np.float32)
         if vector is not None and self._embedder is not None:
             vectors = self._index.vectors(self._embedder.model, ids)
         before, behind = _links(ids, chains)
-        present = [chunk for chunk in chunks if chunk is not None]
         return _Candidates(
             ids=ids,
-            chunks=present,
-            passing=np.isin(ids, best) | np.array([where.passes(chunk) for chunk in present], bool),
+            outlines=outlines,
             keyword=_scores_at(ids, keyword),
             keyword_ranks=_ranks_at(ids, keyword),
             dense=np.vecdot(vectors, vector) if vector is not None else np.zeros(len(ids), np.float32),
@@ -194,31 +192,28 @@ class Searcher:
     def _pool(
         self, candidates: _Candidates, question: Question, rarities: Floats, situation: Situation, mode: SearchMode
     ) -> Pool:
-        chunks = candidates.chunks
-        texts = [content_words(chunk.embedded_text) for chunk in chunks]
+        outlines = candidates.outlines
         asked = question.words if mode is not SearchMode.DENSE else ()
-        compare = self._words.matches if self._words and mode is SearchMode.HYBRID else equal_matches
-        numbers: dict[str, int] = {}
+        table = self._words if self._words and mode is SearchMode.HYBRID else self._stems
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
-            matches=compare(asked, texts),
+            matches=table.matches(asked, outlines.words, self._index.spell),
             rarities=rarities[: len(asked)],
             before=candidates.before,
             behind=candidates.behind,
-            groups=np.array([numbers.setdefault(chunk.group, len(numbers)) for chunk in chunks], np.int64),
-            traits=_traits(chunks, texts, question),
-            priors=_priors(chunks, situation, self._weights.half_life_days),
+            groups=outlines.groups,
+            traits=_traits(outlines, question),
+            priors=_priors(outlines, situation, self._weights.half_life_days),
         )
 
     def _hits(self, candidates: _Candidates, pool: Pool, question: Question, limit: int) -> list[Hit]:
         shares, priors = shares_of(pool, self._weights), priors_of(pool, self._weights)
         scores = sum(shares.values(), np.zeros(len(candidates.ids), np.float32))
         scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
-        asked = frozenset(question.terms.identifiers)
-        held = {row: _held(candidates.chunks[row], asked) for row in np.flatnonzero(candidates.exact).tolist()}
+        held = self._held(candidates, question)
         counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
-        passing = np.flatnonzero(candidates.passing)
+        passing = np.flatnonzero(candidates.outlines.passing)
         # More exact names go before fewer; the score orders what has as many.
         order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -counts[passing]))]
         order = order[: _DIVERSIFIED * limit]
@@ -226,10 +221,11 @@ class Searcher:
         best = float(np.abs(scores).max(initial=0))
         lifted = scores[order] + counts[order] * (1 + 2 * best)
         chosen = order[diversify(lifted, candidates.vectors[order], limit, self._weights.diversity * best)]
+        chunks = zip(chosen.tolist(), self._index.chunks(candidates.ids[chosen]), strict=True)
         return [
             Hit(
                 id=int(candidates.ids[row]),
-                chunk=candidates.chunks[row],
+                chunk=chunk,
                 score=float(scores[row]),
                 reasons=Reasons(
                     keyword_rank=int(candidates.keyword_ranks[row]) or None,
@@ -241,8 +237,21 @@ class Searcher:
                     priors=tuple((name, float(values[row])) for name, values in priors.items()),
                 ),
             )
-            for row in chosen.tolist()
+            for row, chunk in chunks
+            if chunk is not None
         ]
+
+    def _held(self, candidates: _Candidates, question: Question) -> dict[int, tuple[str, ...]]:
+        """Of the candidates found by an exact name, by row, the names that they hold."""
+        rows = np.flatnonzero(candidates.exact)
+        if not len(rows):
+            return {}
+        asked = frozenset(question.terms.identifiers)
+        return {
+            row: tuple(name for name in chunk_names(chunk) if name in asked)
+            for row, chunk in zip(rows.tolist(), self._index.chunks(candidates.ids[rows]), strict=True)
+            if chunk is not None
+        }
 
 
 _NO_IDS = np.zeros(0, np.int64)
@@ -262,11 +271,10 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidates:
-    """What is ranked, a row each; ranks are 0 where a search did not find it, `passing` whether it may be a hit."""
+    """What is ranked, a row each; ranks are 0 where a search did not find it."""
 
     ids: Ids
-    chunks: list[Chunk]
-    passing: NDArray[np.bool_]
+    outlines: Outlines
     keyword: Floats
     keyword_ranks: Rows
     dense: Floats
@@ -330,33 +338,26 @@ def _narrowed(where: SearchFilter, since: datetime, until: datetime) -> SearchFi
     )
 
 
-def _traits(chunks: Sequence[Chunk], texts: Sequence[Sequence[str]], question: Question) -> dict[str, Floats]:
-    traits = {
-        "statement": [is_statement(chunk.text) for chunk in chunks],
-    }
-    named = {agent for agent in {chunk.agent for chunk in chunks} if names_agent(question, agent)}
+def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
+    traits = {"statement": outlines.statements.astype(np.float32)}
+    named = {agent for agent in set(outlines.agents) if names_agent(question, agent)}
     if named:
-        traits["agent"] = [chunk.agent in named for chunk in chunks]
+        traits["agent"] = np.array([agent in named for agent in outlines.agents], np.float32)
     if question.asks_when:
-        traits["tells_time"] = [tells_time(words) for words in texts]
-    found = {name: np.array(values, np.float32) for name, values in traits.items()}
-    found["substance"] = substance(np.array([len(words) for words in texts], np.int64))
+        traits["tells_time"] = outlines.tell_time.astype(np.float32)
+    traits["substance"] = substance(outlines.words.counts)
     if question.periods:
-        found["period"] = nearness([chunk.time for chunk in chunks], question.periods)
-    return found
+        traits["period"] = nearness(outlines.times, question.periods)
+    return traits
 
 
-def _priors(chunks: Sequence[Chunk], situation: Situation, half_life_days: float) -> dict[str, Floats]:
+def _priors(outlines: Outlines, situation: Situation, half_life_days: float) -> dict[str, Floats]:
     priors = {
-        "recency": recency([chunk.time for chunk in chunks], situation.now, half_life_days),
-        "importance": np.array([2 * chunk.importance - 1 for chunk in chunks], np.float32),
+        "recency": recency(outlines.times, situation.now, half_life_days),
+        "importance": 2 * outlines.importance - 1,
     }
     if situation.session:
-        priors["same_session"] = np.array([chunk.session == situation.session for chunk in chunks], np.float32)
+        priors["same_session"] = np.array([each == situation.session for each in outlines.sessions], np.float32)
     if situation.agent:
-        priors["same_agent"] = np.array([chunk.agent == situation.agent for chunk in chunks], np.float32)
+        priors["same_agent"] = np.array([each == situation.agent for each in outlines.agents], np.float32)
     return priors
-
-
-def _held(chunk: Chunk, asked: frozenset[str]) -> tuple[str, ...]:
-    return tuple(name for name in chunk_names(chunk) if name in asked)

@@ -1,4 +1,4 @@
-"""What a query asks for beyond its words: when, who, at what time; and what a text has to offer to that.
+"""What a query asks for beyond its words: when, who, at what time; and how much a text says.
 
 The words are English; queries in other languages are answered by their terms and vectors alone.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,12 +26,6 @@ _ASKS_WHEN = re.compile(
     r"|how (?:recently|soon)|(?:what|which) (?:date|day|week|month|year|time))\b",
     re.IGNORECASE,
 )
-_TIME_WORDS = frozenset(
-    "yesterday today tonight tomorrow ago last next since recently soon week weeks weekend weekends month months "
-    "year years day days morning afternoon evening monday tuesday wednesday thursday friday saturday sunday january "
-    "february march april may june july august september october november december".split()
-)
-_YEAR_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +59,6 @@ def names_agent(question: Question, agent: str | None) -> bool:
     """Tell whether a question names an agent: all words of the agent's name stand in it."""
     words = content_words(agent) if agent else []
     return bool(words) and all(word in question.words for word in words)
-
-
-def tells_time(words: Iterable[str]) -> bool:
-    """Tell whether a text of these content words says when something was or will be."""
-    return any(word in _TIME_WORDS or (len(word) == _YEAR_DIGITS and word.isdecimal()) for word in words)
-
-
-def is_statement(text: str) -> bool:
-    """Tell whether a text ends otherwise than with a question: who asks seldom answers."""
-    return not text.rstrip().endswith(("?", "\uff1f"))
 
 
 def substance(word_counts: NDArray[np.int64]) -> NDArray[np.float32]:

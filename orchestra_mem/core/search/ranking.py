@@ -136,10 +136,14 @@ def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
     return {name: 1 + value * weight for name, value in pool.priors.items() if (weight := getattr(weights, name))}
 
 
-def nearness(times: Sequence[datetime | None], periods: Sequence[Period]) -> Floats:
-    """How near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 without a time."""
-    seconds = np.array([time.timestamp() if time else np.nan for time in times], np.float64)
-    best = np.zeros(len(times), np.float32)
+def nearness(seconds: NDArray[np.float64], periods: Sequence[Period]) -> Floats:
+    """How near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 for NaN.
+
+    Args:
+        seconds: since the epoch, NaN for no time.
+        periods: at least one.
+    """
+    best = np.zeros(len(seconds), np.float32)
     for period in periods:
         late = np.maximum(0, seconds - period.end.timestamp()) / (_SECONDS_A_DAY * _AFTER_HALF_LIFE_DAYS)
         early = np.maximum(0, period.start.timestamp() - seconds) / (_SECONDS_A_DAY * _AHEAD_HALF_LIFE_DAYS)
@@ -148,10 +152,10 @@ def nearness(times: Sequence[datetime | None], periods: Sequence[Period]) -> Flo
     return best
 
 
-def recency(times: Sequence[datetime | None], now: datetime, half_life_days: float) -> Floats:
-    """How recent each time is: 1 now and later, halved with each half-life; 0 without a time."""
-    ages = [(now - time).total_seconds() / _SECONDS_A_DAY if time else np.inf for time in times]
-    recent: Floats = np.exp2(-np.maximum(0, np.array(ages)) / half_life_days).astype(np.float32)
+def recency(seconds: NDArray[np.float64], now: datetime, half_life_days: float) -> Floats:
+    """How recent each time (seconds since the epoch) is: 1 now and later, halved with each half-life; 0 for NaN."""
+    ages = np.nan_to_num((now.timestamp() - seconds) / _SECONDS_A_DAY, nan=np.inf)
+    recent: Floats = np.exp2(-np.maximum(0, ages) / half_life_days).astype(np.float32)
     return recent
 
 

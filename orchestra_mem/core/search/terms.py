@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -16,7 +16,7 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
-ANALYSIS_VERSION = "1"
+ANALYSIS_VERSION = "2"
 """Changes with what `index_text` gives for the same chunk; an index made with another one does not fit."""
 
 MAX_QUERY_CHARS = 4_096
@@ -47,6 +47,13 @@ _UNCOMPARED = STOP_WORDS | frozenset(
 )
 _SIGNS = re.compile(r"[^\w]+|_+")
 
+_TIME_WORDS = frozenset(
+    "yesterday today tonight tomorrow ago last next since recently soon week weeks weekend weekends month months "
+    "year years day days morning afternoon evening monday tuesday wednesday thursday friday saturday sunday january "
+    "february march april may june july august september october november december".split()
+)
+_YEAR_DIGITS = 4
+
 # An exact name: a number of ours, a path or address, joined words, a version, a code. Not a plain number, a date, an
 # amount with its unit or a name in quotes: too many chunks hold those for another reason.
 _EXACT = re.compile(
@@ -57,12 +64,16 @@ _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 
 
 def index_text(chunk: Chunk) -> IndexedText:
-    """Say what the keyword index holds of a chunk."""
+    """Say what the index holds of a chunk."""
+    compared = tuple(content_words(chunk.embedded_text))
     return IndexedText(
         title=" ".join(terms_of(chunk.title)),
         heading=" ".join(terms_of(" ".join(chunk.heading))),
         identifiers=" ".join(chunk_names(chunk)),
         body=" ".join(terms_of(chunk.text)),
+        words=compared,
+        is_statement=is_statement(chunk.text),
+        tells_time=tells_time(compared),
     )
 
 
@@ -96,6 +107,16 @@ def content_words(text: str) -> list[str]:
     """List the distinct words of a text as late interaction compares them: lower-case, not stemmed, no stop words."""
     found = _ascii_words(text) if text.isascii() else chain.from_iterable(map(_other_words, _clean(text).split()))
     return [word for word in dict.fromkeys(found) if word not in _UNCOMPARED]
+
+
+def tells_time(words: Collection[str]) -> bool:
+    """Tell whether a text of these content words says when something was or will be."""
+    return not _TIME_WORDS.isdisjoint(words) or any(len(word) == _YEAR_DIGITS and word.isdecimal() for word in words)
+
+
+def is_statement(text: str) -> bool:
+    """Tell whether a text ends otherwise than with a question: who asks seldom answers."""
+    return not text.rstrip().endswith(("?", "\uff1f"))
 
 
 def _ascii_words(text: str) -> list[str]:

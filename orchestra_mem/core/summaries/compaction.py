@@ -99,6 +99,12 @@ class Draft:
     put_back: tuple[str, ...]
     verdict: Verdict
 
+    @classmethod
+    def whole(cls, text: str, tokens: int) -> Draft:
+        """A text that stays as it is."""
+        verdict = Verdict(tokens=tokens, source_tokens=tokens, invented=(), missing=())
+        return cls(text=text, tokens=tokens, source_tokens=tokens, must_keeps=(), put_back=(), verdict=verdict)
+
 
 def due(
     entries: Sequence[tuple[int, int, datetime]], *, document_tokens: int, window: timedelta, limits: Limits
@@ -197,26 +203,35 @@ def summarise(
     every = facts
     facts = [fact for fact in every if fact.status is not MustKeepStatus.REMOVED]
     kept = kept_lines(facts)
-    passages = [
+    passages = passages_of(sources, every)
+    said_here = "\n".join(source.text for source in sources)
+    source_tokens = sum(source.tokens for source in sources)
+    spare = chars_for(max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY)), said_here, counter)
+    body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
+    # Times and speakers stand in the headings of entries, not in what they say.
+    return checked(body, facts, kept, f"{headings_of(passages)}\n{said_here}", source_tokens, counter)
+
+
+def passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Passage]:
+    """What operations say, for choosing from it, without their must-keeps, which are said below it."""
+    return [
         Passage(
             key=source.operation,
-            text=_without(source.text, every, source.operation),
+            text=_without(source.text, facts, source.operation),
             speaker=source.speaker,
             when=f"{source.time:%Y-%m-%d}",
             weight=source.weight,
         )
         for source in sources
     ]
-    said_here = "\n".join(source.text for source in sources)
-    source_tokens = sum(source.tokens for source in sources)
-    spare = _chars(max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY)), said_here, counter)
-    body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
-    # Times and speakers stand in the headings of entries, not in what they say.
-    headings = "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
-    return _checked(body, facts, kept, f"{headings}\n{said_here}", source_tokens, counter)
 
 
-def _chars(tokens: int, text: str, counter: TokenCounter) -> int:
+def headings_of(passages: Sequence[Passage]) -> str:
+    """What a summary may say of passages besides their texts: when, and who."""
+    return "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
+
+
+def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
     """About as many characters as so many tokens have in a text, reckoned from samples of it.
 
     Choosing by characters spares a count for every sentence that is tried.
@@ -233,7 +248,7 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     passages = [Passage(key=child.first_operation, text=told(child.text)) for child in children]
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
-    body = render(extract(passages, budget=_chars(target_tokens - counter.count(names), source_text, counter)))
+    body = render(extract(passages, budget=chars_for(target_tokens - counter.count(names), source_text, counter)))
     body = _without_invented(body, missing_identifiers(body, source_text))
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
@@ -242,7 +257,7 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     )
 
 
-def _checked(
+def checked(
     body: str, facts: Sequence[MustKeep], kept: str, source_text: str, source_tokens: int, counter: TokenCounter
 ) -> Draft:
     """Put back what the body lacks, and take out what the check rejects, line by line and at last all of it."""

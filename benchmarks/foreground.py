@@ -1,0 +1,122 @@
+"""The program's own prompts come first: how long they take while summaries are bettered in the background.
+
+A model in this process reads and writes for a memory with a long queue; now and then the program prompts it. Each such
+prompt is followed by one of the same kind with nothing in the background, so that both meet the same machine.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, percentile, run, say, stopwatch
+from benchmarks._models import find_model
+from benchmarks._operations import Generator, Work, WorkClock
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import LanguageModel, Message, Role
+
+TARGETS: dict[str, Target] = {"foreground_delay_ratio": ("<=", 1.2), "record_p99_ms": ("<=", 1.0)}
+_MODEL = "qwen2.5-coder-0.5b-instruct-q4_k_m"
+_OPERATIONS, _PROMPTS, _PAUSE_S = 900, 30, 4.0
+_QUICK_OPERATIONS, _QUICK_PROMPTS, _QUICK_PAUSE_S = 240, 6, 3.0
+_ANSWER_TOKENS = 12
+_RECORD_EVERY_S = 0.02
+_QUESTION = (
+    "a parser that drops the last row of its table when the cursor is closed too early, and a queue that keeps its "
+    "oldest entries for ever. Say in one sentence what is to be done first, and why it matters for the release."
+)
+
+
+def measure(options: Options, report: Report) -> None:
+    """Prompt, with work in the background and without, and record in between."""
+    model = find_model(options.model or _MODEL, context_tokens=2_048)
+    clock = WorkClock()
+    try:
+        with tempfile.TemporaryDirectory() as folder, open_memory(folder, clock=clock, model=model) as memory:
+            _fill(memory, clock, _QUICK_OPERATIONS if options.quick else _OPERATIONS)
+            _prompts(memory, model, clock, options, report)
+    except ModelError as error:
+        for key in TARGETS:
+            report.unmeasured(key, str(error))
+    finally:
+        model.close()
+
+
+def _fill(memory: OrchestratorContextManager, clock: WorkClock, operations: int) -> None:
+    """Steps, and test runs of which extraction takes little: there is room for lines of a model's."""
+    chance = random.Random(7)
+    for number in range(operations):
+        clock.advance(120)
+        if number % 3 == 0:
+            text = f"I looked at src/part_{number}/rows.py and thought about the cursor of part {number}."
+            memory.record_operation("message", {"role": "agent", "text": text})
+        else:
+            runs = [f"tests/test_{number}_{k}.py::test_row_{k} PASSED {chance.randint(1, 999)} ms" for k in range(24)]
+            memory.record_operation("tool_call", {"tool": "bash", "output": "\n".join(runs)})
+    memory.refresh()
+
+
+def _prompts(
+    memory: OrchestratorContextManager, model: LanguageModel, clock: WorkClock, options: Options, report: Report
+) -> None:
+    busy: list[float] = []
+    free: list[float] = []
+    records: list[float] = []
+    alone: list[float] = []
+    works, numbers = Generator(8).works(), count()
+    interrupted = 0
+    for number in range(_QUICK_PROMPTS if options.quick else _PROMPTS):
+        waiting = _waiting(memory)
+        pause_s = _QUICK_PAUSE_S if options.quick else _PAUSE_S
+        _record(memory, works, clock, pause_s, records)
+        at_work = any(story.job and story.job.since for story in memory.compression.stories(memory.losses()))
+        interrupted += at_work
+        with memory.foreground():
+            with stopwatch(busy):
+                _ask(model, next(numbers))
+            with stopwatch(free):
+                _ask(model, next(numbers))
+            _record(memory, works, clock, pause_s, alone)
+        say(f"prompt {number + 1}: {busy[-1]:.0f} ms, {free[-1]:.0f} ms alone; {waiting} summaries wait")
+    report.percentiles("foreground_delay", busy, (50, 95), note="a prompt that finds work in the background")
+    report.percentiles("foreground_alone", free, (50, 95), note="the same with none")
+    ratio = percentile(busy, 95) / percentile(free, 95)
+    report.add("foreground_delay_ratio", ratio, n=len(busy), note="of the 95th percentiles")
+    report.percentiles("record", records, (50, 99), note="records meanwhile, refreshes among them")
+    report.percentiles("record_alone", alone, (50, 99), note="with nothing in the background")
+    report.add("interrupted", interrupted, n=len(busy), note="prompts that came while a summary was under way")
+    report.add("waiting_at_the_end", _waiting(memory), note="summaries")
+
+
+def _record(
+    memory: OrchestratorContextManager, works: Iterator[Work], clock: WorkClock, seconds: float, samples: list[float]
+) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        work = next(works)
+        clock.advance(0.01)
+        with stopwatch(samples):
+            memory.record_operation(work.type, work.data)
+        time.sleep(_RECORD_EVERY_S)
+
+
+def _ask(model: LanguageModel, number: int) -> None:
+    # Each begins otherwise, so that neither finds its beginning read already.
+    messages = [Message(role=Role.USER, text=f"{number * 7919}: there is {_QUESTION}")]
+    model.generate(messages, max_tokens=_ANSWER_TOKENS, timeout_s=120)
+
+
+def _waiting(memory: OrchestratorContextManager) -> int:
+    return sum(story.job is not None for story in memory.compression.stories(memory.losses()))
+
+
+if __name__ == "__main__":
+    sys.exit(run("foreground", measure, TARGETS))

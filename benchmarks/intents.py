@@ -1,0 +1,231 @@
+"""What is read out of commands and questions: `data/intents.yaml` holds utterances and what each of them asks for.
+
+An utterance counts where all its intents are there in order, no more and no less, and every key that the case gives is
+right. Phrases, titles and texts are compared without case, articles and marks at their ends; "finish 12 and 13" is one
+intent or two; what is added under something may be called created or added. Priorities are compared as levels.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, run
+from orchestra_mem.core.language.intent_phrases import priority_of
+from orchestra_mem.core.language.intents import DESTRUCTIVE, Action, Intent, parse
+from orchestra_mem.core.text import STOP_WORDS, words
+
+TARGETS: dict[str, Target] = {
+    "accuracy": (">=", 0.95),
+    "action_accuracy": (">=", 0.95),
+    "destructive_wrong": ("<=", 0),
+    "parse_p95_ms": ("<=", 2.0),
+}
+DATA = Path(__file__).resolve().parent / "data" / "intents.yaml"
+_ARTICLES = frozenset({"a", "an", "the"})
+_TEXTS = frozenset(
+    {Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY, Action.FIND, Action.LIST, Action.BLOCK, Action.DEFER}
+)
+_ONE_PHRASE = frozenset({Action.CREATE, Action.ADD, Action.RESUME})
+_SPARE_WORDS = 3  # by how many words more or less a text may be cut
+_RUNS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """An utterance and what it asks for: intents as far as they matter, as they stand in the file."""
+
+    id: str
+    line: str
+    traits: tuple[str, ...]
+    intents: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How one utterance was read."""
+
+    case: Case
+    read: tuple[Intent, ...]
+    right: bool
+    actions_right: bool
+    harmful: bool
+
+
+def load_cases(path: Path = DATA) -> list[Case]:
+    """Read the utterances.
+
+    Raises:
+        ValueError: an id comes twice, or an action is not known.
+    """
+    cases = [
+        Case(
+            id=str(entry["id"]), line=str(entry["line"]), traits=tuple(entry.get("traits") or ()),
+            intents=tuple(entry.get("intents") or ()),
+        )
+        for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    ]  # fmt: skip
+    if len({case.id for case in cases}) != len(cases):
+        raise ValueError(f"{path.name}: an id comes twice")
+    for case in cases:
+        for intent in case.intents:
+            Action(intent["action"])
+    return cases
+
+
+def judge(case: Case) -> Verdict:
+    """Read an utterance and hold it against what it asks for."""
+    read = parse(case.line).intents
+    wanted, got = list(_single(case.intents)), list(_single(map(_as_dict, read)))
+    actions = [_action(entry) for entry in wanted], [_action(entry) for entry in got]
+    right = actions[0] == actions[1] and all(map(_agrees, wanted, got))
+    meant = Counter(action for action in actions[0] if action in DESTRUCTIVE)
+    found = Counter(action for action in actions[1] if action in DESTRUCTIVE)
+    instead = meant - found and any(action not in DESTRUCTIVE for action in (Counter(actions[1]) - Counter(actions[0])))
+    return Verdict(
+        case=case,
+        read=read,
+        right=right,
+        actions_right=actions[0] == actions[1],
+        harmful=bool(found - meant or instead),
+    )
+
+
+def _as_dict(intent: Intent) -> dict[str, Any]:
+    return {name: getattr(intent, name) for name in ("action", "kind", "count", "titles", "target", "other", "value")}
+
+
+def _single(intents: Sequence[Mapping[str, Any]] | Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Take an intent with several numbers apart, so that it may be told as one or as many."""
+    for intent in intents:
+        target = str(intent.get("target") or "")
+        numbers = [
+            word for word in _plain(target).split() if word not in ("and", "both", "all", "task", "tasks", "stories")
+        ]
+        if len(numbers) > 1 and all(word.isdigit() for word in numbers):
+            yield from ({**intent, "target": number} for number in numbers)
+        else:
+            yield intent
+
+
+def _action(intent: Mapping[str, Any]) -> Action:
+    action = Action(intent["action"])
+    return Action.ADD if action is Action.CREATE else action
+
+
+def _agrees(wanted: Mapping[str, Any], got: Mapping[str, Any]) -> bool:
+    action = _action(wanted)
+    return all(_same(action, key, wanted, got) for key in wanted if key not in ("action", "sure"))
+
+
+def _same(action: Action, key: str, wanted: Mapping[str, Any], got: Mapping[str, Any]) -> bool:
+    expected, found = wanted[key], got.get(key)
+    if key == "kind":
+        return str(expected or "") == str(found or "")
+    if key == "count":
+        return int(expected or 0) == int(found or 0) or (not expected and int(found or 0) <= 1)
+    if key == "titles":
+        return [_plain(title) for title in expected or ()] == [_plain(title) for title in found or ()]
+    if key in ("target", "other") and action in _ONE_PHRASE:
+        phrases = {_plain(str(got.get(name) or "")) for name in ("target", "other")}
+        return _plain(str(expected or "")) in phrases
+    if key == "value":
+        return _same_value(action, str("" if expected is None else expected), str(found or ""))
+    return _plain(str("" if expected is None else expected)) == _plain(str(found or ""))
+
+
+def _same_value(action: Action, expected: str, found: str) -> bool:
+    if action is Action.PRIORITISE or (action is Action.ADD and priority_of(expected)):
+        return priority_of(expected) == priority_of(found)
+    if action is Action.RECENT:  # the whole question is handed on
+        return True
+    if action in _TEXTS:
+        return _overlaps(_content(expected), _content(found))
+    return _plain(expected) == _plain(found)
+
+
+def _overlaps(expected: list[str], found: list[str]) -> bool:
+    """Tell whether one text is the other but for a few words: where it begins and ends is a matter of taste."""
+    short, long = sorted((expected, found), key=len)
+    return not (Counter(short) - Counter(long)) and len(long) - len(short) <= _SPARE_WORDS
+
+
+def _content(text: str) -> list[str]:
+    return [word for word in words(text) if word not in STOP_WORDS]
+
+
+def _plain(phrase: str) -> str:
+    kept = [word for word in phrase.lower().replace("\u2019", "'").replace("#", "").split() if word not in _ARTICLES]
+    return " ".join(kept).strip(" .,;:!?\"'")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Judge every utterance and count."""
+    cases = load_cases()
+    verdicts = [judge(case) for case in cases]
+    n = len(verdicts)
+    report.add("accuracy", _share(verdict.right for verdict in verdicts), n=n, note="all intents and all given keys")
+    report.add(
+        "action_accuracy", _share(verdict.actions_right for verdict in verdicts), n=n, note="all actions, in order"
+    )
+    harmful = [verdict for verdict in verdicts if verdict.harmful]
+    report.add(
+        "destructive_wrong", len(harmful), n=n, note="cancel or undo read where not meant, or other harm in its place"
+    )
+    report.percentiles("parse", _times(cases, 1 if options.quick else _RUNS), (50, 95), note="a line")
+    for action in Action:
+        of_action = [v for v in verdicts if any(intent["action"] == action for intent in v.case.intents)]
+        _add_share(report, f"action_{action}", of_action)
+    _add_share(report, "action_none", [v for v in verdicts if not v.case.intents])
+    for trait in sorted({trait for case in cases for trait in case.traits}):
+        _add_share(report, f"trait_{trait}", [v for v in verdicts if trait in v.case.traits])
+    report.note("--misses lists the utterances that were read otherwise than meant")
+
+
+def _add_share(report: Report, key: str, verdicts: list[Verdict]) -> None:
+    if verdicts:
+        report.add(key.replace("-", "_").replace(" ", "_"), _share(v.right for v in verdicts), n=len(verdicts))
+
+
+def _share(flags: Iterator[bool]) -> float:
+    found = list(flags)
+    return sum(found) / len(found) if found else 1.0
+
+
+def _times(cases: list[Case], runs: int) -> list[float]:
+    """Time each line, after the patterns have been compiled; the least of the runs, as other programs disturb."""
+    parse("start 12")
+    best = []
+    for case in cases:
+        taken = []
+        for _ in range(runs):
+            begun = time.process_time()
+            parse(case.line)
+            taken.append((time.process_time() - begun) * 1_000)
+        best.append(min(taken))
+    return best
+
+
+def list_misses() -> None:
+    """Print the utterances that were read otherwise than they were meant."""
+    for verdict in map(judge, load_cases()):
+        if not verdict.right:
+            print(f"{verdict.case.id} {'HARM ' if verdict.harmful else ''}{verdict.case.line!r}")
+            print(f"    meant {[dict(intent) for intent in verdict.case.intents]}")
+            print(f"    read  {[{k: str(v) for k, v in _as_dict(intent).items() if v} for intent in verdict.read]}")
+
+
+if __name__ == "__main__":
+    if "--misses" in sys.argv:
+        list_misses()
+        sys.exit(0)
+    sys.exit(run("intents", measure, TARGETS))

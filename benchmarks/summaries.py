@@ -1,0 +1,184 @@
+"""Summaries by real models against extraction: what is kept, what is invented, what can be answered, how long it takes.
+
+Recorded sessions and histories are compacted by the real manager; then each model is asked to better the same
+summaries, and what would be stored is held against the operations. Without recordings nothing is measured.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._answers import Answers
+from benchmarks._harness import Options, Report, Target, run, say
+from benchmarks._models import find_model
+from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.summaries.kept import body_of, squeeze
+from orchestra_mem.job_types import TrialVerdict
+from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.types import Summary
+
+MODELS = {
+    "qwen05": "qwen2.5-coder-0.5b-instruct-q4_k_m",
+    "smollm2": "smollm2-135m-instruct-q4_1",
+    "qwen15": "qwen2.5-coder-1.5b-instruct-q4",
+}
+_FULL_RUN_ONLY = "qwen15"
+_WINDOW_TOKENS = 4_096
+# Operations of each recording that are compacted, and how many of their summaries are bettered.
+_OPERATIONS, _SUMMARIES = 400, 8
+_QUICK_OPERATIONS, _QUICK_SUMMARIES = 160, 1
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found over the summaries of one summariser."""
+
+    answers: Answers = field(default_factory=Answers.none)
+    summaries: int = 0
+    used: int = 0
+    tokens: int = 0
+    source_tokens: int = 0
+    facts: int = 0
+    facts_kept: int = 0
+    invented: int = 0
+    said_invented: int = 0
+    asked: int = 0
+    first: int = 0
+    seconds: float = 0.0
+    prompt_tokens: int = 0
+    prompt_s: float = 0.0
+    answer_tokens: int = 0
+    answer_s: float = 0.0
+
+
+def measure(options: Options, report: Report) -> None:
+    """Measure extraction, then each model."""
+    histories = _histories(options)
+    if not histories:
+        for key in TARGETS:
+            report.unmeasured(key, f"no recordings in {options.data}")
+        return
+    tallies = {"extraction": Tally(), **{name: Tally() for name in MODELS}}
+    for name, history in histories.items():
+        with tempfile.TemporaryDirectory() as folder:
+            _compact(Path(folder), history)
+            for summariser, tally in tallies.items():
+                if summariser == _FULL_RUN_ONLY and options.quick:
+                    continue
+                say(f"{name}: {summariser}")
+                _measure(Path(folder), summariser, tally, options)
+    for summariser, tally in tallies.items():
+        _report(report, summariser, tally, tallies["extraction"])
+    done = [tally for tally in tallies.values() if tally.summaries]
+    report.add("must_keep_retained", min(t.facts_kept / max(1, t.facts) for t in done), n=sum(t.facts for t in done))
+    report.add("invented_identifiers", sum(t.invented for t in done), n=sum(t.summaries for t in done),
+               note="in what is stored, of all summarisers")  # fmt: skip
+
+
+def _histories(options: Options) -> dict[str, list[Recorded]]:
+    found: dict[str, list[Recorded]] = {}
+    agents = options.data / "agent-sessions.jsonl"
+    if agents.exists():
+        found["agent_sessions"] = read_agent_sessions(agents)
+    for path in sorted((options.data / "git").glob("*.jsonl"))[: 1 if options.quick else None]:
+        found[f"git_{path.stem}"] = read_git_recording(path)
+    most = _QUICK_OPERATIONS if options.quick else _OPERATIONS
+    return {name: history[:most] for name, history in found.items()}
+
+
+def _compact(folder: Path, history: Sequence[Recorded]) -> None:
+    with open_memory(folder) as memory:
+        for item in history:
+            memory.record_operation(item.kind, item.data, timestamp=item.time)
+        memory.refresh()
+
+
+def _measure(folder: Path, summariser: str, tally: Tally, options: Options) -> None:
+    model = find_model(MODELS[summariser], context_tokens=_WINDOW_TOKENS) if summariser in MODELS else None
+    try:
+        with open_memory(folder, config={"compression": {"auto": False}}, model=model) as memory:
+            for summary in _chosen(memory.losses(), _QUICK_SUMMARIES if options.quick else _SUMMARIES):
+                _judge(memory, summary, model, tally)
+    finally:
+        if model is not None:
+            model.close()
+
+
+def _chosen(summaries: Sequence[Summary], count: int) -> list[Summary]:
+    """So many of those of operations, evenly from all."""
+    first = [summary for summary in summaries if summary.level == 1]
+    return first[:: max(1, len(first) // count)][:count]
+
+
+def _judge(memory: OrchestratorContextManager, summary: Summary, model: LanguageModel | None, tally: Tally) -> None:
+    text, tokens = summary.text, summary.tokens
+    if model is not None and not summary.parent:
+        done = memory.compression.redo(summary.id)
+        talk = done.talk
+        text, tokens = done.text, done.tokens
+        tally.used += done.verdict.good
+        tally.asked += talk.asked
+        tally.first += talk.first
+        tally.said_invented += talk.invented
+        tally.seconds += talk.seconds
+        tally.prompt_tokens += talk.prompt_tokens
+        tally.prompt_s += talk.prompt_s
+        tally.answer_tokens += talk.answer_tokens
+        tally.answer_s += talk.answer_s
+        if done.verdict is TrialVerdict.FAILED:
+            say(f"S{summary.id}: {done.fault}")
+    operations = memory.expand(f"S{summary.id}").operations
+    days = "\n".join(f"{operation.timestamp:%Y-%m-%d}" for operation in operations)
+    source = "\n".join([days, *(plain_text(operation, max_chars=10**9) for operation in operations)])
+    facts = [squeeze(visible(fact.text)) for operation in operations for fact in find_must_keeps(operation)]
+    tally.summaries += 1
+    tally.tokens += tokens
+    tally.source_tokens += summary.source_tokens
+    tally.invented += len(missing_identifiers(body_of(text), source))
+    tally.facts += len(facts)
+    tally.facts_kept += sum(fact in squeeze(text) for fact in facts)
+    tally.answers.ask(operations, text)
+
+
+def _report(report: Report, name: str, tally: Tally, base: Tally) -> None:
+    if not tally.summaries:
+        report.unmeasured(f"{name}_answerable_gain", "in the full run only")
+        return
+    answers = tally.answers
+    kinds = (("names", answers.names), ("outcomes", answers.outcomes), ("causes", answers.causes))
+    told = ", ".join(f"{kind} {found.mean:.3f} of {found.asked:,}" for kind, found in kinds)
+    report.add(f"{name}_answerable", answers.answerable, n=tally.summaries, note=told)
+    report.add(f"{name}_ratio", tally.tokens / tally.source_tokens, n=tally.summaries)
+    if name not in MODELS:
+        return
+    report.add(f"{name}_answerable_gain", answers.answerable - base.answers.answerable, n=tally.summaries)
+    report.add(
+        f"{name}_used", tally.used / tally.summaries, n=tally.summaries, note="summaries with lines of the model's"
+    )
+    report.add(f"{name}_accepted_first_try", tally.first / max(1, tally.asked), n=tally.asked, note="answers")
+    report.add(f"{name}_said_invented", tally.said_invented, n=tally.asked,
+               note="identifiers in what the model said; none is stored")  # fmt: skip
+    report.add(f"{name}_seconds", tally.seconds / tally.summaries, n=tally.summaries, note="a summary")
+    report.add(f"{name}_prompt_tokens_per_s", tally.prompt_tokens / max(1e-9, tally.prompt_s), n=tally.prompt_tokens,
+               note="those from its cache among them")  # fmt: skip
+    report.add(f"{name}_answer_tokens_per_s", tally.answer_tokens / max(1e-9, tally.answer_s), n=tally.answer_tokens)
+
+
+TARGETS: dict[str, Target] = {
+    "must_keep_retained": (">=", 1.0),
+    "invented_identifiers": ("<=", 0),
+    **{f"{name}_answerable_gain": (">=", 0.0) for name in MODELS},
+}
+
+if __name__ == "__main__":
+    sys.exit(run("summaries", measure, TARGETS))

@@ -1,0 +1,156 @@
+"""How exact the token counters are: a GGUF's own vocabulary, tiktoken and the estimate, against the model's own count.
+
+The texts are steps of recorded coding sessions, commits, and turns of talks, drawn evenly. What the model itself counts
+is asked of the library's own class with the whole model loaded, which shares nothing with ours but llama.cpp.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, percentile, run, say
+from benchmarks._models import model_path
+from orchestra_mem.adapters.llama import GgufCounter, GgufVocabulary
+from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
+from orchestra_mem.core.context.calibration import Calibration
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Message, Role
+from orchestra_mem.ports import TokenCounter
+
+TARGETS: dict[str, Target] = {"gguf_count_error": ("<=", 0)}
+TEXTS = 1_000
+# Prompts that the model reads, to ask what it has counted: short ones, as reading takes its time.
+PROMPTS = 40
+QUICK_PROMPTS = 8
+PROMPT_CHARS = 400
+MODELS = ("qwen2.5-coder-0.5b-instruct-q4_k_m", "smollm2-135m-instruct-q4_1")
+# Of fewer tokens one more or less is a large share.
+LEAST_TOKENS = 20
+
+
+def recorded_texts(data: Path) -> dict[str, list[str]]:
+    """Read the recorded texts by their source; empty where there are no recordings."""
+    found: dict[str, list[str]] = {}
+    sessions = data / "agent-sessions.jsonl"
+    if sessions.exists():
+        found["sessions"] = [str(step["text"]) for step in _lines(sessions)]
+    histories = sorted((data / "git").glob("*.jsonl"))
+    if histories:
+        found["commits"] = [f"{each['subject']}\n\n{each['body']}" for path in histories for each in _lines(path)]
+    talks = data / "locomo-dev.json"
+    if talks.exists():
+        found["talks"] = [
+            f"{turn['speaker']}: {turn['text']}"
+            for talk in json.loads(talks.read_text(encoding="utf-8"))
+            for session in talk["sessions"]
+            for turn in session["turns"]
+        ]
+    return found
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def drawn(sources: dict[str, list[str]], count: int) -> list[str]:
+    """Draw so many texts, from each source as many as from the others, the same each time."""
+    chance = random.Random(4)
+    shares = [count // len(sources) + (place < count % len(sources)) for place in range(len(sources))]
+    return [text for share, texts in zip(shares, sources.values(), strict=True) for text in chance.sample(texts, share)]
+
+
+def check_model(name: str, texts: Sequence[str], prompts: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
+    """Give the differences of text counts and of prompt counts from the whole model's, and its counts of the texts."""
+    path = model_path(name)
+    load_library()  # before anything else loads it
+    import llama_cpp
+
+    vocabulary = GgufVocabulary(path)
+    counter = GgufCounter(vocabulary)
+    counts = [counter.count(text) for text in texts]
+    whole: Any = llama_cpp.Llama(str(path), n_ctx=1_024, n_threads=1, n_threads_batch=1, verbose=False)
+    own = [len(whole.tokenize(text.encode(), add_bos=False, special=False)) for text in texts]
+    read = []
+    for text in prompts:
+        answer = whole.create_chat_completion([{"role": "user", "content": text}], max_tokens=1)
+        counted = len(vocabulary.prompt_tokens([Message(role=Role.USER, text=text)]))
+        read.append(abs(counted - answer["usage"]["prompt_tokens"]))
+    whole.close()
+    vocabulary.close()
+    return [abs(one - other) for one, other in zip(counts, own, strict=True)], read, own
+
+
+def tell(name: str, count: Callable[[str], int], texts: Sequence[str], own: Sequence[int], report: Report) -> None:
+    """Report how far a counter lies from the model, over all texts and text by text."""
+    start = time.process_time()
+    counts = [count(text) for text in texts]
+    seconds = time.process_time() - start
+    pairs = [(one, other) for one, other in zip(counts, own, strict=True) if other >= LEAST_TOKENS]
+    errors = [abs(one / other - 1) * 100 for one, other in pairs]
+    too_low = sum(one < other for one, other in pairs) / len(pairs)
+    report.add(f"{name}_ratio", sum(counts) / sum(own), n=len(texts), note="tokens counted over the model's")
+    report.add(f"{name}_error_p50_percent", percentile(errors, 50), n=len(errors), note="of a text, either way")
+    report.add(f"{name}_error_p95_percent", percentile(errors, 95), n=len(errors), note="of a text, either way")
+    report.add(f"{name}_too_low_share", too_low, n=len(pairs), note="of the texts")
+    report.add(f"{name}_cpu_ms_per_1k", seconds * 1e6 / sum(own), n=len(texts), note="a thousand of the model's tokens")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Check each model's vocabulary against the model, and the other counters against the first."""
+    sources = recorded_texts(options.data)
+    if not sources:
+        report.unmeasured("gguf_count_error", f"{options.data} has no recordings: --data names their folder")
+        return
+    texts = drawn(sources, TEXTS)
+    short = [text[:PROMPT_CHARS] for text in texts]
+    prompts = random.Random(5).sample(short, QUICK_PROMPTS if options.quick else PROMPTS)
+    own: list[int] = []
+    text_errors: list[int] = []
+    prompt_errors: list[int] = []
+    models = [options.model] if options.model else MODELS
+    for name in models:
+        say(f"tokens: {name}")
+        try:
+            of_texts, of_prompts, counted = check_model(name, texts, prompts)
+        except ModelError as error:
+            report.unmeasured("gguf_count_error", str(error))
+            return
+        text_errors += of_texts
+        prompt_errors += of_prompts
+        own = own or counted
+    checked = len(text_errors) + len(prompt_errors)
+    report.add("gguf_count_error", max([*text_errors, *prompt_errors]), n=checked, note="tokens, the largest of all")
+    report.add("gguf_prompt_count_error", max(prompt_errors), n=len(prompt_errors), note="tokens; read by the model")
+    report.note(f"The counters' figures are against {models[0]}.")
+    vocabulary = GgufVocabulary(model_path(models[0]))
+    vocabulary.load()
+    counters: list[tuple[str, TokenCounter]] = [
+        ("gguf", GgufCounter(vocabulary)), ("tiktoken", TiktokenCounter()), ("estimate", EstimateCounter()),
+    ]  # fmt: skip
+    for label, counter in counters:
+        tell(label, counter.count, texts, own, report)
+    tell("calibrated", calibrated(texts, own).count, texts, own, report)
+
+
+def calibrated(texts: Sequence[str], own: Sequence[int]) -> EstimateCounter:
+    """Give the estimate after the model has reported what it counted of every tenth text."""
+    calibration = Calibration()
+    counter = EstimateCounter(calibration)
+    for text, tokens in list(zip(texts, own, strict=True))[::10]:
+        calibration.report(counter.count(text), tokens)
+    return counter
+
+
+if __name__ == "__main__":
+    sys.exit(run("tokens", measure, TARGETS))

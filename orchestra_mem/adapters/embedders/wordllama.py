@@ -1,0 +1,145 @@
+"""WordLlama's table of word vectors: no file of the user's, no network, thousands of texts a second."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from orchestra_mem.adapters.embedders.texts import readable, unit
+from orchestra_mem.errors import EmbedderError
+from orchestra_mem.search_types import EmbeddingModel, Ids, Vector, Vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+INSTALL_WORDLLAMA = "pip install wordllama"
+
+_Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
+_EncodeWords: TypeAlias = "Callable[[list[str]], tuple[Ids, Ids, Ids]]"
+
+_FEW = 32
+_WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
+
+
+class WordLlamaEmbedder:
+    """Embeds by the mean of the words' vectors in WordLlama's table of 256 dimensions; needs no file of the user's.
+
+    Texts are read in lower case: the table knows most capitalised words as names only. Thousands of texts a second on
+    one core. Safe to share between threads.
+    """
+
+    model = EmbeddingModel(name="wordllama l2_supercat", version="1 lower", dimensions=256)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids_of_words: dict[str, int] = {}  # of those that are a token each
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts, any strings whatever.
+
+        Raises:
+            EmbedderError: WordLlama or its table is missing.
+        """
+        return unit(self._sums(texts))
+
+    def embed_query(self, query: str) -> Vector:
+        """Embed a query as any text.
+
+        Raises:
+            EmbedderError: WordLlama or its table is missing.
+        """
+        vector: Vector = self.embed([query])[0]
+        return vector
+
+    def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Embed words one by one; the table's own lengths, the greater the rarer the word.
+
+        Raises:
+            EmbedderError: WordLlama or its table is missing.
+        """
+        import numpy as np
+
+        table, _, encode_words = self._loaded
+        known = self._ids_of_words
+        vectors = np.zeros((len(words), table.shape[1]), np.float32)
+        whole = [row for row, word in enumerate(words) if word in known]
+        vectors[whole] = table[[known[words[row]] for row in whole]]
+        rest = [row for row, word in enumerate(words) if word not in known]
+        tokens, starts, having = encode_words([_plain(words[row]) for row in rest])
+        if len(tokens):
+            vectors[np.array(rest)[having]] = np.add.reduceat(table[tokens], starts)
+        return vectors
+
+    def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        table, encode, _ = self._loaded
+        sums = np.zeros((len(texts), table.shape[1]), np.float32)
+        for start in range(0, len(texts), 1_024):
+            for row, ids in enumerate(encode([_plain(text) for text in texts[start : start + 1_024]]), start):
+                if ids:
+                    sums[row] = table[ids].sum(0)
+        return sums
+
+    @property
+    def _loaded(self) -> tuple[NDArray[np.float32], _Encode, _EncodeWords]:
+        with self._lock:
+            return self._table_and_encoders
+
+    @cached_property
+    def _table_and_encoders(self) -> tuple[NDArray[np.float32], _Encode, _EncodeWords]:
+        """The table, and what gives the tokens: of each text; and of single words.
+
+        The latter come one after the other, then where those of each word begin, and which words have any.
+        """
+        import numpy as np
+
+        root = logging.getLogger()
+        handlers, level = root.handlers[:], root.level
+        try:
+            import wordllama
+
+            # Its own look-up misses the tokenizer that it ships, and downloads it.
+            folder = Path(wordllama.__file__).parent
+            found = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+        except ImportError as error:
+            raise EmbedderError(f"WordLlama cannot be imported ({error}); {INSTALL_WORDLLAMA}") from error
+        except (OSError, ValueError, RuntimeError) as error:
+            raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {INSTALL_WORDLLAMA}") from error
+        finally:
+            # Importing it sets up logging for the whole program, which is for the program to do.
+            root.handlers[:] = handlers
+            root.setLevel(level)
+        tokenizer = found.tokenizer
+        tokenizer.no_padding()
+        last = len(found.embedding) - 1
+        fits = tokenizer.get_vocab_size() <= len(found.embedding)
+        # A word that is a token is that token alone, and half of all words are: no need to ask the tokenizer.
+        vocabulary = tokenizer.get_vocab().items()
+        self._ids_of_words.update((token[1:], number) for token, number in vocabulary if _WHOLE_WORD.fullmatch(token))
+
+        def encode(texts: list[str]) -> list[list[int]]:
+            if len(texts) < _FEW:  # to wake other threads for so little takes longer
+                encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+            else:
+                encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            return [each.ids if fits else [min(token, last) for token in each.ids] for each in encodings]
+
+        def encode_words(words: list[str]) -> tuple[Ids, Ids, Ids]:
+            encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
+            tokens = np.minimum(np.array(encoding.ids if encoding else [], np.int64), last)
+            owners = np.array(encoding.word_ids if encoding else [], np.int64)
+            starts = np.flatnonzero(np.diff(owners, prepend=-1))
+            return tokens, starts, owners[starts]
+
+        return found.embedding, encode, encode_words
+
+
+def _plain(text: str) -> str:
+    return text.lower() if len(text) <= _FEW and text.isascii() else readable(text).lower()

@@ -1,0 +1,147 @@
+"""The compiled library: how it is loaded, how its threads wait, and how many of them there should be.
+
+Loaded with the first model, and no sooner. Where the host program has loaded it before, its ways are left as they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from orchestra_mem.errors import ModelError
+
+_log = logging.getLogger(__name__)
+
+INSTALL = "pip install 'orchestra-mem[llama]'"
+
+# With one other process at work a generation took 510 s where the threads of llama.cpp spin at each of their hundreds
+# of meetings a token, and 13 s where they sleep. OpenMP reads it once, when the first program part loads it.
+_WAIT_POLICY = "OMP_WAIT_POLICY"
+_OPENMP_LIBRARIES = ("libgomp.so.1", "libiomp5", "libomp.")
+
+_lock = Lock()
+_library: Any = None
+_host_decided = ""
+# The library calls it for ever.
+_log_callback: Any = None
+
+
+def library_folder() -> Path | None:
+    """Where the package `llama_cpp` lies, without loading it; None where it is not installed."""
+    try:
+        spec = find_spec("llama_cpp")
+    except (ImportError, ValueError):
+        return None
+    places = spec.submodule_search_locations if spec is not None else None
+    return Path(next(iter(places))) if places else None
+
+
+def require_library() -> Path:
+    """Give the folder of the package `llama_cpp`.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    folder = library_folder()
+    if folder is None:
+        raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
+    return folder
+
+
+def load_library() -> Any:
+    """Load the library, once for the process, and give its functions under the names of `llama.h`.
+
+    Raises:
+        ModelError: it is not installed, or cannot be loaded.
+    """
+    global _library  # noqa: PLW0603 (a library is loaded once for a process)
+    with _lock:
+        if _library is None:
+            _library = _loaded()
+        return _library
+
+
+def wait_policy() -> str:
+    """Tell in words how the library's threads wait where this was decided otherwise before; empty where all is well."""
+    return _host_decided
+
+
+def _loaded() -> Any:
+    global _host_decided  # noqa: PLW0603
+    require_library()
+    by_host = "llama_cpp" in sys.modules
+    _host_decided = _decide_waiting()
+    if _host_decided:
+        _log.warning("%s", _host_decided)
+    try:
+        from llama_cpp import llama_cpp as library
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ModelError(f"llama-cpp-python cannot be loaded ({error}); {INSTALL}") from error
+    if not by_host:
+        _hand_on_logs(library)
+        library.llama_backend_init()
+    return library
+
+
+def _decide_waiting() -> str:
+    """Have OpenMP's threads sleep while they wait; words where a host has decided otherwise for good."""
+    chosen = os.environ.get(_WAIT_POLICY)
+    loaded = _openmp_loaded()
+    if chosen is None and not loaded:
+        # Heeded by whatever uses the same OpenMP later in this process, and by its children.
+        os.environ[_WAIT_POLICY] = "passive"
+        return ""
+    if chosen is not None and chosen.strip().lower() == "passive":
+        return ""
+    how = f"{_WAIT_POLICY}={chosen}" if chosen is not None else f"without {_WAIT_POLICY}"
+    return (
+        f"OpenMP was set up {how} before llama.cpp could be loaded: its threads spin while they wait, which stalls "
+        f"them where other programs are at work; start the program with {_WAIT_POLICY}=passive"
+    )
+
+
+def _openmp_loaded() -> bool:
+    """Tell whether this process has the OpenMP that llama.cpp would use; only Linux tells."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    names = {line.rpartition("/")[2] for line in maps.splitlines() if "/" in line}
+    return any(name.startswith(_OPENMP_LIBRARIES) for name in names)
+
+
+def _hand_on_logs(library: Any) -> None:
+    """Have what llama.cpp says go to the program's log, for those who look for it, and not to stderr."""
+    global _log_callback  # noqa: PLW0603
+
+    def tell(level: int, text: bytes, data: object) -> None:
+        _log.debug("llama.cpp: %s", text.decode("utf-8", "replace").rstrip())
+
+    _log_callback = library.llama_log_callback(tell)
+    library.llama_log_set(_log_callback, ctypes.c_void_p(0))
+
+
+def default_threads() -> int:
+    """How many threads a generation takes by itself: the cores that this process may use less one, at least 1.
+
+    Cores are physical ones: two threads of one core share what multiplies.
+    """
+    try:
+        usable = os.sched_getaffinity(0)
+    except AttributeError:  # only Linux has it
+        usable = set(range(os.cpu_count() or 1))
+    return max(1, len({_core_of(number) for number in usable}) - 1)
+
+
+def _core_of(number: int) -> str:
+    try:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
+        return siblings.read_text(encoding="ascii").strip()
+    except OSError:
+        return str(number)

@@ -1,0 +1,176 @@
+"""A model is tried in a process of its own first: what kills that one must not kill the program that holds a memory.
+
+Found there: instructions that the processor lacks, where the library was compiled for another one, and files over which
+llama.cpp falls. What went well, or can go no other way, is remembered in the user's cache folder for the same library,
+processor and file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+from orchestra_mem.adapters.llama.library import require_library
+from orchestra_mem.errors import ModelError
+
+REBUILD = (
+    "CMAKE_ARGS='-DGGML_NATIVE=OFF' pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python "
+    "llama-cpp-python"
+)
+_TIMEOUT_S = 300.0
+_MAGIC = b"GGUF"
+_SOUND = "sound"
+
+# Stages are printed as they begin; the last one is where it ended.
+_PROGRAM = """
+import sys
+folder, path, weights = sys.argv[1:]
+sys.path.insert(0, folder)
+print("loading the library", flush=True)
+from llama_cpp import llama_cpp as L
+L.llama_backend_init()
+print("loading the file", flush=True)
+params = L.llama_model_default_params()
+params.vocab_only = not weights
+model = L.llama_model_load_from_file(path.encode(sys.getfilesystemencoding(), "surrogateescape"), params)
+if not model:
+    sys.exit(3)
+if weights:
+    print("reading a token", flush=True)
+    params = L.llama_context_default_params()
+    params.n_ctx = params.n_batch = params.n_ubatch = 32
+    params.n_threads = params.n_threads_batch = 1
+    context = L.llama_init_from_model(model, params)
+    if not context or L.llama_decode(context, L.llama_batch_get_one((L.llama_token * 1)(0), 1)):
+        sys.exit(4)
+print("sound", flush=True)
+"""
+_INCOMPLETE = re.compile(r"not within the file bounds|corrupted or incomplete|unexpectedly reached end of file")
+_CAUSE = re.compile(r"error loading model: (.*)")
+
+
+def require_sound(path: Path, *, weights: bool) -> None:
+    """Make sure that a file can be loaded here.
+
+    Args:
+        path: the GGUF.
+        weights: whether all of it is to be loaded and run, or its vocabulary alone.
+
+    Raises:
+        ModelError: it cannot, with the reason.
+    """
+    folder = require_library()
+    _require_gguf(path)
+    kept = _Kept(folder, path)
+    stage = "model" if weights else "vocabulary"
+    verdict = kept.read().get(stage)
+    if verdict is None:
+        verdict, lasting = _try(folder, path, weights=weights)
+        if lasting:
+            kept.write(stage, verdict)
+    if verdict != _SOUND:
+        raise ModelError(verdict)
+
+
+def _require_gguf(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError as error:
+        raise ModelError(f"there is no file {path}; llm.model_path names a model's GGUF") from error
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    if magic != _MAGIC:
+        raise ModelError(f"{path} is no GGUF: it begins with {magic!r} instead of {_MAGIC!r}")
+
+
+def _try(folder: Path, path: Path, *, weights: bool) -> tuple[str, bool]:
+    """Give the verdict, and whether it holds for as long as library, processor and file are the same."""
+    command = [sys.executable, "-c", _PROGRAM, str(folder.parent), str(path), "1" if weights else ""]
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL,
+            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
+    except OSError as error:
+        return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
+    return _verdict(done, folder, path)
+
+
+def _verdict(done: subprocess.CompletedProcess[bytes], folder: Path, path: Path) -> tuple[str, bool]:
+    said = done.stderr.decode("utf-8", "replace")
+    stages = done.stdout.decode("utf-8", "replace").split("\n")
+    if _SOUND in stages:
+        return _SOUND, True
+    stage = next((line for line in reversed(stages) if line), "starting")
+    if done.returncode == -signal.SIGILL:
+        return (
+            f"the compiled llama.cpp in {folder / 'lib'} does not fit this processor: an illegal instruction while "
+            f"{stage}; build it without those: {REBUILD}"
+        ), True
+    if done.returncode < 0:
+        # SIGKILL is the system's, for want of memory: another time it may go well.
+        name = signal.Signals(-done.returncode).name
+        return f"llama.cpp dies of {name} while {stage}: {path}", done.returncode != -signal.SIGKILL
+    if _INCOMPLETE.search(said):
+        return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
+    return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
+
+
+def _cause(said: str) -> str:
+    found = _CAUSE.findall(said)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return str(found[-1]).strip() if found else lines[-1] if lines else "it gave no reason"
+
+
+class _Kept:
+    """The verdicts on a file by this library on this processor."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        import platformdirs
+
+        told = "\n".join((*_states(sorted((folder / "lib").iterdir())), *_states([path.resolve()]), _processor()))
+        name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+        self._file = Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
+
+    def read(self) -> dict[str, str]:
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {str(stage): str(verdict) for stage, verdict in found.items()} if isinstance(found, dict) else {}
+
+    def write(self, stage: str, verdict: str) -> None:
+        """Remember a verdict; where nothing can be written the next process tries again."""
+        temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(self.read() | {stage: verdict}), encoding="utf-8")
+            os.replace(temporary, self._file)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+
+
+def _states(files: Iterable[Path]) -> Iterable[str]:
+    for file in files:
+        status = file.stat()
+        yield f"{file} {status.st_size} {status.st_mtime_ns}"
+
+
+def _processor() -> str:
+    """Name the processor with what it can do, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(("model name", "flags", "Features"))))

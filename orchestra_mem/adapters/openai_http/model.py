@@ -1,0 +1,300 @@
+"""A language model over HTTP: answers token by token, and what llama-server and vLLM tell of window and counts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+
+from orchestra_mem.adapters.openai_http.server import NotServedError, Server, ServerFaultError, Stopped
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Generation, Message
+from orchestra_mem.types import Json
+
+logger = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 0.02
+# Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
+_BYTES_A_TOKEN, _MARKS = 3, 8
+
+
+class _CancelledError(Exception):
+    """The answer ends where it is."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What there is of an answer so far, and what the server told of it."""
+
+    text: str = ""
+    tokens: int = 0
+    finish: str = ""
+    started: float = 0.0
+    first: float = 0.0
+    usage: Mapping[str, Any] | None = None
+    timings: Mapping[str, Any] | None = None
+
+
+class OpenAiModel:
+    """A model behind an OpenAI-compatible server. Fulfils `LanguageModel`.
+
+    Args:
+        base_url: the server's address, as http://127.0.0.1:8080.
+        model: its name there; empty for the one that the server has.
+        api_key: sent along where it is not empty.
+        context_tokens: the window, where the server does not tell it.
+        server: makes the calls; by default one with that address and key.
+
+    Raises:
+        ModelError: the address is none.
+    """
+
+    def __init__(
+        self, base_url: str, *, model: str = "", api_key: str = "", context_tokens: int = 8_192,
+        server: Server | None = None,
+    ) -> None:  # fmt: skip
+        self._server = server or Server(base_url, api_key=api_key)
+        self._model = model
+        self._context_tokens = context_tokens
+        self._window = 0
+        self._unserved: set[str] = set()
+        self._reached = False
+        self._turn = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model's name, or the server's address where none was given."""
+        return self._model or urlsplit(self._server.url).netloc
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the server has answered."""
+        return self._reached
+
+    @property
+    def context_tokens(self) -> int:
+        """The window as the server tells it: llama-server in `/props`, vLLM in its list of models.
+
+        Raises:
+            ModelError: the server cannot be reached.
+        """
+        if not self._window:
+            props = self._asked("GET", "/props")
+            settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+            told = settings.get("n_ctx") if isinstance(settings, dict) else None
+            self._window = _positive(told) or self._listed_window() or self._context_tokens
+        return self._window
+
+    def _listed_window(self) -> int:
+        found = self._asked("GET", "/v1/models")
+        models = found.get("data") if isinstance(found, dict) else None
+        for each in models if isinstance(models, list) else ():
+            if isinstance(each, dict) and self._model in ("", each.get("id")):
+                return _positive(each.get("max_model_len"))
+        return 0
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """Count a prompt as the server does; where it does not tell, an estimate on the high side.
+
+        Raises:
+            ModelError: the server cannot be reached.
+        """
+        spoken = _spoken(messages)
+        laid_out = self._asked("POST", "/apply-template", {"messages": spoken})
+        if isinstance(laid_out, dict) and isinstance(laid_out.get("prompt"), str):
+            body: Json = {"content": laid_out["prompt"], "add_special": True, "parse_special": True}
+            found = self._asked("POST", "/tokenize", body)
+            if isinstance(found, dict) and isinstance(found.get("tokens"), list):
+                return len(found["tokens"])
+        else:
+            found = self._asked("POST", "/tokenize", {"model": self._model, "messages": spoken})
+            if isinstance(found, dict) and _positive(found.get("count")):
+                return _positive(found["count"])
+        return sum(len(message.text.encode("utf-8", "replace")) // _BYTES_A_TOKEN + _MARKS for message in messages)
+
+    def idle(self) -> bool:
+        """Whether the server has a free slot, as llama-server tells in `/slots`; yes where it does not tell."""
+        try:
+            slots = self._asked("GET", "/slots")
+        except ModelError:
+            return True  # the next prompt says what is wrong
+        known = (
+            [slot.get("is_processing") for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
+        )
+        return not known or not all(known)
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: Mapping[str, Json] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+        temperature: float = 0.0,
+        seed: int = 0,
+        timeout_s: float | None = None,
+    ) -> Generation:
+        """Answer a prompt, as `LanguageModel.generate` has it. Cancelled, the connection ends, and the server stops."""
+        answer = _Answer()
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+
+        def stopped() -> str:
+            if cancelled is not None and cancelled():
+                raise _CancelledError
+            late = deadline is not None and time.monotonic() > deadline
+            return f"{answer.tokens:,} tokens of an answer in {timeout_s:g} s" if late else ""
+
+        body: dict[str, Json] = {
+            "messages": _spoken(messages), "max_tokens": max_tokens, "temperature": temperature, "seed": seed,
+            "stream": True, "stream_options": {"include_usage": True},
+        }  # fmt: skip
+        if self._model:
+            body["model"] = self._model
+        finish = Finish.CANCELLED
+        try:
+            with self._turn_taken(stopped):
+                self._answer(body, schema, answer, stopped)
+                finish = Finish.LENGTH if answer.finish == "length" else Finish.STOP
+        except _CancelledError:
+            pass
+        return _generation(answer, finish)
+
+    @contextmanager
+    def _turn_taken(self, stopped: Stopped) -> Iterator[None]:
+        while not self._turn.acquire(timeout=_LOOK_EVERY_S):
+            if why := stopped():
+                raise ModelError(f"{self.name} was given up: {why}")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _answer(
+        self, body: dict[str, Json], schema: Mapping[str, Json] | None, answer: _Answer, stopped: Stopped
+    ) -> None:
+        constrained = dict(body)
+        if schema is not None and "response_format" not in self._unserved:
+            form: Json = {"name": "answer", "strict": True, "schema": dict(schema)}
+            constrained["response_format"] = {"type": "json_schema", "json_schema": form}
+        try:
+            self._streamed(constrained, answer, stopped)
+        except NotServedError as error:
+            if error.status not in (400, 422) or "response_format" not in constrained:
+                raise ModelError(str(error)) from error
+            # Who asks checks the shape of every answer anyway.
+            self._streamed_plainly(body, answer, stopped)
+            logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
+            self._unserved.add("response_format")
+
+    def _streamed_plainly(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
+        try:
+            self._streamed(body, answer, stopped)
+        except NotServedError as error:
+            raise ModelError(str(error)) from error
+
+    def _streamed(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
+        answer.started = time.perf_counter()
+        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as response:
+            self._reached = True
+            kind = response.headers.get("content-type", "")
+            if kind.startswith("text/event-stream"):
+                for line in response.iter_lines():
+                    if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
+                        break
+                stopped()
+                if not answer.finish:
+                    raise httpx.ReadError("the stream ended without an end")
+            else:
+                self._take_whole(self._server.read_json(response), response, answer)
+
+    def _take(self, data: str, answer: _Answer) -> bool:
+        """Take in an event of the stream; whether it was the last."""
+        if data == "[DONE]":
+            answer.finish = answer.finish or "stop"
+            return True
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            raise ServerFaultError(f"{self._server.url} sent an event that is no JSON: {data[:80]!r}") from None
+        if not isinstance(event, dict):
+            return False
+        if error := event.get("error"):
+            words = error.get("message") if isinstance(error, dict) else error
+            raise ServerFaultError(
+                f"{self._server.url} failed {answer.tokens:,} tokens into its answer: {str(words)[:200]}"
+            )
+        for choice in event.get("choices") or ():
+            said = (choice.get("delta") or {}).get("content")
+            if isinstance(said, str) and said:
+                answer.first = answer.first or time.perf_counter()
+                answer.text += said
+                answer.tokens += 1
+            answer.finish = choice.get("finish_reason") or answer.finish
+        answer.usage = event.get("usage") or answer.usage
+        answer.timings = event.get("timings") or answer.timings
+        return False
+
+    def _take_whole(self, found: Any, response: httpx.Response, answer: _Answer) -> None:
+        """Take in the answer of a server that does not stream."""
+        try:
+            (choice, *_) = found["choices"]
+            answer.text = str(choice["message"]["content"] or "")
+            answer.finish = choice.get("finish_reason") or "stop"
+            answer.usage, answer.timings = found.get("usage"), found.get("timings")
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion") from None
+
+    def _asked(self, method: str, path: str, body: Json = None) -> Any:
+        """What the server says to a question; None where it does not know it, and then it is not asked again."""
+        key = f"{path} of messages" if isinstance(body, dict) and path == "/tokenize" and "messages" in body else path
+        if key in self._unserved:
+            return None
+        try:
+            found = self._server.ask(method, path, body)
+        except NotServedError:
+            self._unserved.add(key)
+            return None
+        self._reached = True
+        return found
+
+    def close(self) -> None:
+        """Let go of connections; opened anew when used again."""
+        self._server.close()
+
+
+def _generation(answer: _Answer, finish: Finish) -> Generation:
+    now = time.perf_counter()
+    usage, timings = answer.usage or {}, answer.timings or {}
+    details = usage.get("prompt_tokens_details")
+    prompt = _positive(usage.get("prompt_tokens"))
+    cached = _positive(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    first = answer.first or now
+    return Generation(
+        text=answer.text,
+        finish=finish,
+        prompt_tokens=prompt,
+        answer_tokens=_positive(usage.get("completion_tokens")) or answer.tokens,
+        evaluated_tokens=_positive(timings.get("prompt_n")) or max(0, prompt - cached),
+        prompt_s=max(0.0, first - answer.started) if answer.started else 0.0,
+        answer_s=max(0.0, now - first),
+    )
+
+
+def _spoken(messages: Sequence[Message]) -> list[Json]:
+    # Halves of characters, which no server takes, become question marks.
+    return [
+        {"role": message.role.value, "content": message.text.encode("utf-8", "replace").decode("utf-8")}
+        for message in messages
+    ]
+
+
+def _positive(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

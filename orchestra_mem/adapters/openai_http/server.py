@@ -1,0 +1,316 @@
+"""Calls to a server over HTTP: tried again where that may help, left alone where it does not, and faults in words."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+from circuitbreaker import CircuitBreaker
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+
+from orchestra_mem.errors import ModelError
+from orchestra_mem.types import Json
+
+_RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MAX_QUOTED = 200
+_LOOK_EVERY_S = 0.02
+# Questions about the server itself take milliseconds; a machine that is busy generating takes longer.
+_QUESTION_S = 10.0
+
+Stopped = Callable[[], str]
+"""Says why a call is to end, empty where it is not; raises whatever is to be raised in its place."""
+
+
+class ServerFaultError(Exception):
+    """The server failed; counted by the breaker."""
+
+    def __init__(self, words: str, *, after_s: float = 0.0) -> None:
+        super().__init__(words)
+        self.after_s = after_s
+
+
+class _PassingError(ServerFaultError):
+    """One that may pass: the call is made again."""
+
+
+class NotServedError(Exception):
+    """The server does not know what is asked of it; `status` is what it answered with."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class Server:
+    """One server. Safe to share between threads.
+
+    Args:
+        base_url: its address, with or without `/v1`.
+        api_key: sent along where it is not empty.
+        connect_s: the most that connecting may take.
+        tries: how often a call is made at the most.
+        failures: after so many in a row it is left alone ...
+        reset_s: ... for so long; then one more decides.
+        verify: the certificates that are trusted; the system's by default.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str = "",
+        connect_s: float = 5.0,
+        tries: int = 3,
+        failures: int = 5,
+        reset_s: float = 60.0,
+        verify: ssl.SSLContext | bool = True,
+    ) -> None:
+        self.url = base_url.rstrip("/").removesuffix("/v1").rstrip("/")
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ModelError(f"llm.base_url {base_url!r} is no address of a server: give one as http://127.0.0.1:8080")
+        # What is on this machine is not behind the proxy that the environment names.
+        self._local = parts.hostname == "localhost" or parts.hostname.startswith("127.") or parts.hostname == "::1"
+        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._connect_s = connect_s
+        self._tries = tries
+        self._failures = failures
+        self._verify = verify
+        self._breaker = CircuitBreaker(
+            failure_threshold=failures, recovery_timeout=int(reset_s), expected_exception=ServerFaultError
+        )
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def ask(self, method: str, path: str, body: Json = None) -> Any:
+        """Give the JSON that the server answers a question with.
+
+        Raises:
+            NotServedError: it does not know the question.
+            ModelError: it cannot be reached, or fails.
+        """
+        deadline = time.monotonic() + _QUESTION_S
+
+        def stopped() -> str:
+            return f"no answer in {_QUESTION_S:g} s" if time.monotonic() > deadline else ""
+
+        with self.calling(method, path, body, stopped, lambda: 0) as response:
+            return self.read_json(response)
+
+    @contextmanager
+    def calling(
+        self, method: str, path: str, body: Json, stopped: Stopped, received: Callable[[], int]
+    ) -> Iterator[httpx.Response]:
+        """Call the server, as often as is worth while, and give its response to be read.
+
+        Args:
+            method: of HTTP.
+            path: behind the address.
+            body: sent as JSON.
+            stopped: asked all the time; the call ends where it says why.
+            received: how many tokens there are of the answer; for words, where it breaks off.
+
+        Raises:
+            NotServedError: the server does not know what is asked of it.
+            ModelError: it cannot be reached, or fails.
+        """
+        if self._breaker.opened:
+            raise ModelError(
+                f"{self.url} is left alone after {self._failures} failures in a row, the next try is in "
+                f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
+            )
+        try:
+            response = self._retrying(stopped)(self._begin, method, path, body, stopped)
+        except ServerFaultError as error:
+            raise ModelError(str(error)) from error
+        try:
+            with self._watched(response, stopped), self._breaker:
+                try:
+                    yield response
+                except httpx.HTTPError as error:
+                    self._end_if(stopped)
+                    raise ServerFaultError(
+                        f"{self.url} broke off in mid-answer, {received():,} tokens into it"
+                    ) from error
+        except ServerFaultError as error:
+            raise ModelError(str(error)) from error
+        finally:
+            response.close()
+
+    def _begin(self, method: str, path: str, body: Json, stopped: Stopped) -> httpx.Response:
+        """Send a request and give the response, its status well, before its body is read."""
+        with self._breaker, self._translated(stopped):
+            request = self._opened().build_request(method, f"{self.url}{path}", json=body, headers=self._headers)
+            response = self._sent(request, stopped)
+            if response.status_code < 300:
+                return response
+            try:
+                response.read()
+                words = f"{self.url} answered with {response.status_code}{_quoted(response)}"
+            finally:
+                response.close()
+            if response.status_code in _RETRIED_STATUS:
+                raise _PassingError(words, after_s=_seconds(response.headers.get("retry-after", "")))
+        raise NotServedError(response.status_code, words)
+
+    def _sent(self, request: httpx.Request, stopped: Stopped) -> httpx.Response:
+        """Send a request in a thread beside, so that what hangs before its first byte can be left."""
+        found: list[httpx.Response] = []
+        errors: list[Exception] = []
+        left = threading.Event()
+
+        def send() -> None:
+            try:
+                response = self._opened().send(request, stream=True)
+            except Exception as error:  # told to who asked
+                errors.append(error)
+                return
+            found.append(response)
+            if left.is_set():
+                response.close()
+
+        thread = threading.Thread(target=send, name="orchestra-mem request", daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(_LOOK_EVERY_S)
+            try:
+                self._end_if(stopped)
+            except BaseException:
+                left.set()
+                for response in found:
+                    response.close()
+                raise
+        if errors:
+            raise errors[0]
+        return found[0]
+
+    @contextmanager
+    def _translated(self, stopped: Stopped) -> Iterator[None]:
+        try:
+            yield
+        except httpx.TransportError as error:
+            self._end_if(stopped)
+            raise self._fault(error) from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ServerFaultError(f"{self.url}: {error}") from error
+
+    def _fault(self, error: Exception) -> ServerFaultError:
+        if any(isinstance(each, ssl.SSLError) for each in _causes(error)) or "CERTIFICATE_VERIFY" in str(error):
+            return ServerFaultError(
+                f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"
+            )
+        if isinstance(error, httpx.ConnectError):
+            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or mend llm.base_url")
+        if isinstance(error, httpx.TimeoutException):
+            return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
+        return _PassingError(f"{self.url} broke off before its answer: {error}")
+
+    def _retrying(self, stopped: Stopped) -> Retrying:
+        jittered = wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2)
+
+        def wait(state: RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            asked = error.after_s if isinstance(error, _PassingError) else 0.0
+            return max(asked, jittered(state))
+
+        def sleep(seconds: float) -> None:
+            deadline = time.monotonic() + seconds
+            while (left := deadline - time.monotonic()) > 0:
+                self._end_if(stopped)
+                time.sleep(min(left, _LOOK_EVERY_S))
+
+        return Retrying(
+            stop=stop_after_attempt(self._tries),
+            wait=wait,
+            retry=retry_if_exception_type(_PassingError),
+            sleep=sleep,
+            reraise=True,
+        )
+
+    def _end_if(self, stopped: Stopped) -> None:
+        if why := stopped():
+            raise ServerFaultError(f"{self.url} was given up: {why}")
+
+    @contextmanager
+    def _watched(self, response: httpx.Response, stopped: Stopped) -> Iterator[None]:
+        """End the connection while its answer is read, where it is to end: who reads waits for the next bytes."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(_LOOK_EVERY_S):
+                try:
+                    ended = bool(stopped())
+                except BaseException:
+                    ended = True
+                if ended:
+                    stream = response.extensions.get("network_stream")
+                    sock = stream.get_extra_info("socket") if stream is not None else None
+                    if sock is not None:
+                        with suppress(OSError):
+                            sock.shutdown(socket.SHUT_RDWR)
+                    return
+
+        thread = threading.Thread(target=watch, name="orchestra-mem watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def read_json(self, response: httpx.Response) -> Any:
+        """The JSON of a response; something else is a fault, within `calling`."""
+        response.read()
+        try:
+            return response.json()
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            kind = response.headers.get("content-type", "no type").partition(";")[0]
+            raise ServerFaultError(
+                f"{self.url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
+            ) from None
+
+    def _opened(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                timeout = httpx.Timeout(None, connect=self._connect_s)
+                self._client = httpx.Client(verify=self._verify, timeout=timeout, trust_env=not self._local)
+            return self._client
+
+    def close(self) -> None:
+        """Let go of connections; opened anew when used again."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _quoted(response: httpx.Response) -> str:
+    """What a server says of its refusal, where it says it in JSON."""
+    try:
+        found = response.json()
+        error = found.get("error", found)
+        said = str(error.get("message", "") if isinstance(error, dict) else error)
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return f": {' '.join(said.split())[:_MAX_QUOTED]}" if said else ""
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(30.0, max(0.0, float(text)))
+    except ValueError:
+        return 0.0

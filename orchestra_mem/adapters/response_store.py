@@ -1,0 +1,183 @@
+"""Answers of a model in a small SQLite file below the index. Derived: what is damaged or gone is begun anew.
+
+A connection for each call: an answer takes a model seconds, and so the file may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orchestra_mem.core.search.responses import ResponseKind, StoredResponse
+from orchestra_mem.errors import DatabaseDamagedError, StorageError, database_error, storage_error
+from orchestra_mem.search_types import EmbeddingModel
+
+logger = logging.getLogger(__name__)
+
+_APPLICATION_ID = 0x6F6D7263
+_FORMAT = 1
+_SCHEMA = (
+    # Texts are UTF-8 that may hold lone surrogates; times are seconds since 1970; `vector` is float32.
+    "CREATE TABLE response (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, system TEXT NOT NULL, kind TEXT NOT NULL,"
+    " question BLOB NOT NULL, answer BLOB NOT NULL, created REAL NOT NULL, expires REAL NOT NULL, used REAL NOT NULL,"
+    " model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))",
+    "CREATE INDEX response_used ON response (used)",
+)
+_COLUMNS = "id, facts, system, kind, question, answer, created, expires, model, version, vector"
+
+
+class SqliteResponseStore:
+    """Keeps answers in one file; fulfils `services.response_cache.ResponseStore`.
+
+    Safe to share between threads and processes.
+
+    Args:
+        path: the file; made with its folder where there is none.
+        busy_timeout_s: how long to wait for another process that writes.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_s: float = 5.0) -> None:
+        self.path = path
+        self._timeout_s = busy_timeout_s
+
+    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
+        """The answers made from these facts by this system that hold at `now`, newest first."""
+        with self._connected("looking for an answer") as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
+                " ORDER BY created DESC, id DESC",
+                (facts, system, now, now),
+            ).fetchall()
+        return [_response(row) for row in rows]
+
+    def add(self, response: StoredResponse, *, keep: int) -> None:
+        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+        model, vector = response.model, response.vector
+        created = response.created.timestamp()
+        row = (
+            response.facts, response.system, response.kind.value, _bytes(response.question), _bytes(response.answer),
+            created, response.expires.timestamp(), created, model.name if model else None,
+            model.version if model else None, None if vector is None else np.asarray(vector, np.float32).tobytes(),
+        )  # fmt: skip
+        with self._connected("keeping an answer") as connection:
+            connection.execute("DELETE FROM response WHERE expires <= ?", (created,))
+            connection.execute(
+                "INSERT OR REPLACE INTO response (facts, system, kind, question, answer, created, expires, used, model,"
+                " version, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            connection.execute(
+                "DELETE FROM response WHERE id NOT IN (SELECT id FROM response ORDER BY used DESC, id DESC LIMIT ?)",
+                (keep,),
+            )
+
+    def used(self, number: int, now: float) -> None:
+        """Take note that an answer was given again; where the disk refuses it goes the sooner, no more."""
+        try:
+            with self._connected("noting a use") as connection:
+                connection.execute("UPDATE response SET used = ? WHERE id = ?", (now, number))
+        except StorageError as error:
+            logger.debug("%s", error)
+
+    def count(self) -> int:
+        """How many answers there are, those that hold no more among them."""
+        with self._connected("counting") as connection:
+            return int(connection.execute("SELECT count(*) FROM response").fetchone()[0])
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        with self._connected("clearing") as connection:
+            connection.execute("DELETE FROM response")
+
+    @contextmanager
+    def _connected(self, doing: str) -> Iterator[sqlite3.Connection]:
+        """A connection within one transaction.
+
+        Raises:
+            StorageError: the file cannot be used.
+        """
+        try:
+            connection = self._opened()
+        except (sqlite3.DatabaseError, DatabaseDamagedError) as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise self._translated(error, doing) from error
+            logger.warning("%s is damaged and begun anew, nothing is lost: %s", self.path, error)
+            self._remove()
+            connection = self._opened()
+        try:
+            with closing(connection), connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise self._translated(error, doing) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, "making", self.path.parent) from error
+        connection = sqlite3.connect(self.path, timeout=self._timeout_s)
+        try:
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
+            if version == 0 and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                self._create(connection)
+            elif version != _FORMAT or not ours:
+                raise DatabaseDamagedError(f"format {version} of another program, or of another version of this one")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @staticmethod
+    def _create(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN IMMEDIATE")
+        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_FORMAT}")
+        connection.commit()
+
+    def _remove(self) -> None:
+        # The log first: without its database SQLite throws it away.
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(OSError):
+                self.path.with_name(f"{self.path.name}{suffix}").unlink()
+
+    def _translated(self, error: sqlite3.Error, doing: str) -> StorageError:
+        text = f"{doing}: {self.path}: {error}"
+        known = database_error(error, text, kept="what is there is derived, nothing is lost")
+        return known or StorageError(f"{text}; it may be deleted, it is derived")
+
+
+def _response(row: tuple[Any, ...]) -> StoredResponse:
+    number, facts, system, kind, question, answer, created, expires, model, version, vector = row
+    values = None if vector is None else np.frombuffer(vector, np.float32)
+    return StoredResponse(
+        id=number,
+        question=_text(question),
+        answer=_text(answer),
+        kind=ResponseKind(kind),
+        facts=facts,
+        system=system,
+        created=datetime.fromtimestamp(created, UTC),
+        expires=datetime.fromtimestamp(expires, UTC),
+        model=None if values is None else EmbeddingModel(name=model, version=version, dimensions=len(values)),
+        vector=values,
+    )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode("utf-8", "surrogatepass")

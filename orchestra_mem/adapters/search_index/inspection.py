@@ -1,0 +1,76 @@
+"""Looking at an index as it lies there, without opening it: what is damaged is told, and left as it is."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra_mem.adapters.search_index.database import APPLICATION_ID, FORMAT
+from orchestra_mem.search_types import EmbeddingModel
+
+_BUSY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What a folder holds. `fault` says in words what is wrong with it, None where nothing is; then the rest counts.
+
+    `present` is whether there is an index at all. `operations` is the last operation that is in it. `models` are those
+    that have embedded chunks, the file of each being there.
+    """
+
+    database: Path
+    present: bool
+    fault: str | None = None
+    size_bytes: int = 0
+    chunks: int = 0
+    operations: int = 0
+    models: tuple[EmbeddingModel, ...] = ()
+
+
+def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
+    """Look at the index in a folder.
+
+    Args:
+        folder: where it lies, or would.
+        thorough: look through the whole database, which takes seconds where it is large.
+    """
+    path = folder / "search.db"
+    if not path.is_file():
+        return IndexReport(database=path, present=False)
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    # Where nothing may be written beside it, SQLite opens a file only as one that nobody writes to.
+    mode = "mode=ro" if os.access(folder, os.W_OK) else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_BUSY_S)) as connection:
+            return _report(connection, path, size, thorough)
+    except (sqlite3.Error, UnicodeDecodeError, TypeError, ValueError) as error:
+        return IndexReport(database=path, present=True, size_bytes=size, fault=str(error))
+
+
+def _report(connection: sqlite3.Connection, path: Path, size: int, thorough: bool) -> IndexReport:
+    found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")}
+    fault = None
+    if found["application_id"] != APPLICATION_ID:
+        fault = "is no search index of this program"
+    elif found["user_version"] != FORMAT:
+        fault = f"has format {found['user_version']}, this program has {FORMAT}"
+    elif thorough and (said := str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])) != "ok":
+        fault = f"is damaged: {' '.join(said.split())}"
+    if fault:
+        return IndexReport(database=path, present=True, size_bytes=size, fault=fault)
+    rows = connection.execute("SELECT name, version, dimensions, file FROM model ORDER BY slot").fetchall()
+    missing = [file for *_, file in rows if not (path.parent / file).is_file()]
+    mark = connection.execute("SELECT value FROM mark WHERE name = 'operations'").fetchone()
+    return IndexReport(
+        database=path,
+        present=True,
+        fault=f"lacks its vectors: {missing[0]} is not there" if missing else None,
+        size_bytes=size,
+        chunks=int(connection.execute("SELECT count(*) FROM chunk").fetchone()[0]),
+        operations=int(mark[0]) if mark else 0,
+        models=tuple(EmbeddingModel(name=row[0], version=row[1], dimensions=row[2]) for row in rows),
+    )

@@ -1,0 +1,211 @@
+"""The courtesies around a command: greetings, politeness, roundabout requests, thanks; taken off both ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from orchestra_mem.core.language.intent_verbs import base_of, is_verb
+from orchestra_mem.core.language.intent_words import longest_first
+from orchestra_mem.core.language.normalising import Clause, Word
+
+_FILLER = (
+    r"ok(?:ay)?|okey|alright|all right|right|great|cool|good|nice|perfect|awesome|excellent|wonderful|so|well|"
+    r"now|and|then|also|next|"
+    r"first(?:ly)?|first of all|second(?:ly)?|third(?:ly)?|finally|lastly|actually|oh|hm+|um+|uh+|erm?|ah|aha|btw|"
+    r"by the way|yes|yeah|yep|yup|"
+    r"sure(?: thing)?|fine|hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|day)|morning|thanks(?: a lot|"
+    r" so much)?|"
+    r"thank you(?: very much| so much)?|cheers|sorry|listen|look ,|alternatively|after that|afterwards|after this|"
+    r"once more|"
+    r"while you are at it|while we are at it|plus|but|quick one|one more thing|one last thing|i guess|i suppose|"
+    r"i think|i believe|i reckon|"
+    r"on second thought|come on|anyway|anyways|oops|ooh|wow|gosh|no worries|sounds good|that is (?:great|good|fine)|"
+    r"additionally|furthermore|moreover|besides|in addition|meanwhile|in the meantime|instead|as well|too|again|"
+    r"that said|"
+    r"basically|honestly|literally|obviously|quick question|question|just a question|a question|hopefully|lovely|"
+    r"brilliant|"
+    r"got it|will do|makes sense|good idea|go on then|of course|absolutely|definitely|exactly|as discussed|"
+    r"as agreed|as a next step|"
+    r"next step|(?:no |oh |hold on |hang on )?wait(?: a (?:minute|second|moment|sec))?|hold on|(?:(?:i am|"
+    r"we are) )?(?:happy|glad|pleased|proud|sorry|just) to (?:say|tell you|report|announce|let you know|"
+    r"inform you)(?: that)?|(?:just )?(?:letting you know|to let you know)(?: that)?|turns out(?: that)?|"
+    r"it turns out(?: that)?|it seems(?: that)?|sadly|unfortunately|luckily|fortunately|finally|(?:good|bad|great|"
+    r"happy|sad) news|oh (?:no|yes|dear|boy|man|well)|alas|surprise|guess what|phew|yay|hooray|hurray|yikes|damn|"
+    r"argh|hmmm*|mm+|alrighty|righto|righty|ok then|now then|well then"
+)
+_VOCATIVE = (
+    r"(?: (?:there|all|team|everyone|everybody|folks|guys|buddy|mate|bot|assistant|then|now|computer|shell|"
+    r"orchestrator|friend|again|dear|man|boss))?"
+)
+_COLON = re.compile(
+    r"(?:start|begin|finish|complete|close|block(?:ed)?|unblock|defer|postpone|assign|cancel|rename|prioritise|"
+    r"done|finished|started|delete|drop|reopen|resume|continue|command|action|request|todo|start work|next) : "
+)
+_FILLERS = re.compile(rf"(?:(?:{longest_first(_FILLER)}){_VOCATIVE}(?: [,:.!\-])* |(?:dear|hey|hello|hi) (?:\S+ )?, |[,:.!;?\-•|)] )+")
+_NAMED_GREETING = re.compile(r"(?:hi|hello|hey) \S+ (?:, |! )")
+_ADV = (
+    r"(?: (?:really|just|also|now|still|then|kindly|please|very much|quickly|maybe|possibly|perhaps|actually|finally|"
+    r"all|simply|first|only|so|be so kind as to|go ahead and|help me(?: to)?|help us(?: to)?|mind))*"
+)
+_FOR = r"(?: (?:for )?(?:you|us|me|someone|somebody|the team|everyone))?"
+_LIKED = (
+    r"(?:great|nice|good|lovely|cool|helpful|wonderful|awesome|best|perfect|super|fantastic|brilliant|ideal|amazing|"
+    r"splendid|grand|appreciated|fine|handy|useful|kind|sweet|much appreciated)"
+)
+_WANT = (
+    rf"(?:i|we|you){_ADV} ?(?:(?:would|will|do){_ADV} )?(?:like|love|want|wanted|need|needed|wish|prefer|have|had|ought|"
+    rf"got|intend|plan|expect|ask|appreciate|request|got|require|hope|mean)(?: it)?{_FOR}{_ADV} "
+    r"(?:to|if you could|if you would|if you can|that you|that we)"
+)
+# What is put like this is plainly asked for.
+_CLEAR = re.compile(
+    rf"(?:(?:please|kindly|just|simply|quickly|go ahead(?: and| ,)?|feel free to|be so kind (?:as to|and)|"
+    rf"be an? (?:dear|darling|star|pal|angel|sport|gem) and|do me (?:a|the) favor(?: and|,)?|do not hesitate to|try to|"
+    rf"make sure (?:to|(?:that )?(?:you|we))|be sure to|see to it that (?:you|we)|"
+    rf"let us{_ADV}|let me(?: just| now)?|(?:it is |it is about |it is high |about |high )?time to|"
+    rf"it is{_ADV}(?: about| high)? time(?: that| for)? (?:you|we|i|us)(?: to)?|{_WANT}|"
+    rf"(?:(?:i|we) (?:am|are){_ADV} )?(?:asking you|going|about|planning|ready|here|trying) to|(?:we|you|i) must{_ADV}|"
+    rf"i (?:would be|am|will be) (?:very |so |really )?(?:grateful|glad|happy|thankful|obliged)(?: if you(?: could|"
+    rf" would| can)?| to)?|(?:can|could|will|would) (?:you|u|ya){_ADV}(?: be able to| be (?:so )?kind (?:enough )?(?:as )?to)?|"
+    rf"(?:would|do) you mind|mind|(?:would it be|is it|is there a way|would it be a problem)(?: ok| okay| alright|"
+    rf" possible)? (?:for you )?to|(?:i (?:was|am) (?:wondering|hoping|wanting to ask)|i wonder|i hope|i hoped|"
+    rf"wondering|any chance|is there any chance|do you think)(?: that| if| whether)? (?:you|u) (?:could|can|would|might){_ADV}|"
+    rf"are you able to|might you|help me(?: to)?|help us(?: to)?|it (?:would|will) be (?:\S+ )?{_LIKED}"
+    rf"(?: if (?:you|we)(?: could| would| can)?)?(?: to)?|it would help(?: me| us| a lot)? if you(?: could| would)?|"
+    rf"if you (?:could|would|can)|if (?:possible|you (?:do not mind|have (?:time|a (?:minute|moment|second|sec))|"
+    rf"please|like|are ready|get a chance)|(?:that|it) is (?:ok|okay|possible|alright|fine|not (?:too much|"
+    rf"a (?:problem|bother)).{{0,20}}?)(?: with you| for you| by you)?)(?= ,)|"
+    rf"when(?:ever)? you (?:can|have time|get (?:a|the) chance|have a (?:moment|minute|second|sec)|are ready|"
+    rf"get (?:round|around) to it)(?= ,| please)|(?:we|i|you) (?:will|shall|can)(?: now| just| also| then| first)?|"
+    rf"i hereby|hereby|proceed to|get ready to|i now|we now|you may|you should|for me|as soon as you can|right away|"
+    rf"immediately|asap|at once|straight away|this time|today|for now|this one time|"
+    rf"(?:the|my|our) plan is to|(?:what|all) (?:i|we){_ADV} (?:want|need|ask)(?: you)?(?: from you| of you)? is(?: for you)? to|"
+    rf"next up|(?:i )?(?:want|wanted|like|need|gonna) to|i was wondering)(?: [,:\-])? )"
+    r"|(?:(?:(?:please|kindly) )?(?:tell|remind|show|let|inform|explain to)(?: me| us)?(?: know| again)?|do you know|"
+    r"any (?:idea|clue)|i (?:would (?:like|love)|want|need) to (?:know|see|hear)|i (?:wonder|am wondering|was wondering|"
+    r"am curious|need to know)|curious|wondering|you know|can you say|have you any idea|do you happen to know|"
+    r"can anyone tell me|find out|check|just checking|i (?:forgot|forget|do not (?:remember|know|recall)))(?: [,:\-])? "
+    r"(?=(?:what|how|where|which|who|when|why|whether)\b)"
+)
+_BY_US = re.compile(
+    r"(?:(?:can|could|may|might) (?:we|i)|how about(?: we| you| if you| if we| i)?|what do you say we|"
+    r"why do not (?:we|you|i)(?! use| go| choose| pick| adopt| have))"
+    r"(?: (?:please|just|also|maybe|now|then|go ahead and|perhaps))* "
+)
+# What is put like this is done, but for what destroys.
+_HEDGED = re.compile(
+    rf"(?:maybe|perhaps|possibly|probably|potentially|it might be (?:good|best|time|wise|nice) to|"
+    rf"(?:i|we|you|someone|somebody|one of us|the team){_ADV} (?:might|may|could|should|had better|had best|ought to|"
+    rf"need to|needs to|has to)"
+    rf"(?: want to| as well| need to| probably| really| maybe| also| now| just| then| start to)*|"
+    rf"(?:i|we){_ADV} managed to|(?:i would )?say|i (?:think|guess|suggest|propose|recommend|vote|reckon|figure|believe|feel|say)(?: that)?(?: (?:we|i|you|it)(?: should|"
+    rf" could| will| might| can)?)?|(?:i|we) (?:was|were|am|are|have been) (?:thinking|wondering|hoping)(?: that| if| whether|"
+    rf" maybe| perhaps)* (?:we|you|i) (?:could|should|can|might|would|will)(?: maybe| perhaps)?|"
+    rf"(?:the|my|our|your|another|one)(?: \S+){{0,2}} (?:thing|step|plan|idea|request|wish|job|move|point|order of business|"
+    rf"suggestion|proposal)(?: (?:i|we) (?:have|want|need))?(?: (?:to|we) do)?(?: now| today| then| next| here)? (?:is|would be)"
+    rf"(?: for you)?(?: to| that (?:you|we))|(?:what|all) (?:i|we){_ADV} (?:want|need|would like|am asking(?: for)?|propose|"
+    rf"suggest)(?: now| here| next| you)? is(?: to| that (?:you|we))?|"
+    rf"it (?:would make|makes)(?: more)? sense to|better|it is best to|(?:i|we) would|"
+    rf"(?:there is a|there is) need to|it is (?:necessary|important) to)(?: ,)? "
+)
+_TAIL = re.compile(
+    r"(?: ,| -| \.| !)? (?:please|kindly|thanks(?: a lot| so much| in advance| a bunch| a million| again| mate|"
+    r" man| buddy)?|thank you(?: so much| very much| in advance| kindly)?|thx|cheers|"
+    r"much appreciated|many thanks|would you(?: please| mind)?|will you(?: please)?|could you(?: please)?|"
+    r"can you(?: please)?|if you (?:can|could|would|please|do not mind|have time|like|will|get a chance|wish|want)|"
+    r"if (?:that|it) is (?:ok|okay|fine|all right|alright|possible|not too much (?:trouble|work)|"
+    r"not a problem)(?: with you| for you| by you)?|if (?:possible|that is (?:ok|okay|possible|fine|alright)|"
+    r"it is (?:ok|possible))|"
+    r"when you (?:can|have time|get a chance|have a (?:moment|minute|sec|second)|get the chance|are ready|"
+    r"get to it|get around to it)|ok|okay|alright|right|got it|for me please|real quick|lol|haha|buddy|mate|"
+    r"(?<=,) (?:man|folks|team|everyone|guys|dear|friend|friends|boss|all|there|yeah|yes|will ya|eh|huh)|you know|i guess|"
+    r"i think|i suppose|i would say|i believe|i reckon|"
+    r"as discussed|as agreed|as you know|by the way|btw|and thanks|as soon as you can|whenever you (?:can|have time|like)|"
+    r"at your convenience|no rush|no hurry|no worries|that would be (?:\S+ )?(?:great|nice|lovely|awesome|perfect|helpful|"
+    r"appreciated)|you are (?:the best|a star|awesome)|if you get a (?:moment|minute|sec|second))$"
+)
+_END_MARKS = re.compile(r"(?: [.!,;:\-|•()=])+$")
+_TIMES = re.compile(
+    r"(?: ,)?(?: (?:now|right now|right away|straight away|immediately|at once|for me|for us|asap|today|then|too|"
+    r"as well|already|again|instead|"
+    r"this (?:morning|afternoon|evening|week)|tonight|just now|actually|after all|finally|at last|also|quickly|"
+    r"yesterday|from now on|officially|ourselves|myself|yourself|"
+    r"somewhere|somehow|directly|once more|a bit|a little|though|anyway|in the end|so far|please|ok)|"
+    r"(?<! the)(?<! our)(?<! my)(?<! a) (?:next|first))$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """A clause without its courtesies, and how it was put.
+
+    `asked` is "could you …", `by_us` "can we …", `hedged` "maybe …", `question` that it ends with a question mark.
+    """
+
+    clause: Clause
+    question: bool = False
+    asked: bool = False
+    by_us: bool = False
+    hedged: bool = False
+
+
+def strip(clause: Clause) -> Stripped:
+    """Take greetings, courtesies and thanks off both ends."""
+    result = strip_ends(clause)
+    for _ in range(12):
+        text = f"{result.clause.text} "
+        if match := _FILLERS.match(text) or _NAMED_GREETING.match(text):
+            pass
+        elif match := _CLEAR.match(text):
+            result = replace(result, asked=True)
+        elif match := _BY_US.match(text):
+            result = replace(result, by_us=True)
+        elif match := _HEDGED.match(text):
+            result = replace(result, hedged=True)
+        else:
+            break
+        result = replace(result, clause=result.clause.part(match.end()))
+        if match.re is not _FILLERS:
+            result = replace(result, clause=with_base_verb(result.clause))
+    return result
+
+
+def strip_ends(clause: Clause) -> Stripped:
+    """Take thanks and marks off the end, and fillers and marks off the beginning."""
+    question = False
+    for _ in range(8):
+        text = f" {clause.text}"
+        if text.endswith(" ?"):
+            question, clause = True, clause.between(0, -1)
+        elif match := _END_MARKS.search(text) or _TAIL.search(text):
+            clause = clause.part(0, max(0, match.start() - 1)) if match.start() else clause.between(0, 0)
+        else:
+            break
+    if match := _COLON.match(clause.text):  # "assign: 641 to Hana"
+        colon = match[0].split().index(":")
+        clause = Clause(clause.line, (*clause.words[:colon], *clause.words[colon + 1 :]))
+    if match := _FILLERS.match(f"{clause.text} "):
+        rest = clause.part(match.end())
+        if rest.words:
+            clause = rest
+    return Stripped(clause, question)
+
+
+def with_base_verb(clause: Clause, *, ends: tuple[str, ...] = ("ing", "ed")) -> Clause:
+    """Put the verb at the beginning into its base form: "(would you mind) starting 12"."""
+    first = clause.words[0] if clause.words else None
+    base = base_of(first.text, ends=ends) if first and not is_verb(first.text) else ""
+    return Clause(clause.line, (Word(base, first.start, first.end), *clause.words[1:])) if first and base else clause
+
+
+def without_time(clause: Clause) -> Clause:
+    """Take "now", "right away", "as well" off the end; the clause itself where there is none of these."""
+    for _ in range(3):
+        match = _TIMES.search(clause.text)
+        if match is None:
+            break
+        clause = clause.part(0, match.start())
+    return clause
+
+

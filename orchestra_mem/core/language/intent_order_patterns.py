@@ -1,0 +1,237 @@
+"""The patterns of what waits for what, what matters most, what is put off, and what is taken back.
+
+Written as in `intent_words`, headings as in `intent_rules`.
+"""
+
+from __future__ import annotations
+
+ORDER = r"""
+unblock
+    (unblock|unstick|free up|unfreeze) <t>
+    (free|release|clear|unpark) <T>[ up| from (hold|being blocked|its block|its blocker)]
+    (remove|lift|clear|take away|take off|drop|delete|resolve|get rid of) (the|its|any|every|all|their|
+        all the) [hold |remaining ](block|blocks|blocker|blockers|blockage|blocking|impediment|impediments|hold|
+        blocked (status|flag|state)|dependency|dependencies|obstacle)[ (on|from|for|of|between|off) <t>]
+    (remove|clear|take|drop) [the ]blocker [<O> ](from|on|of|off) <T>
+    (remove|clear|drop|delete) [the ]<O> (as a|as the|as) (blocker|dependency|prerequisite|block) (from|of|for|on) <T>
+    (remove|drop|delete|clear) (the|a|its) (dependency|block|dependence) (on|to|of|by|from) <O> (from|of|for) <T>
+    (remove|drop|delete|clear) (the|a) (dependency|block) (of|from|for) <T> (on|to|by) <O>
+    take the (block|blocker|hold) off[ of] <t>
+    ~MARK <t> [(as|to) ](unblocked|no longer blocked|not blocked|not blocked (any more|anymore)|free|clear|good to go)
+    <T> (~BE) [~ADV ](unblocked|free|clear|cleared|free to go|good to go|ready to go|freed up|off hold|
+        released)[ (now|again)]
+    <T> (~BE) [~ADV ](no longer|not|not [~ADV ](longer )) (~STUCK|on hold|blocked any longer|waiting|waiting (for|on)|
+        dependent on|depending on)[ (by|on|for) <o>][ (any more|anymore|now|any longer)]
+    <T> (~BE) [~ADV ]not ~STUCK[ (by|on) <o>] (any more|anymore|now|any longer)
+    <T> (no longer|does not) (depends|depend|needs|need|waits|wait|relies|rely|requires|require)[ (on|
+        for)] <O>[ (any more|anymore|any longer)]
+    <O> (no longer blocks|does not block|is no longer blocking|is not blocking|has stopped blocking) <t>[ (any more|
+        anymore|any longer)]
+    <O> is no longer a (blocker|dependency|prerequisite)[ (for|of|on|to)] <T>
+    (the|its|every|all) [remaining ](blocker|blockers|block|impediment|impediments|obstacle|hold|dependency)[ (on|for|
+        of|to) <T>] (~BE|has been|have been|has|have|got) [~ADV ](gone|resolved|removed|fixed|cleared|lifted|solved|
+        out of the way|over|done|history|no more|dealt with|sorted|sorted out|taken care of|closed|disappeared|
+        gone away|finished)[ (now|already)]
+    (no|no more) (blocker|blockers|block|blocks|obstacle|impediment|impediments) (on|for|in) <T>[ (any more|anymore|now|
+        left)]
+    <T> can (proceed|continue|go ahead|move on|move forward|go on|start|begin|move|be worked on)[ (now|again|
+        now again)]
+    nothing (is blocking|blocks|is holding up) <t>[ (any more|anymore|now)]
+depend
+    (add|create|set|put|make|record|draw|introduce) (a|the) [new ](dependency|dependence|link) (from|for|to|of|
+        between) <T> (on|to|upon|and|with) <O>
+    (add|create|set|put|make|record) (a|the) [new ](dependency|dependence) (on|upon) <O> (to|for|from|of|in) <T>
+    (add|set|make|mark|put|record|list) <O> (as|as a|as the|a|the) (dependency|prerequisite|requirement|precondition|
+        predecessor) (of|to|for|on|in) <T>
+    (add|list) (dependency|dependencies) <O> to <T>
+    (make|let|have) <T> (depend|dependent|rely|wait|hinge|contingent|hang|follow|come|go|be dependent|
+        be contingent)[ (on|upon|for|after)] <O>
+    (make|let|have) <T> (a|the) (prerequisite|dependency|precondition|requirement) (of|for|to) <o>
+    <T> (depends|depend|relies|rely|hinges|hinge|is dependent|are dependent|builds|build|hangs|is contingent|
+        is conditional|rests)[ also| directly] (on|upon) <o>[ (being|getting|to be) ~DONE]
+    <T> (has|have|got) (a|an|some) [hard |strict |strong ](dependency|dependence) (on|to|upon) <o>
+    <T> (is|are|has been|have been|'s)[ (now|still|also|currently)] (waiting|pending|queued|dependent|
+        conditional)[ (for|on|upon|behind|until|till)] <o>[ (to be|being|is|are|gets) ~DONE]
+    <T> (waits|wait|has to wait|have to wait|must wait|needs to wait|need to wait|should wait|will have to wait|
+        is to wait|will wait)[ (for|on|until|till|behind)] <o>[ (to be|being|is|are|gets|to get) ~DONE]
+    !<T> (needs|need|requires|require|will need|must have|presupposes|assumes|calls for) <O>[ to be|
+         being][ ~DONE][ (first|before|beforehand)]
+    <T> (needs|need|requires|require) <O>[ to be| being][ ~DONE] (first|before|beforehand|before that|to start|
+        before it can start)
+    <T> (comes|come|goes|go|runs|run|should come|should go|must come|must go|has to come|has to go|follows|happens|
+        should happen|is to come|can only come|can only start|can only begin|starts|start|should start|must start|
+        begins|only starts|is scheduled|should be done|must be done|has to be done|gets done|should follow|
+        can only be done|can only be started) [only ][right |straight |directly ](after|once|when|behind|
+        upon) <O>[ ~BE][ has been][ ~DONE]
+    !<T> follows <O>
+    <T> (can not|can never|must not|should not|may not|could not|will not|does not|do not) (start|begin|proceed|
+        go ahead|be started|be done|happen|be finished|finish|be completed|go|move|move on|continue|be worked on|run|
+        ship|close|go out|go live|come)[ forward| on| out] (until|till|before|unless|without|till after|
+        until after) <O>[ ~BE][ has been][ ~DONE]
+    (do not|never|please do not) (start|begin|do|touch|work on|pick up|ship|release) <T> (until|till|before|unless|
+        without|until after) <O>[ ~BE][ has been][ ~DONE]
+    (hold|keep|delay|block|postpone|defer|hold off on|hold off|hold back|hold up|wait with|park) <T> (until|till|
+        before|until after) <O> (~BE|has been)[ ~DONE]
+    <O> (must|has to|should|needs to|have to|need to|ought to|will have to|shall|is to) [first ](be (done|finished|
+        completed|ready|closed)|come|go|happen|precede|finish|get done|be there|
+        land)[ first][ before] <T>[ can (start|begin|be started|be done)][ (starts|begins)]
+    <O> (comes|come|goes|precedes|is done|gets done|is first|happens)[ first] before <T>[ (starts|begins)]
+    <O> (precedes) <T>
+    <O> (is|are) (a|the|one) [hard ](prerequisite|dependency|precondition|requirement|predecessor)[s] (of|for|to) <T>
+    <O> (is|are) (needed|required|necessary)[ (for|by|before|to start|to do|to finish|in)] <T>
+    (do|finish|complete|put|place|schedule|get|have|run) <O>[ done| first] before [(starting|beginning|doing|we start|
+        working on|you start|we do) ]<T>
+    (do|start|begin|schedule|put|place|run|tackle|queue|work on|pick up) <T> [only ](after|once|behind|
+        when) <O>[ ~BE][ has been][ ~DONE]
+    !<T> [only ]after <O>[ ~BE][ has been][ ~DONE]
+    !<O> before <T>
+    (link|chain|tie|hook|connect) <T> to <O>[ as (a|its|the) dependency]
+    <T> : depends on <O>
+    <T> (blocked until|not before|not until) <O>[ ~BE][ has been][ ~DONE]
+prioritise
+    (raise|increase|up|bump|boost|lift|lower|decrease|reduce|drop|cut|set|change|make|update|put|bring|turn|edit|
+        adjust|get) [up |down ](the|its|their) (priority|prio|importance|urgency)[ level] [(of|on|for) <t> ][up |
+        down ](to|as|at|=|into) <P>
+    (set|change|make|update|raise|lower|bump|drop|increase|decrease) [the ](priority|prio) (of|on|for) <t> (to|as|:|=|
+        at) <P>
+    (set|change|make|update|raise|lower|bump|drop) (priority|prio) <p> (on|for|of) <t>
+    (set|change|make|update|raise|lower|bump|drop|increase|decrease|boost|reduce|get) <t> 's (priority|
+        prio)[ level] (to|as|at|=) <P>
+    (set|assign|give|apply|put) [a |an |the ]<p> (on|for|to) <T>
+    (give|assign|grant) <t> [(a|an|the) ]<p>
+    (set|make|mark|give|flag|move|bump|raise|lower|drop|push|put|upgrade|downgrade|change|turn|treat|label|tag|switch|
+        bring|escalate|promote|demote|prioritise|consider|rank|rate|increase|decrease|reduce|boost|reprioritise|
+        declare|deprioritise|send|shift|cut|pull|lift) <t> [(up|down|back|all the way|straight|right) ][(to|as|at|a|
+        an|into|with|in|on|:|be|as being|=|over to) ][priority |prio ]<p>
+    (make|mark|declare) <t> [the|a|our|my] [(top|number one|first|main|absolute) ](priority|prio)
+    <T> (~BE) [~ADV ]<p>[ (now|again|actually|instead)]
+    <T> (is|'s) (of|a|an) <p>
+    <T> (has|have|gets|should have|needs|deserves|should get|must have|carries) [a |an ]<p>
+    <T> (should|must|has to|needs to|ought to|shall) [now ](be|become|have|get) [a |an ]<p>
+    <p> (for|on) <T>
+    (prioritise|reprioritise|rank) <t> [, |: |- ](as |to |at )?<p>
+    (priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes)[ now] <P>
+    (the )?(priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes|must be)[ now] <P>
+    <T> 's (priority|prio) (is|=|:|to|should be|becomes|must be)[ now] <P>
+    !<T> [:|-|to|=|as] <p>
+prioritise/1
+    (move|push|put|bring|bump|get|pull|send|place|shift) <t> [up |right |straight ](to|at|on|in) (the|
+        our) (very )?(top|front|head|start)[ (of|in) .+]
+    (move|put|push|bring|get) <t> (first|on top)
+    <T> (~BE|comes|goes) [~ADV ](the most important|the top priority|number one|our top priority|the highest priority|
+        what matters most|a must)[ .+]
+prioritise/5
+    (move|push|put|bring|bump|get|send|place|shift|drop) <t> [down |right |straight ](to|at|on|in) (the|
+        our) (very )?(bottom|end|tail|back)( of .+)?
+    (move|put|push|send) <t> last
+prioritise/higher
+    (raise|increase|up|bump|boost|lift|bump up|step up) (the|its|their) (priority|prio|importance|
+        urgency)[ level][ (of|on|for) <t>][ up]
+    (raise|increase|bump|boost|lift|up) <t> 's (priority|prio)
+    (prioritise|escalate|expedite|bump|bump up|upgrade|raise|boost|move up|push up|fast track|fast-track|reprioritise|
+        increase) <t>[ (up|higher|first|a notch|one level|by one|a level|to a higher priority|a bit|in priority|now|
+        over everything[ else])]
+    (move|push|put|bring|bump|rank) <t> (up|higher|forward|ahead|up front)[ (in|on) the .+][ a notch]
+    (move|put|push|rank|prioritise|place) <T> (above|over|ahead of|before|in front of) <O>[ in the .+]
+    (make|mark) <t> (more important|more urgent|a higher priority|higher priority|a priority)
+    (give|assign) <t> (more|a higher|higher|extra) (priority|importance|weight|prio)
+    <T> (~BE) [~ADV ](more important|more urgent|a priority|the priority)( than <o>)?[ (now)]
+prioritise/lower
+    (lower|decrease|reduce|drop|cut|bump down) (the|its|their) (priority|prio|importance|urgency)[ level][ (of|on|
+        for) <t>][ down]
+    (lower|decrease|reduce|drop) <t> 's (priority|prio)
+    (deprioritise|downgrade|lower|bump down|move down|demote|push down|de-prioritise|de-prioritize|decrease|
+        reduce) <t>[ (down|a notch|one level|by one|a level|in priority|now)]
+    (move|push|bump|rank) <t> (down|lower)[ (in|on) the .+][ a notch]
+    (make|mark) <t> (less important|less urgent|a lower priority|lower priority)
+    (give) <t> (less|a lower|lower) (priority|importance|weight)
+    (move|put|push|rank|place) <T> (below|behind|under|after) <O> in the (backlog|list|plan|queue|order|priorities)
+    <T> (~BE) [~ADV ](less important|less urgent|not urgent|not important|not that important|not so urgent|
+        no longer urgent|not a priority|no priority)[ (now|any more|anymore)]
+block
+    (set|mark|flag|make|move|put|add|record|list) <o> [as ](a|the) blocker (for|of|on|to) <t>
+    (add|set|put|record|note|report|raise) (a|the) [new ](block|blocker|impediment|hold) (on|to|for|in) <t>[ ( : | - |
+        because of |because |by )<o>]
+    (add|put) [a |the ]blocker <O> (on|to|for) <t>
+    ~MARK <t> [(as|to|is|into) ][being ]~STUCK [status ](because|since|as) <v>
+    ~MARK <t> [(as|to|is|into) ][being ]~STUCK [(:|-|,|~BY|waiting on|waiting for)] <o>
+    ~MARK <t> [(as|to|is|into|in) ][the |being ]~STUCK[ status| state| column]
+    ~MARK as ~STUCK[ :] <t>
+    block <t> (because|since) <v>
+    block <T> [(on|by|with|behind|because of|due to|until|pending|via|using|thanks to|for|against) ]<O>
+    block <t> (on|by|with|behind|because of|due to|until|pending|via|for|till|against) <o>
+    (blocked|block) <T> (by|on) <O>
+    block <T> [:|-|,] <v>
+    block <t>
+    <T> (~BE) [~ADV ]~STUCK [(because|since|as|:|-)] <v>
+    <T> (~BE) [~ADV ]~STUCK (~BY|waiting for|waiting on|at|in|over|against|after|through) <o>
+    <T> (~BE) [~ADV ]~STUCK[ (now|again|right now|at the moment|for now|too|as well|here|already)]
+    <T> ~STUCK ~BY <o>
+    (i am|we are|i 'm|am|are|got|getting|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|
+        in) <t> (~BY|because|since) <o>
+    (i am|we are|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|in) <t>
+    <O> (is|are|'s|has been|have been)[ (now|currently|still|also|actually)] (blocking|holding up|holding back|
+        stopping|obstructing|impeding|preventing|a blocker for|a blocker of|a blocker on|the blocker for|
+        the blocker of|in the way of|standing in the way of|what blocks|stalling|what is blocking|a blocker to) <T>
+    <o> (blocks|holds up|stops|impedes|prevents|stalls|stands in the way of|is blocking|is holding up|
+        is a blocker for|is a blocker of|are blocking|is stopping|keeps blocking|is stalling) <T>
+    <O> block <T>
+    <T> can not (proceed|continue|go on|move|move on|move forward|progress|be finished|be done|go ahead|start) [(because|
+        since|as|due to|:|-) ](of )?<v>
+defer
+    (stop|quit|pause) (work|working) on <t>[ <w>]
+    (defer|postpone|delay|snooze|suspend|pause|shelve|backburner|table|park|push back|push out|push off|put off|
+        hold off on|hold off|hold|set aside|lay aside|put aside|put on hold|put on ice|move back|leave|skip|stash|
+        freeze|adjourn|reschedule|wait with|save|push|deprioritise|deprioritise|mothball|bench|punt on|punt|
+        sideline) <t> [(out|back|off|over) ]<w>
+    (defer|postpone|delay|snooze|suspend|pause|shelve|backburner|push back|push out|push off|put off|hold off on|
+        set aside|lay aside|put aside|put on hold|put on ice|put on the back burner|mothball|sideline|punt on|punt|
+        adjourn) <t>
+    (defer|postpone|delay|snooze|suspend|pause|shelve|park|push back|put off|hold off on) <t> (until|till|to|by|for|
+        because|because of|due to|:|-) <v>
+    (park|table|hold off|hold|freeze|bench|stash|skip|leave) <t>
+    (push|put|move|set|lay|leave|hold|kick|bump|shift|shove|keep|save|place|stick|take|send|mark|flag|change|
+        switch) <t> [(as|to|be|over|onto|right|straight) ](back|off|aside|out|on hold|on ice|on pause|
+        on the (back burner|shelf|backburner|back-burner|side|long finger|ice)|to the (back burner|backburner|side|
+        icebox|back-burner)|into the (icebox|freezer|fridge)|off the table for now|hold|deferred|postponed|parked|
+        paused|delayed|shelved|suspended|in the (icebox|freezer|parking lot)|to one side|
+        on the to do later list|down the (road|line|track))[ <w>]
+    (push|put|move|set|leave|hold|kick|bump|shift|shove|keep|save|place|do|reschedule|start|finish|tackle|handle|
+        revisit|slip|roll|carry|look at|deal with|come back to|get back to|return to|get to|work on|take care of|
+        worry about|schedule|drag) <t> [(out|back|off|over|again|on) ]<w>
+    let <t> (wait|rest|slide|sit|lie|sleep|slip)[ <w>]
+    <T> (can|could|should|may|will have to|has to|must|is going to have to|might|will)[ (just|probably|
+        definitely)] wait[ [a|for a] (bit|while|little)][ <w>]
+    <T> (can|should|will|may) (be done|come|go|happen|be left|be pushed|be moved|slip|move|be dealt with|follow) <w>
+    <T> (~BE) [~ADV ](deferred|postponed|on hold|parked|delayed|paused|on ice|suspended|shelved|pushed back|pushed|
+        put off|put on hold|on the back burner|for later|not for now|something for later|not now)[ <w>]
+    not [now ](for|with) <T>
+    !<T> (later|some other time|another time|not now|next (week|sprint|month))
+    !(not <T> now)
+"""
+UNDO = r"""
+undo
+    (undo|revert|roll back|reverse|unwind|take back|back out|backtrack|back out of|rewind|un-do|walk back)[ all of|
+         both of]
+    (undo|revert|roll back|reverse|unwind|take back|back out|back out of|rewind|walk back|un-do) <t>
+    (undo|revert|roll back|reverse|take back|back out) (what|whatever|everything|all) (i|we|you|it|that) .+
+    (take|roll|wind|walk) <t> back[ (again)]
+    (go|take|step) (back|one step back|back (a|one|\d+) steps?|me back|us back|a step back)
+    (ctrl z|ctrl-z|ctrl \+ z|control z|control-z|cmd z|cmd-z|ctrl and z|cmd and z)
+    scratch (that|this|the last (one|bit|thing|command))
+    put (it|that|things|everything) back (the way|how|as|like) (it|that|things|they|everything) (was|were)[ before]
+"""
+CANCEL = r"""
+cancel
+    (cancel|abandon|scrap|call off|axe|nix) <t>[ (altogether|completely|entirely|outright|for good|after all|instead|
+        too|as well|already)]
+    (drop|delete|remove|kill|kill off|trash|ditch|discard|bin|dump|scratch|get rid of|throw away|throw out|
+        do away with|erase|terminate|abort|toss|toss out|strike|strike out|cut|eliminate|close as (cancelled|wontfix)|
+        chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|outright|
+        for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|tracker|
+        sprint))]
+    (throw|call|toss|chuck|strike) <T> (away|out|off)
+    ~MARK <T> [(as|to|into|over to) ](~GONE)[ (now|status|please)]
+    (close) <T> [(as|to) ](~GONE)
+    (set|change|update) (the )?status (of|on|for) <T> to (~GONE)
+"""

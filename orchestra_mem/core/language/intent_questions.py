@@ -1,0 +1,170 @@
+"""One clause, held against the patterns of questions: which fits, and what it asks."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intent_phrases import clean_phrase, is_named, kind_of
+from orchestra_mem.core.language.intent_rules import Rule, compiled
+from orchestra_mem.core.language.intent_slots import phrase_in, said_in, unquoted
+from orchestra_mem.core.language.intent_telling import ASKING
+from orchestra_mem.core.language.intent_types import Action, Intent
+from orchestra_mem.core.language.intent_words import KINDS, fill
+from orchestra_mem.core.language.normalising import NEWLINE, Clause
+from orchestra_mem.work_types import WorkKind
+
+_ASK_CHARS = 240
+
+
+@cache
+def _asking() -> tuple[Rule, ...]:
+    return tuple(compiled(ASKING + ASKING_OF_WORK))
+
+
+def read_asking(clause: Clause) -> tuple[Intent, ...]:
+    """Read a question; nothing where no pattern fits the whole clause."""
+    text = clause.text
+    if not text or len(text) > _ASK_CHARS or NEWLINE in text:
+        return ()
+    for rule in _asking():
+        match = rule.regex.fullmatch(text)
+        if match and (intent := _asked(rule, clause, match)):
+            return (intent,)
+    return ()
+
+
+def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
+    groups, action = match.groupdict(), rule.action
+    if action is Action.LIST:
+        return _listed(clause, match)
+    if (action is Action.RECENT and _asks_which(clause.text)) or _HAS_DONE.match(clause.text):
+        return None
+    target = phrase_in(clause, match, strict=not rule.strict)
+    if target is None:
+        return None
+    if action is Action.RECENT:
+        return Intent(action=action, kind=kind_of(clause.text), value=clean_phrase(clause.said))
+    if action is Action.WHY and _NO_WHY.match(groups.get("value") or ""):
+        return None
+    if action in (Action.WHY, Action.FIND):
+        value = said_in(clause, match, "value") if groups.get("value") else ""
+        if action is Action.FIND and not _may_be_sought(value):
+            return None
+        return Intent(action=action, kind=_kind_sought(clause, match), value=unquoted(value))
+    if action is Action.NEXT and (left := _LEFT_IN.search(clause.text)) and kind_of(left["target"]):
+        return Intent(action=Action.STATUS, kind=kind_of(left["target"]), target=clean_phrase(left["target"]))
+    if action is Action.NEXT:
+        return Intent(action=action, kind=kind_of(clause.text))
+    return Intent(action=action, kind=kind_of(target) if target else None, target=target)
+
+
+_HAS_DONE = re.compile(r"have (?:#?\d|it|this|that|the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|two))")
+_LEFT_IN = re.compile(
+    r"\b(?:left|remaining|remains|outstanding|missing|open)(?: to do| to be done)? (?:in|on|under|for|of|with|from) (?P<target>.+)$"
+)
+_NO_WHY = re.compile(r"(?:would|should|shall|can|could|not|do not we|do not you|will|might)\b|.*\b(?:cancel|delete)\b")
+_TIME_WORDS = re.compile(
+    r"\b(?:yesterday|today|since|last|recently|just|this|ago|monday|tuesday|wednesday|thursday|friday|saturday|"
+    r"sunday|so far|lately|latest|past|now)\b"
+)
+
+
+def _asks_which(text: str) -> bool:
+    """Tell whether work is asked for by its state ("which tasks failed?") and not by the time when it came about."""
+    return _WHICH.match(text) is not None and _TIME_WORDS.search(text) is None
+
+
+_WHICH = re.compile(
+    fill(
+        r"(?:(?:what|which|how many) (?:of (?:the|our|my) )?(?:other )?|(?:show|list|give|display)(?: me|"
+        r" us)? (?:all |the |my |our )*(?:\w+ )?)~KIND\b"
+    )
+)
+
+
+def _may_be_sought(value: str) -> bool:
+    return bool(value) and value.lower() not in ("out", "it", "up", "that", "them", "you", "we", "i", "they")
+
+
+def _kind_sought(clause: Clause, match: re.Match[str]) -> WorkKind | None:
+    before = clause.text[: match.start("value")] if match.groupdict().get("value") else clause.text
+    return next((KINDS[word] for word in before.split() if word in KINDS), None)
+
+
+_UNDER = re.compile(
+    r"(?:^| )(?:of|in|under|for|from|below|inside|within|on|belonging to|beneath|underneath|that belongs? to|does|"
+    r"has|have|part of|behind) (?P<target>.+?)(?: (?:have|has|contain|include|there|left))*$"
+)
+_EMPTY = frozenset(
+    """all every the of my our your any a an list me us show items item things thing please there are is still
+    currently now
+    do we have that which     right at moment so far work one ones been and i what everything board backlog plan issues
+    cards left exist see""".split()
+)
+
+
+_NOT_LISTED = re.compile(
+    r"\b(?:up|status|state|(?<!in )progress|details?|priority|owner|assignee|update|news|next|last|latest|recent|"
+    r"happening|happened|point|matter|wrong|"
+    r"going|reason|about|mention|mentions|mentioning|difference|weather|time|name|date|word|title)\b"
+)
+
+
+_IS_TOLD = re.compile(
+    r"(?!what|which|who|how|is|are|show|list|do|have|any|give|tell|count|there)\S.* (?:is|are|has|have|was|were|"
+    r"needs|will|should|must|can|'s) "
+)
+_GIVES_NEW = re.compile(r"(?:give|get)(?: me| us)? (?:an?|another|one|new|\d+|two|three|four|five|some more)\b")
+_WHAT_IS = re.compile(r"what (?:is|are)\b")
+_WHOSE = re.compile(r"\b(?:assigned to|owned by|belonging to|blocked by|waiting for|due) \S")
+_STATE_WORDS = frozenset(
+    """blocked open pending done finished in progress deferred cancelled failed active unassigned unfinished stuck on
+    hold overdue     urgent high low priority medium ongoing completed complete started not unstarted under way
+    underway postponed to
+    do closed
+    late outstanding stalled paused parked waiting ready blockers blocker being worked unblocked critical important
+    top lowest
+    highest it them mine for me assigned due today tomorrow week anything everything else todo still yet remaining p1
+    p2 p3 p4
+    p5 whole full complete tree roadmap list unblock free else started p0 by""".split()
+)
+
+
+def _listed(clause: Clause, match: re.Match[str]) -> Intent | None:
+    """Build a list's intent: the kind, what it stands under, and the words that say which of them."""
+    groups = match.groupdict()
+    named = next((name for name in ("target_named", "target") if groups.get(name)), "")
+    if named:
+        target = groups[named]
+        if not is_named(target):
+            return None
+        return Intent(
+            action=Action.LIST,
+            kind=_first_kind(clause.text[: match.start(named)]),
+            target=said_in(clause, match, named),
+        )
+    start = min((match.start(name) for name in ("listed", "rest") if groups.get(name)), default=0)
+    region = clause.part(start)
+    border = _UNDER.search(region.text)
+    under = border is not None and is_named(border["target"])
+    head = region.part(0, border.start()) if border and under else region
+    words = [word for word in head.text.split() if word not in KINDS and word not in _EMPTY]
+    if _NOT_LISTED.search(head.text):
+        return None
+    kind = _first_kind(head.text) or _first_kind(clause.text if not under else "")
+    target = clean_phrase(region.part(border.start("target"), border.end("target")).said) if border and under else ""
+    if _IS_TOLD.match(clause.text) or _GIVES_NEW.match(clause.text):
+        return None
+    if (
+        (not kind or _WHAT_IS.match(clause.text))
+        and not _WHOSE.search(head.text)
+        and not all(word in _STATE_WORDS for word in words)
+    ):
+        return None
+    return Intent(action=Action.LIST, kind=kind, target=target, value=" ".join(words))
+
+
+def _first_kind(text: str) -> WorkKind | None:
+    return next((KINDS[word] for word in text.split() if word in KINDS), None)

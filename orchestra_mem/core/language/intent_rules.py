@@ -1,0 +1,85 @@
+"""Rules: tables of patterns, made into regular expressions in the order in which they are tried.
+
+In a table each heading names the action, and behind a stroke the value that it comes with; what says more stands
+first. A pattern that is long goes on in the next line, further indented. Behind a `!` a phrase in capitals is read
+more strictly, or in questions less so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intent_order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intent_telling import ASKING, TELLING
+from orchestra_mem.core.language.intent_types import Action
+from orchestra_mem.core.language.intent_words import MACROS, expand
+from orchestra_mem.core.language.intent_work_patterns import WORK
+
+# Of two words that are equally near the first is meant.
+_COMMONEST = """
+start finish create make add rename block blocked unblock defer postpone assign priority depends note remember
+decided report
+resume continue what why how where when which who show list find search status next help done story stories epic
+epics task
+tasks milestone subtask ticket mark close complete set give move put the that this one first second third last please
+could would with under called named happened
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a pattern means; `value` is what it comes with, None where the words have it.
+
+    Where it is `strict`, marked by a `!`, "the boss fight" is not enough to name work: it takes a kind or a number.
+    """
+
+    action: Action
+    value: str | None
+    regex: re.Pattern[str]
+    strict: bool
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Give all rules in the order in which they are tried."""
+    return tuple(compiled(UNDO + ORDER + CANCEL + WORK))
+
+
+def compiled(table: str, *, dotall: bool = False) -> list[Rule]:
+    """Make rules of a table of patterns; with `dotall` a text may hold line ends."""
+    made, action, value = [], Action.HELP, None
+    for line in filter(str.strip, re.sub(r"\n {8}", "", table).split("\n")):
+        if not line.startswith(" "):
+            name, stroke, fixed = line.partition("/")
+            action, value = Action(name), fixed if stroke else None
+        else:
+            template = line.strip()
+            regex = re.compile(expand(_longest_first(template.lstrip("!"))), re.DOTALL if dotall else 0)
+            made.append(Rule(action, value, regex, template.startswith("!")))
+    return made
+
+
+def _longest_first(template: str) -> str:
+    """Let "start on" be tried before "start": of what may stand in one place the longest is meant."""
+    return _CHOICE.sub(lambda m: f"({'|'.join(sorted(m[1].split('|'), key=len, reverse=True))})", template)
+
+
+_CHOICE = re.compile(r"\(([a-z' |-]+)\)")
+
+
+@cache
+def vocabulary() -> tuple[str, ...]:
+    """Give the words that commands are made of and into which mistyped ones are mended, the destructive left out."""
+    text = f"{_COMMONEST} {ORDER} {WORK} {' '.join(MACROS.values())} {ASKING} {TELLING} {ASKING_OF_WORK}"
+    found = dict.fromkeys(re.findall(r"(?<![~<\\])\b[a-z]{3,}\b", text))
+    return tuple(word for word in found if word not in destructive_words())
+
+
+@cache
+def destructive_words() -> tuple[str, ...]:
+    """Give the words that cancel or undo."""
+    words = "cancel cancelled abandon scrap delete remove undo revert drop discard trash ditch kill erase rollback"
+    return tuple(words.split())

@@ -1,0 +1,184 @@
+"""Commands and questions in everyday words, read into intents by rules over normalised words.
+
+A line is cut into sentences and these into clauses; each clause is held against patterns that must fit it whole. What
+fits none is not understood: so negations, conditions, questions and what others said never carry anything out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from orchestra_mem.core.language.intent_clauses import Beside, asides, joints, sentences
+from orchestra_mem.core.language.intent_json import from_json, intent_schema
+from orchestra_mem.core.language.intent_nearest import nearest_commands, why_not
+from orchestra_mem.core.language.intent_reading import is_courtesy, may_be_dropped, read_clause, read_reworded, swallows
+from orchestra_mem.core.language.intent_rules import destructive_words, vocabulary
+from orchestra_mem.core.language.intent_types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.core.language.intent_words import KNOWN
+from orchestra_mem.core.language.normalising import Clause, mend, normalise
+
+__all__ = ["ASKS", "DESTRUCTIVE", "MAX_LINE_CHARS", "Action", "Intent", "Parsed", "from_json", "intent_schema", "parse"]
+
+MAX_LINE_CHARS = 20_000
+_MAX_SENTENCES = 100
+_MAX_READINGS = 200  # of clauses, so that no line takes long; one of ten commands needs some 30
+_MAX_CUT_CHARS = 1_000  # a longer sentence is one command with a long text or list
+_MENDED_SURE = 0.8
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read of a line so far, and the parts that were not understood."""
+
+    intents: list[Intent] = field(default_factory=list)
+    missed: list[Clause] = field(default_factory=list)
+    left: int = _MAX_READINGS
+
+    def read(self, clause: Clause) -> tuple[Intent, ...]:
+        """Read a clause, as long as not too much has been tried on this line."""
+        self.left -= 1
+        return read_clause(clause) or read_reworded(clause) if self.left >= 0 else ()
+
+
+def parse(line: str) -> Parsed:
+    """Read what a line asks for; any text whatever, several commands at once included.
+
+    Nothing destructive is ever read out of a mistyped word, or out of a line that is not understood as a whole.
+    """
+    if len(line) > MAX_LINE_CHARS:
+        return Parsed(
+            intents=(), understood=False, nearest=("help",),
+            reason=f"the line has {len(line):,} characters; up to {MAX_LINE_CHARS:,} are read",
+        )  # fmt: skip
+    words = normalise(line)
+    if not words.words:
+        return Parsed(intents=(), understood=False, nearest=("help",), reason="there are no words in it")
+    reading = _read(words)
+    mended = mend(words, vocabulary(), KNOWN, destructive_words())
+    if mended is not words:
+        other = _read(mended)
+        if _is_better(other, reading):
+            reading = other
+            reading.intents = [replace(intent, sure=intent.sure * _MENDED_SURE) for intent in other.intents]
+    return _parsed(words, reading)
+
+
+def _is_better(mended: _Reading, plain: _Reading) -> bool:
+    if not mended.intents:
+        return False
+    if not plain.intents:
+        return True
+    return len(mended.missed) < len(plain.missed) or len(mended.intents) > len(plain.intents)
+
+
+def _parsed(words: Clause, reading: _Reading) -> Parsed:
+    if not reading.missed and reading.intents:
+        return Parsed(intents=tuple(reading.intents), understood=True)
+    missed = reading.missed or [words]
+    destructive = any(intent.action in DESTRUCTIVE for intent in reading.intents)
+    return Parsed(
+        intents=() if destructive else tuple(reading.intents),
+        understood=False,
+        nearest=nearest_commands(missed[0]),
+        reason=why_not(missed[0]),
+    )
+
+
+def _read(words: Clause) -> _Reading:
+    reading = _Reading()
+    parts = list(sentences(words))
+    for place, sentence in enumerate(parts[:_MAX_SENTENCES]):
+        if swallows(sentence) and place + 1 < len(parts):
+            sentence = words.between(_place(words, sentence), None)
+            _read_sentence(sentence, reading)
+            return reading
+        _read_sentence(sentence, reading)
+    reading.missed += parts[_MAX_SENTENCES:]
+    return reading
+
+
+def _place(words: Clause, sentence: Clause) -> int:
+    return words.words.index(sentence.words[0])
+
+
+def _read_sentence(sentence: Clause, reading: _Reading) -> None:
+    found = list(_intents(sentence, reading))
+    for intent in found:
+        _take(intent, reading.intents)
+    if not found and not may_be_dropped(sentence):
+        reading.missed.append(sentence)
+
+
+def _take(intent: Intent, intents: list[Intent]) -> None:
+    """Add an intent; what only completes the last one is put into that: "Its name is …" behind a creation."""
+    last = intents[-1] if intents else None
+    if last is None:
+        intents.append(intent)
+    elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
+        intents[-1] = intent
+    elif _says_on_what(intent, last):
+        intents[-1] = replace(last, other=intent.other, value=intent.value)
+    elif _names_new(intent, last):
+        intents[-1] = replace(last, titles=(intent.value,))
+    elif last.action is intent.action is Action.RESUME and not last.target:
+        intents[-1] = intent
+    else:
+        intents.append(intent)
+
+
+def _says_on_what(intent: Intent, last: Intent) -> bool:
+    """Tell whether a block only says what the last one left open: "12 is stuck, it waits for #9"."""
+    blocks = last.action is intent.action is Action.BLOCK and not last.other and not last.value
+    return blocks and intent.target.lower() in ("", "it", last.target.lower())
+
+
+def _names_new(intent: Intent, last: Intent) -> bool:
+    named = intent.action is Action.RENAME and intent.target.lower() in ("", "it", "that")
+    return (
+        named and last.action in (Action.CREATE, Action.ADD) and not last.titles and last.count <= 1 and not last.target
+    )
+
+
+def _intents(clause: Clause, reading: _Reading) -> Iterator[Intent]:
+    """Read a sentence as one command, or as several where it can be cut so that each part is understood."""
+    found = tuple(_cut(clause, reading)) or reading.read(clause)
+    yield from found or _without_asides(clause, reading)
+
+
+def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
+    for left, right in joints(clause) if len(clause.text) <= _MAX_CUT_CHARS else ():
+        if reading.left <= 0:
+            break
+        first = () if is_courtesy(left) else reading.read(left)
+        if not first and not may_be_dropped(left):
+            continue
+        rest = list(_intents(right, reading))
+        if first and not rest and may_be_dropped(right):
+            yield from first
+            return
+        if rest and not (not first and any(intent.action in DESTRUCTIVE for intent in rest)):
+            yield from first
+            yield from rest
+            return
+
+
+def _without_asides(clause: Clause, reading: _Reading) -> Iterator[Intent]:
+    """Read a command that comes with its reason or a lead-in: "unblock the HL7 task, ward IT answered"."""
+    for beside in asides(clause) if len(clause.text) <= _MAX_CUT_CHARS else ():
+        found = reading.read(beside.command) or (_several(beside.command, reading) if beside.leads else ())
+        asked = any(intent.action in ASKS for intent in found)
+        destroys = any(intent.action in DESTRUCTIVE for intent in found)
+        if not found or (asked and not beside.leads) or (destroys and not _is_plain(beside)):
+            continue
+        yield from found
+        return
+
+
+def _several(clause: Clause, reading: _Reading) -> tuple[Intent, ...]:
+    return tuple(_cut(clause, reading))
+
+
+def _is_plain(beside: Beside) -> bool:
+    """Tell whether even something destructive may be asked for with such an aside."""
+    return beside.clear and (not beside.leads or beside.so or may_be_dropped(beside.aside))

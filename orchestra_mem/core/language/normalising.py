@@ -1,0 +1,338 @@
+"""A line as normal words: lower case, contractions opened, quotes whole, and each word still knowing where it stands.
+
+What commands do with the words stands elsewhere. Titles are cut from the line by the places of their words, so that
+they keep what the user wrote.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+QUOTED = '"q"'
+NEWLINE = "|"
+BULLET = "•"
+_MARKS = frozenset({",", ";", ":", ".", "!", "?", "(", ")", "-", "=", "&", "+", "/"})
+_DASHES = frozenset({"-", "--", "\u2013", "\u2014", "->", "=>", "\u2192"})
+
+_STRAIGHT = str.maketrans("\u2018\u2019\u201a\u02bc\u00b4\u201c\u201d\u201e\u201f\u00ab\u00bb", "'''''" + '"' * 6)
+_CUT = r"\s,;:.!?()\[\]{}\"\u2026\u2013\u2014\u2192|"
+_PIECE = re.compile(
+    r"(?P<newline>[ \t]*\n\s*(?P<bullet>(?:[-*\u2022\u2013+]|(?:\d{1,3}|[a-h])[.)]|\((?:\d{1,3}|[a-h])\)|"
+    r"\[[ x]?\])(?=[ \t]))?)"
+    r"|(?P<quoted>\"[^\"\n]{1,400}\"|`[^`\n]{1,400}`"
+    r"|(?<!\w)'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w)){1,200}(?<=\S)'(?!\w))"
+    r"|(?P<number>\#[ ]?\d{1,9}(?!\w)|(?<![\w.])(?:no|nr|num)\.?[ ]?\d{1,9}(?!\w))"
+    rf"|(?P<word>(?:[^{_CUT}]|[.](?=[^{_CUT}])|(?<=\d):(?=\d)|:(?=[/:])|(?<=:):)+)"
+    r"|(?P<mark>[^\s])",
+    re.IGNORECASE,
+)
+_APOSTROPHE = re.compile(r"(?P<stem>.*\w)(?P<tail>n't|'(?:s|ll|ve|re|d|m))", re.DOTALL)
+_TAILS = {"n't": "not", "'ll": "will", "'ve": "have", "'re": "are", "'d": "would", "'m": "am", "'s": "'s"}
+_STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
+_IS_STEMS = frozenset(
+    "it that this what where who how when why there here he she which everything something nothing everyone".split()
+)
+_ASK_STEMS = frozenset(("why", "what", "how", "where", "when", "who"))
+# Written without the apostrophe, shortened, or spelt in another way.
+_SPELLINGS = {
+    key: words
+    for entry in """
+    dont=do not;doesnt=does not;didnt=did not;isnt=is not;arent=are not;wasnt=was not;werent=were not
+    cant=can not;cannot=can not;couldnt=could not;wont=will not;wouldnt=would not;shouldnt=should not
+    mustnt=must not;havent=have not;hasnt=has not;hadnt=had not;aint=is not;lets=let us;whats=what is
+    wheres=where is;whos=who is;hows=how is;whens=when is;thats=that is;theres=there is;heres=here is;im=i am
+    ive=i have;ill=i will;youre=you are;weve=we have;theyre=they are;pls=please;plz=please;plse=please
+    pleas=please;u=you;ur=your;wanna=want to;gonna=going to;gotta=have to;lemme=let me;gimme=give me
+    thx=thanks;ty=thanks;tnx=thanks;prio=priority;prios=priorities;tmrw=tomorrow;tmr=tomorrow;&=and;b4=before
+    w/=with;w/o=without;cuz=because;bc=because;coz=because;2day=today;ppl=people;r=are;usr-story=story
+    sub-task=subtask;sub-tasks=subtasks;user-story=story;user-stories=stories;to-do=todo;to-dos=todos
+    todo's=todos;prioritize=prioritise;prioritizing=prioritising;reprioritize=prioritise
+    deprioritize=deprioritise;summarize=summarise;finalize=finalise;organize=organise;in-progress=in progress
+    on-hold=on hold;un-block=unblock;re-name=rename;re-assign=reassign;wip=in progress;info=information
+    hi-pri=high priority;kickoff=kick off;rollback=roll back;signoff=sign off;followup=follow up
+    wrapup=wrap up;cmon=come on;wy=why;wat=what;wht=what;wich=which;wen=when;wher=where;hw=how;whyd=why did
+    whatd=what did;howd=how did;whered=where did;whos=who is;wheres=where is;hows=how is;tho=though
+    thru=through;alr=already;tn=tonight;atm=at the moment;rn=right now;smth=something;sth=something;abt=about
+    nvm=never mind;imo=i think;k=ok;kk=ok;okey=ok;yea=yes;ya=you;dunno=do not know;nevermind=never mind
+    favour=favor;nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
+    """.split("\n")
+    for part in entry.strip().split(";")
+    if part
+    for key, words in [part.split("=", 1) if not part.startswith("&") else ("&", "and")]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A normal word, and where in the line what it stands for begins and ends."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A run of words of a line; `text` is them with single blanks between."""
+
+    line: str
+    words: tuple[Word, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The normal words with single blanks between."""
+        return " ".join(word.text for word in self.words)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        places, place = [], 0
+        for word in self.words:
+            places.append(place)
+            place += len(word.text) + 1
+        return places
+
+    def part(self, start: int, end: int | None = None) -> Clause:
+        """Give the words within a stretch of `text`; words are never cut."""
+        first = bisect_left(self._places, start)
+        last = len(self.words) if end is None else bisect_left(self._places, end)
+        return Clause(self.line, self.words[first:last])
+
+    def between(self, first: int, last: int | None = None) -> Clause:
+        """Give the words from `first` up to `last`, counted from 0."""
+        return Clause(self.line, self.words[first:last])
+
+    @property
+    def said(self) -> str:
+        """What the user wrote, from the first word to the last."""
+        if not self.words:
+            return ""
+        start, end = self.words[0].start, max(word.end for word in self.words)
+        return self.line[start:end].strip() if end > start else self.text
+
+
+def normalise(line: str) -> Clause:
+    """Read a line into words; any text whatever, in time linear to its length."""
+    clean = _clean(line)
+    plain = _with_items_apart(clean.translate(_STRAIGHT))
+    return Clause(clean, tuple(_without_hesitation(_words(plain))))
+
+
+_ITEM = re.compile(
+    r"(?P<open>[:,;\-]\s*|(?:s|following|these)\s+|^)?(?<![^\s:])(?P<paren>\()?(?P<mark>\d{1,2}|[a-h])(?P<close>[.)])(?=\s+\S)"
+)
+
+
+def _with_items_apart(plain: str) -> str:
+    """Begin a new line before each item of a list that is numbered within the line: "1. Kitchen 2. Garden"."""
+    found: list[re.Match[str]] = []
+    for match in _ITEM.finditer(plain):
+        wanted = (str(len(found) + 1), chr(ord("a") + len(found)))
+        begins = match["open"] is not None or match["close"] == ")"
+        if match["mark"] in wanted and (found or begins) and (not found or match["close"] == found[0]["close"]):
+            found.append(match)
+    if len(found) < 2:
+        return plain
+    characters = list(plain)
+    for match in found:
+        place = match.start("paren") if match["paren"] else match.start("mark")
+        if place and characters[place - 1] in " \t":
+            characters[place - 1] = "\n"
+    return "".join(characters)
+
+
+_HESITATION = frozenset("uh uhm um umm hmm hm er erm please".split())
+
+
+def _without_hesitation(words: Iterator[Word]) -> Iterator[Word]:
+    """Leave out what is only a pause, and a comma that would stand twice; at the ends it is looked at later."""
+    hesitated = False
+    last = Word(".", 0, 0)
+    for word in words:
+        if word.text in _HESITATION and last.text != ".":
+            hesitated = True
+            continue
+        if hesitated and word.text == "," and last.text == ",":
+            continue
+        if hesitated and word.text == QUOTED and last.text == ",":
+            pass
+        last = word
+        yield word
+
+
+def _clean(line: str) -> str:
+    """Take out what cannot be seen, and make every control character but the line feed a blank."""
+    line = line.replace("\r\n", "\n").replace("\r", "\n")
+    if line.isprintable():
+        return line
+    kept = (_visible(character) for character in line)
+    return "".join(kept)
+
+
+def _visible(character: str) -> str:
+    if character == "\n" or character.isprintable():
+        return character
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return ""
+    return "\n" if category in ("Zl", "Zp") else " "
+
+
+def _words(plain: str) -> Iterator[Word]:
+    yield from _leading_bullet(plain)
+    begin = _bullet_end(plain)
+    for match in _PIECE.finditer(plain, begin):
+        kind, text, start, end = match.lastgroup, match[0], match.start(), match.end()
+        if match["newline"] is not None:
+            yield Word(NEWLINE, start, start)
+            if match["bullet"]:
+                yield Word(BULLET, end, end)
+        elif kind == "quoted":
+            yield Word(QUOTED, start, end)
+        elif kind == "number":
+            yield Word("#" + "".join(c for c in text if c.isdecimal()), start, end)
+        elif kind == "word":
+            yield from _read(text, start, end)
+        elif text in _MARKS:
+            yield Word("and" if text in "&+" else text, start, end)
+        elif text in _DASHES:
+            yield Word(_dash(text), start, end)
+
+
+def _dash(text: str) -> str:
+    return "to" if text in ("->", "=>", "\u2192") else "-"
+
+
+_LEADING = re.compile(r"\s*(?:>+\s*|[-*\u2022\u2013+]\s+|\d{1,3}[.)]\s+)?")
+
+
+def _bullet_end(plain: str) -> int:
+    match = _LEADING.match(plain)
+    return match.end() if match else 0
+
+
+def _leading_bullet(plain: str) -> Iterator[Word]:
+    end = _bullet_end(plain)
+    if plain[:end].strip():
+        yield Word(BULLET, end, end)
+
+
+_GLUED = re.compile(r"(?P<kind>milestone|epic|story|task|ticket|subtask)(?P<number>#?\d{1,9})")
+
+
+def _read(text: str, start: int, end: int) -> Iterator[Word]:
+    """Yield the normal words of what stands between blanks and marks."""
+    if text in _DASHES:
+        yield Word(_dash(text), start, end)
+        return
+    low = text.lower().strip("*_~<>")
+    if (match := _GLUED.fullmatch(low)) is not None:
+        middle = start + len(match["kind"])
+        yield from (Word(match["kind"], start, middle), Word(match["number"], middle, end))
+        return
+    if low in _SPELLINGS:
+        first, *others = _SPELLINGS[low].split()
+        yield Word(first, start, end)
+        yield from (Word(other, end, end) for other in others)
+        return
+    match = _APOSTROPHE.fullmatch(low) if "'" in low else None
+    if match is None:
+        if any(c.isalnum() for c in low):
+            yield Word(low, start, end)
+        elif low in ("&", "+"):
+            yield Word("and", start, end)
+        return
+    stem, tail = match["stem"], match["tail"]
+    middle = end - len(tail)
+    if tail == "'d" and stem in _ASK_STEMS:
+        yield from (Word(stem, start, middle), Word("did", middle, end))
+        return
+    if tail == "'s" and stem == "let":
+        yield from (Word("let", start, middle), Word("us", middle, end))
+        return
+    yield Word(_STEMS.get(stem, stem) if tail == "n't" else stem, start, middle)
+    yield Word("is" if tail == "'s" and stem in _IS_STEMS else _TAILS[tail], middle, end)
+
+
+_LONGEST_WORD = 16
+_MOST_MENDED = 12
+
+
+def mend(clause: Clause, vocabulary: Sequence[str], known: Collection[str], guarded: Sequence[str]) -> Clause:
+    """Put words of the closed vocabulary in the place of mistyped ones; the line itself stays as it is.
+
+    A word of four or five letters may be off by one letter or one swap, a longer one by two. What is as near to a
+    guarded word is left alone: nothing is ever mended into one of those, or away from it.
+    """
+    mended, changed = [], 0
+    for word in clause.words:
+        better = _mended(word.text, vocabulary, known, guarded) if changed < _MOST_MENDED else word.text
+        changed += better != word.text
+        first, _, second = better.partition(" ")
+        mended.append(Word(first, word.start, word.end) if better != word.text else word)
+        if second:
+            mended.append(Word(second, word.end, word.end))
+    return Clause(clause.line, tuple(mended)) if changed else clause
+
+
+def _mended(word: str, vocabulary: Sequence[str], known: Collection[str], guarded: Sequence[str]) -> str:
+    if not 3 <= len(word) <= _LONGEST_WORD or not word.isalpha() or word in known:
+        return word
+    if (apart := _taken_apart(word, vocabulary)) != word:
+        return apart
+    if (short := _LENGTHENED.sub(r"\1", word)) != word and (short in vocabulary or short in known):
+        return short
+    found = nearest_word(word, vocabulary)
+    if found is None or found[1] == 0:
+        return word
+    guard = nearest_word(word, guarded)
+    return word if guard and guard[1] <= found[1] else found[0]
+
+
+_LENGTHENED = re.compile(r"([a-z])\1+(?=[a-z]?$)")
+_SHORT = frozenset("the add why how who and put set".split())
+_SECOND_HALVES = frozenset("on as to in of up off out is it for with by done the".split())
+
+
+def _taken_apart(word: str, vocabulary: Sequence[str]) -> str:
+    """Put the blank back that was left out before a short word: "dependson"."""
+    for place in (len(word) - 2, len(word) - 3, len(word) - 4):
+        if place > 2 and word[place:] in _SECOND_HALVES and word[:place] in vocabulary:
+            return f"{word[:place]} {word[place:]}"
+    return word
+
+
+def nearest_word(word: str, vocabulary: Sequence[str]) -> tuple[str, int] | None:
+    """Find the word that a mistyped one stands for, and by how many letters or swaps it is off; None if none is near.
+
+    The distance is optimal string alignment (Damerau 1964, restricted): letters left out, put in, changed, or swapped.
+    """
+    allowed = 2 if len(word) >= 6 else 1
+    found = process.extract(word, vocabulary, scorer=OSA.distance, score_cutoff=allowed, limit=8)
+    near = [
+        (distance, sorted(candidate) != sorted(word), candidate[0] != word[0], vocabulary.index(candidate), candidate)
+        for candidate, distance, _ in found
+        if _may_stand_for(word, candidate, int(distance))
+    ]
+    if not near:
+        return None
+    distance, *_, candidate = min(near)
+    return candidate, int(distance)
+
+
+def _may_stand_for(word: str, candidate: str, distance: int) -> bool:
+    """Tell whether so many slips are believable: the shortest words may only have two letters swapped."""
+    if distance == 0:
+        return True
+    if len(candidate) <= 3:
+        return candidate in _SHORT and sorted(word) == sorted(candidate)
+    if distance == 2 and len(candidate) < 6:
+        return False
+    return candidate[0] == word[0] or sorted(candidate[:2]) == sorted(word[:2]) or candidate[1:] == word

@@ -1,0 +1,228 @@
+"""What is picked out of items that belong together: the second, the last three, the other one, the rest, the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestra_mem.core.language.mentions import Happening, Need
+from orchestra_mem.core.language.phrases import Form, Phrase
+from orchestra_mem.core.language.reference_judgement import Candidate, fitting, status_fit
+from orchestra_mem.core.language.reference_scene import Group, Scene
+from orchestra_mem.work_types import WorkItem, WorkStatus
+
+Items = tuple[WorkItem, ...]
+
+_CLOSED = (WorkStatus.DONE, WorkStatus.CANCELLED)
+_ONE_OF_MANY = 0.7
+_GROUPED = 0.5  # who has seen a list means its last by "the last one", and not the one of it spoken of last
+_MILD = 0.85  # an order or a number tells more than a status that does not suit
+
+
+def pick_position(items: Items, phrase: Phrase) -> Items:
+    """Pick by position: the second, the middle one, the last three; nothing where there are not so many."""
+    position, count = phrase.position, phrase.count
+    if position is None:
+        return ()
+    if position == 0:
+        return (items[len(items) // 2],) if len(items) % 2 else ()
+    if count is not None and count > 0:
+        if count > len(items):
+            return ()
+        return items[:count] if position > 0 else items[-count:]
+    if phrase.many:
+        return items if position < 0 and len(items) > 1 else ()
+    at = position - 1 if position > 0 else len(items) + position
+    return (items[at],) if 0 <= at < len(items) else ()
+
+
+def pick(items: Sequence[WorkItem], phrase: Phrase, need: Need, scene: Scene) -> list[tuple[Items, float]]:
+    """Pick from a known set what a phrase means of it, each with a share of the set's score."""
+    pool = fitting(items, phrase, need, scene)
+    if phrase.position is not None:
+        picked = pick_position(pool, phrase)
+        return [(picked, 1.0)] if picked else []
+    if phrase.form is Form.REST:
+        pool = tuple(item for item in pool if item.status not in _CLOSED)
+    if phrase.many is not False or len(pool) == 1:
+        return [(pool, 1.0)] if pool and (phrase.count is None or len(pool) == phrase.count) else []
+    return [((item,), 1.0) for item in pool]
+
+
+def by_position(phrase: Phrase, need: Need, scene: Scene) -> tuple[list[Candidate], bool]:
+    """Pick by position from each group; a newer group that is too small, which is told, keeps an older one out."""
+    found: list[Candidate] = []
+    for group in _of_happening(scene.groups(), phrase):
+        pool = fitting(group.items, phrase, need, scene)
+        is_pair = bool({"former", "latter"} & set(phrase.spare))
+        if len(pool) < 2 or (group.is_loose and not is_pair):
+            continue
+        picked = pick_position(pool, phrase)
+        if not picked:
+            if (phrase.position or 0) < 0:
+                continue
+            return found, True
+        score = group.weight * status_fit(picked, need, unfit=_MILD)
+        found.append(Candidate(items=picked, score=score, reasons=(group.reason, phrase.form.value)))
+    return found, False
+
+
+def by_focus_children(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Pick from what stands below the items in focus: "the second story" where an epic is spoken of."""
+    for item_id, weight in list(scene.singles().items())[:4]:
+        item = scene.item(item_id)
+        if item is None:
+            continue
+        for picked, share in pick(scene.children([item], phrase.kind), phrase, need, scene):
+            yield Candidate(items=picked, score=0.6 * weight * share, reasons=(f"under {item.name}",))
+
+
+def lately(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the last one", "the last three" as those touched last."""
+    touched: dict[int, WorkItem] = {}
+    newest = 0.0
+    for seen in scene.seen:
+        if phrase.happening and seen.happening is not phrase.happening:
+            continue
+        if seen.happening is Happening.LISTED and seen.subject is None:
+            continue
+        if phrase.count and seen.happening in (Happening.LISTED, Happening.MENTIONED):
+            continue
+        pool = fitting((seen.subject,) if seen.subject else seen.items, phrase, need, scene)
+        if pool and not touched:
+            newest = seen.weight
+        touched |= {item.id: item for item in reversed(pool) if item.id not in touched}
+    found = tuple(touched.values())
+    count = phrase.count or 1
+    if (phrase.many and phrase.count is None) or len(found) < count:
+        return
+    picked = tuple(reversed(found[:count]))
+    is_grouped = any(found[0] in group.items for group in scene.groups() if not group.is_loose)
+    score = newest * (_GROUPED if is_grouped else 1.0) * status_fit(picked, need)
+    yield Candidate(items=picked, score=score, reasons=("touched last",))
+
+
+def together(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "them", "both", "all three", "the stories" as a group."""
+    for group in _of_happening(scene.groups(), phrase):
+        pool = fitting(group.items, phrase, need, scene)
+        if phrase.count is not None and len(pool) > phrase.count and group.at == 0 and not group.is_loose:
+            return  # "both" of four that were just shown
+        if not pool or (phrase.count is not None and len(pool) != phrase.count):
+            continue
+        if group.is_loose and phrase.form is not Form.BOTH and phrase.count != 2 and not _is_alike(pool):
+            continue
+        share = 1.0 if len(pool) > 1 else _ONE_OF_MANY if phrase.statuses else 0.3
+        score = group.weight * share * status_fit(pool, need, unfit=0.6)
+        yield Candidate(items=pool, score=score, reasons=(group.reason,))
+
+
+def _is_alike(items: Items) -> bool:
+    return len({item.kind for item in items}) == 1
+
+
+def _of_happening(groups: Sequence[Group], phrase: Phrase) -> list[Group]:
+    return [group for group in groups if phrase.happening in (None, group.happening)]
+
+
+def others(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the other one", "the others", "the rest": a group less those that were dealt with since."""
+    groups = scene.groups()
+    told = [group for group in groups if not group.is_loose and len(fitting(group.items, phrase, need, scene)) > 1]
+    for group in told or groups:
+        pool = fitting(group.items, phrase, need, scene)
+        if len(pool) < 2:
+            continue
+        left, is_known = _left(pool, group, phrase, need, scene)
+        if not left or (phrase.count is not None and len(left) != phrase.count):
+            continue
+        score = group.weight * (1.0 if is_known else 0.9)
+        is_any = phrase.form is Form.OTHER and len(left) == len(pool)  # other than which?
+        if len(left) > 1 and (phrase.many is False or is_any):
+            yield from (
+                Candidate(
+                    items=(item,),
+                    score=score * status_fit((item,), need, unfit=_MILD),
+                    reasons=(group.reason, "not yet dealt with"),
+                )
+                for item in left
+            )  # fmt: skip
+        elif phrase.many is not True or len(left) > 1 or phrase.form is Form.REST:
+            yield Candidate(items=left, score=score, reasons=(group.reason, "not yet dealt with"))
+
+
+def _left(pool: Items, group: Group, phrase: Phrase, need: Need, scene: Scene) -> tuple[Items, bool]:
+    """Give what is left of a group, and whether the talk tells so."""
+    if group.is_loose or (group.at == 0 and group.items[-1] is scene.focus()):
+        return tuple(item for item in pool if item is not group.items[-1]), True
+    touched = scene.touched_since(group.at)
+    dealt_with = {item.id for item in pool if item.id in touched}
+    if not dealt_with:
+        older = scene.focus()
+        if older is not None and older in pool:
+            dealt_with = {older.id}
+    left = tuple(item for item in pool if item.id not in dealt_with)
+    if phrase.form is Form.REST:
+        open_left = tuple(item for item in left if item.status not in _CLOSED)
+        suited = tuple(item for item in open_left if not need.statuses or item.status in need.statuses)
+        return suited or open_left, len(left) < len(pool) or len(open_left) < len(left)
+    if not left:  # all were: the other one is not the newest
+        newest = next(iter(touched))
+        return tuple(item for item in pool if item.id != newest), True
+    if not dealt_with and need.statuses:
+        left = tuple(item for item in left if item.status in need.statuses)
+    return (left, True) if dealt_with or len(left) == 1 else (left, False)
+
+
+def other_of_kind(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the other epic" as the one that is spoken of besides the one in focus."""
+    pool = [
+        (item, weight)
+        for item_id, weight in scene.singles().items()
+        if (item := scene.item(item_id)) and fitting((item,), phrase, need, scene)
+    ]
+    for item, weight in pool[1:]:
+        score = 0.5 + 0.3 * weight if len(pool) == 2 else 0.5
+        yield Candidate(items=(item,), score=score, reasons=("spoken of besides the one in focus",))
+
+
+def siblings(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the other stories", "the rest" as what stands beside the item in focus."""
+    focus = scene.focus()
+    parent = scene.item(focus.parent) if focus and focus.parent else None
+    if focus is None:
+        return
+    beside = scene.children([parent], focus.kind) if parent else []
+    if phrase.kind and (phrase.kind is not focus.kind):
+        beside = scene.children([focus], phrase.kind)
+    left = tuple(item for item in fitting(beside, phrase, need, scene) if item.id != focus.id)
+    if phrase.form is Form.REST:
+        left = tuple(item for item in left if item.status not in _CLOSED)
+        left = tuple(item for item in left if not need.statuses or item.status in need.statuses) or left
+    if not left or (phrase.count is not None and phrase.count != len(left)):
+        return
+    if phrase.many is False and len(left) > 1:
+        yield from (Candidate(items=(item,), score=0.5, reasons=(f"beside {focus.name}",)) for item in left)
+    else:
+        yield Candidate(items=left, score=0.5, reasons=(f"beside {focus.name}",))
+
+
+def neighbours(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the next one", "the previous one" by the order of a group around the item in focus."""
+    focus = scene.focus()
+    if focus is None:
+        return
+    rows = [(group.items, group.weight, group.reason) for group in scene.groups() if not group.is_loose]
+    parent = scene.item(focus.parent) if focus.parent else None
+    if parent is not None:
+        rows.append((tuple(scene.children([parent], focus.kind)), 0.4, f"under {parent.name}"))
+    for items, weight, reason in rows:
+        if focus not in items:
+            continue
+        at = items.index(focus)
+        row = items[at + 1 :] if phrase.form is Form.NEXT else items[:at][::-1]
+        row = fitting(row, phrase, need, scene)
+        if phrase.form is Form.NEXT:
+            row = tuple(item for item in row if item.status not in _CLOSED and status_fit((item,), need) == 1.0)
+        count = phrase.count or 1
+        if len(row) >= count:
+            yield Candidate(items=row[:count], score=weight * 0.95, reasons=(reason, f"beside {focus.name}"))

@@ -1,0 +1,281 @@
+"""Progressive disclosure: an index of what was recalled with what each would cost, and the best in full, in a budget.
+
+Pure: memories and a token counter come in, a text goes out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from orchestra_mem.core.context.assembly import PREAMBLE
+from orchestra_mem.core.context.filling import PartFill, count_piece, largest_fit
+from orchestra_mem.core.context.items import Item, Part, Placement, neutralise
+from orchestra_mem.core.documents.entries import clip, visible
+from orchestra_mem.core.search.echoes import MARK, fenced, plain_words
+from orchestra_mem.ports import TokenCounter
+from orchestra_mem.search_types import Reasons
+from orchestra_mem.types import Json
+
+SHORT_CHARS = 240
+WHOLE_CHARS = 8_000
+INDEX_SHARE = 0.3
+"""Of the budget, for the index: an entry of it takes some thirty tokens, one in full some hundred and more."""
+
+_LINE_CHARS = 90
+_NAME_CHARS = 60
+# What documents put beside a memory.
+_FRAME = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
+_PREAMBLE_WORTH = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """A memory that answers a question, and where it stands.
+
+    `passage` is what was found and `whole` the same with what belongs to it: the operation, the section, the summary.
+    `why` tells why it was found, `beside` that it only stands beside what was; `also` are other places that say the
+    same.
+    """
+
+    source: str
+    kind: str
+    passage: str
+    whole: str
+    title: str = ""
+    time: datetime | None = None
+    agent: str | None = None
+    operation: int = 0
+    why: str = ""
+    beside: bool = False
+    also: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The source with kind, time and agent, in one line."""
+        when = self.time.strftime("%Y-%m-%d %H:%M") if self.time else ""
+        named = (_named(each) for each in (self.kind, when, self.agent or ""))
+        return f"{_named(self.source)} ({', '.join(filter(None, named))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What a question recalls, best first; `notes` tell what could not be looked at."""
+
+    recollections: tuple[Recollection, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisclosedEntry:
+    """What became of a recollection: `indexed`, `text` in full or shortened, empty where it has no more than its line.
+
+    `tokens` is what it takes beside its line in the index, `full_tokens` what the whole would. `explanation` tells why
+    it was recalled, and why it is shown as it is.
+    """
+
+    source: str
+    kind: str
+    title: str
+    time: datetime | None
+    agent: str | None
+    also: tuple[str, ...]
+    indexed: bool
+    tokens: int
+    full_tokens: int
+    text: str
+    explanation: str
+
+    def as_dict(self) -> dict[str, Json]:
+        """Give all of it as JSON."""
+        return {
+            "source": self.source, "kind": self.kind, "title": self.title, "agent": self.agent,
+            "time": self.time.isoformat() if self.time else None, "also": [*self.also], "indexed": self.indexed,
+            "tokens": self.tokens, "full_tokens": self.full_tokens, "text": self.text, "explanation": self.explanation,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """The text for the model with its count, and its entries, best first."""
+
+    text: str
+    tokens: int
+    entries: tuple[DisclosedEntry, ...]
+
+
+def distinct(recollections: Sequence[Recollection]) -> list[Recollection]:
+    """Leave out what says no more than a better one does, which names it under `also`; join what is of one section."""
+    kept: list[Recollection] = []
+    said: list[str] = []
+    for each in recollections:
+        words = f" {plain_words(_FRAME.sub(' ', each.passage))} "
+        same = next((at for at, known in enumerate(said) if words in known), None)
+        whole = next((at for at, known in enumerate(kept) if _is_of_one(each, known)), None)
+        if same is not None:
+            known = kept[same]
+            if each.source not in (known.source, *known.also):
+                kept[same] = replace(known, also=(*known.also, each.source))
+        elif whole is not None:
+            kept[whole] = replace(kept[whole], passage=f"{kept[whole].passage}\n{each.passage}")
+            said[whole] += words
+        else:
+            kept.append(each)
+            said.append(words)
+    return kept
+
+
+def _is_of_one(one: Recollection, other: Recollection) -> bool:
+    return one.source == other.source and one.whole == other.whole
+
+
+def recalled_item(recollection: Recollection) -> Item:
+    """A recollection as an item of a context: an excerpt, the passage, the whole, each fenced with its source."""
+    passage = recollection.passage
+    texts = (_excerpt(passage, SHORT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
+    forms = dict.fromkeys(fenced(text, recollection.label) for text in texts)
+    longest = 0
+    rising = [form for form in forms if len(form) > longest and (longest := len(form))]
+    return Item(
+        key=f"{MARK} {recollection.source}",
+        part=Part.RECALLED,
+        forms=tuple(rising),
+        source=", ".join(recollection.also),
+    )
+
+
+def disclose(recollections: Sequence[Recollection], *, budget_tokens: int, counter: TokenCounter) -> Disclosure:
+    """Lay out recollections, best first: an index with costs, then the entries themselves, never over the budget.
+
+    The index gets `INDEX_SHARE` of the budget, the entries what it leaves. Breadth first: each entry in its shortest
+    form, then the best of them fuller; none takes more than twice an equal share.
+
+    Raises:
+        ValueError: the budget is negative.
+    """
+    if budget_tokens < 0:
+        raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
+    layout = _Layout([_with_key(each, at) for at, each in enumerate(recollections)], recollections, counter)
+    return largest_fit(layout.filled, lambda each: each.tokens, budget_tokens)
+
+
+def _with_key(recollection: Recollection, number: int) -> Item:
+    """Several passages of a document have the same source; keys do not repeat."""
+    return replace(recalled_item(recollection), key=f"{number}")
+
+
+class _Layout:
+    """Recollections ready to be laid out to different sizes."""
+
+    def __init__(self, items: Sequence[Item], recollections: Sequence[Recollection], counter: TokenCounter) -> None:
+        self._items = items
+        self._recollections = recollections
+        self._counter = counter
+        self._costs = [[count_piece(counter, neutralise(form)) for form in item.forms] for item in items]
+        self._lines = [
+            neutralise(f"{each.label}, {costs[-1]:,} tokens: {_title(each)}\n")
+            for each, costs in zip(recollections, self._costs, strict=True)
+        ]
+
+    def filled(self, fill_to: int) -> Disclosure:
+        head = [PREAMBLE] if count_piece(self._counter, PREAMBLE) * _PREAMBLE_WORTH <= fill_to else []
+        room = fill_to - sum(count_piece(self._counter, piece) for piece in head)
+        index, used = self._index(int(room * INDEX_SHARE))
+        room -= used
+        share = room // len(self._items) if self._items else 0
+        fill = PartFill(list(self._within(2 * share)), "", self._counter)
+        fill.fill(room)
+        pieces = [piece for piece in fill.pieces() if piece]
+        text = "".join((*head, *index, *pieces)) if index or pieces else ""
+        placements = {placement.key: placement for placement in fill.placements(room)}
+        entries = [
+            _entry(
+                recollection, placements.get(f"{number}"), costs=costs, most=2 * share, indexed=number < len(index) - 2
+            )
+            for number, (recollection, costs) in enumerate(zip(self._recollections, self._costs, strict=True))
+        ]
+        return Disclosure(text=text, tokens=self._counter.count(text), entries=tuple(entries))
+
+    def _index(self, room: int) -> tuple[list[str], int]:
+        """As many lines as there is room for, with the fence around them; none where not one fits."""
+        longest = max((run for line in self._lines for run in _runs(line)), default=0)
+        fence = "`" * max(3, longest + 1)
+        frame = [f"{fence}{MARK} index\n", f"{fence}\n"]
+        used = sum(count_piece(self._counter, piece) for piece in frame)
+        lines: list[str] = []
+        for line in self._lines:
+            cost = count_piece(self._counter, line)
+            if used + cost > room:
+                break
+            lines.append(line)
+            used += cost
+        return ([frame[0], *lines, frame[1]], used) if lines else ([], 0)
+
+    def _within(self, most: int) -> Iterator[Item]:
+        """The entries in those of their forms that take no more than that; those that have none are left out."""
+        for item, costs in zip(self._items, self._costs, strict=True):
+            forms = tuple(form for form, cost in zip(item.forms, costs, strict=True) if cost <= most)
+            if forms:
+                yield replace(item, forms=forms)
+
+
+def _entry(
+    recollection: Recollection, placement: Placement | None, *, costs: Sequence[int], most: int, indexed: bool
+) -> DisclosedEntry:
+    if placement is None:
+        how = f"left out: its shortest form needs {costs[0]:,} tokens, twice an equal share is {most:,}"
+    elif placement.form is not None and placement.forms < len(costs) and placement.form == placement.forms - 1:
+        how = f"shortened: in full it needs {costs[-1]:,} tokens, twice an equal share is {most:,}"
+    else:
+        how = placement.reason
+    also = f"; also in {', '.join(recollection.also)}" if recollection.also else ""
+    return DisclosedEntry(
+        source=recollection.source,
+        kind=recollection.kind,
+        title=_title(recollection),
+        time=recollection.time,
+        agent=recollection.agent,
+        also=recollection.also,
+        indexed=indexed,
+        tokens=placement.tokens if placement else 0,
+        full_tokens=costs[-1],
+        text=placement.text if placement else "",
+        explanation=f"{recollection.why}; {how}{also}",
+    )
+
+
+def why(reasons: Reasons) -> str:
+    """Tell in a line why something was found."""
+    told = []
+    if reasons.identifiers:
+        told.append(f"has {', '.join(reasons.identifiers)}")
+    if reasons.keyword_rank:
+        told.append(f"by words rank {reasons.keyword_rank} ({reasons.keyword_score:.2f})")
+    if reasons.dense_rank:
+        told.append(f"by meaning rank {reasons.dense_rank} (cosine {reasons.dense_score:.2f})")
+    return ", ".join(told) or "stands beside what was found"
+
+
+def _title(recollection: Recollection) -> str:
+    title = recollection.title if recollection.title and ":" in recollection.title else recollection.passage
+    return _excerpt(" ".join(visible(title[: 4 * _LINE_CHARS]).split()), _LINE_CHARS)
+
+
+def _excerpt(text: str, most: int) -> str:
+    """The beginning of a text, cut between words."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    at = cut.rfind(" ")
+    return f"{cut[:at].rstrip() if at > most // 2 else cut}…"
+
+
+def _named(text: str) -> str:
+    """A name that data has given, as far as it may stand outside of a fence."""
+    return " ".join(visible(text).replace("`", "'").split())[:_NAME_CHARS]
+
+
+def _runs(line: str) -> list[int]:
+    return [len(run) for run in "".join(c if c == "`" else " " for c in line).split()]

@@ -1,0 +1,154 @@
+"""Text that came from the memory and comes back to it: how it is marked when it goes out, and known when it returns.
+
+What is recalled is fenced by backticks, one more than stand in it anywhere, with `recalled` and its source behind the
+opening ones. A fence so marked is left out when an operation is cut for search: what it holds is there already. So
+are sentences that were given to a model lately and stand in an operation word for word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Iterable
+
+from orchestra_mem.core.context.assembly import PREAMBLE
+from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.text import split_sentences
+from orchestra_mem.types import Json
+
+MARK = "recalled"
+
+SHOWN = "shown"
+"""The field of an operation that holds an answer from the memory."""
+
+_LEAST_WORDS = 6
+"""Shorter sentences are said again by chance; longer ones seldom are, word for word."""
+
+_RUN = re.compile(r"`+")
+# Where a text was cut before the fence ends, all that follows is in it.
+_FENCED = re.compile(
+    rf"^(?P<fence>`{{3,}}){MARK} [^\n`]*\n.*?(?:^(?P=fence)[ \t]*(?:\n|\Z)|\Z)", re.DOTALL | re.MULTILINE
+)
+_FRAME = re.compile(r'^<memory part="[a-z_]+"[^>\n]*>\n', re.MULTILINE)
+_WORD = re.compile(r"\w+")
+_LABEL = re.compile(r"^(?:[\s>#+-]|\*(?=\s))*(?:\*\*[^*\n]{1,80}\*\*:?\s*|\[[^\]\n]{1,40}\]\s*)?")
+_MOST_DEPTH = 50
+_NAMES = frozenset("title subject name task task_title goal item command intent".split())
+
+
+def fenced(text: str, source: str) -> str:
+    """Fence a text as data from `source`, which stands in one line behind the opening backticks.
+
+    Nothing in the text ends the fence; what no text file can hold becomes an escape.
+    """
+    body = visible(text).strip("\n")
+    fence = "`" * max(3, 1 + max((len(run) for run in _RUN.findall(body)), default=0))
+    named = " ".join(visible(source).replace("`", "'").split())
+    return f"{fence}{MARK} {named}\n{body}\n{fence}\n"
+
+
+def without_recalled(value: Json, depth: int = 0) -> Json:
+    """Copy a JSON value without what this memory has rendered: marked fences, whole contexts, answers.
+
+    A context is left out up to the end of the text that it stands in, as nothing tells where it ends.
+    """
+    if isinstance(value, str):
+        return _own_text(value)
+    if depth >= _MOST_DEPTH:
+        return value
+    if isinstance(value, dict):
+        return {name: without_recalled(item, depth + 1) for name, item in value.items() if name != SHOWN}
+    if isinstance(value, list):
+        return [without_recalled(item, depth + 1) for item in value]
+    return value
+
+
+def _own_text(text: str) -> str:
+    if f"``{MARK} " in text:
+        text = _FENCED.sub("", text)
+    if '<memory part="' in text and (frame := _FRAME.search(text)):
+        text = text[: frame.start()]
+    return text.replace(PREAMBLE, "")
+
+
+def plain_words(text: str) -> str:
+    """The words of a text in lower case, one blank between: equal for texts that say the same word for word."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+class Echoes:
+    """The sentences that were given to a model lately, by hash, each with the last operation there was by then.
+
+    Bounded: the oldest go first. Safe to share between threads.
+    """
+
+    def __init__(self, max_sentences: int = 2_048) -> None:
+        self._max = max_sentences
+        self._after: dict[str, int] = {}
+        self._loaded = ""
+        self._lock = threading.Lock()
+        self.changed = False
+
+    def note(self, passages: Iterable[str], *, after: int) -> None:
+        """Take note of passages that are given to a model when the operation `after` is the last."""
+        hashes = [found for passage in passages for sentence in split_sentences(passage) if (found := _hash(sentence))]
+        with self._lock:
+            for each in hashes:
+                if each not in self._after:
+                    self._after[each] = after
+                    self.changed = True
+            self._forget()
+
+    def without(self, value: Json, operation: int) -> Json:
+        """Copy an operation's data without the sentences that were given to a model before it was recorded.
+
+        A title stays: what is done to a thing is found by its name.
+        """
+        return self._without(value, operation, "", 0) if self._after else value
+
+    def _without(self, value: Json, operation: int, name: str, depth: int) -> Json:
+        if isinstance(value, str) and name not in _NAMES:
+            return self._own_sentences(value, operation)
+        if depth >= _MOST_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return {key: self._without(item, operation, key, depth + 1) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._without(item, operation, name, depth + 1) for item in value]
+        return value
+
+    def _own_sentences(self, text: str, operation: int) -> str:
+        sentences = split_sentences(text)
+        own = [sentence for sentence in sentences if self._after.get(_hash(sentence), operation) >= operation]
+        return text if len(own) == len(sentences) else "\n".join(own)
+
+    def dump(self) -> str:
+        """Everything as text for `load`, in this process or another."""
+        with self._lock:
+            self.changed = False
+            self._loaded = " ".join(f"{each}:{after}" for each, after in self._after.items())
+            return self._loaded
+
+    def load(self, text: str) -> None:
+        """Take in what `dump` gave, beside what is there."""
+        if text == self._loaded:
+            return
+        pairs = (each.partition(":") for each in text.split())
+        found = {name: int(after) for name, _, after in pairs if after.isdecimal()}
+        with self._lock:
+            self._loaded = text
+            self._after = found | self._after
+            self._forget()
+
+    def _forget(self) -> None:
+        while len(self._after) > self._max:
+            del self._after[next(iter(self._after))]
+
+
+def _hash(sentence: str) -> str:
+    """The hash of a sentence without list marks, labels and quotes around it; empty where it is too short."""
+    words = plain_words(_LABEL.sub("", sentence, count=1))
+    if words.count(" ") < _LEAST_WORDS - 1:
+        return ""
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,124 @@
+"""When a question is the same as an earlier one, so that its answer may be given again. Pure.
+
+Vectors alone do not tell: of a table of words, "who deployed the shop" and "when was the shop deployed" have a cosine
+of 0.93, and "task 12" lies as near to "task 13". What a question turns on has to be the same besides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.core.search.terms import exact_names
+from orchestra_mem.core.text import content_stems
+from orchestra_mem.search_types import EmbeddingModel, Vector
+
+
+class ResponseKind(StrEnum):
+    """What an answer comes from; it decides how long it holds."""
+
+    FACTUAL = "factual"
+    TOOL = "tool"
+    GREETING = "greeting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredResponse:
+    """An answer as it is kept. `facts` and `system` are hashes; `vector` is None where there was no embedder."""
+
+    question: str
+    answer: str
+    kind: ResponseKind
+    facts: str
+    system: str
+    created: datetime
+    expires: datetime
+    model: EmbeddingModel | None = None
+    vector: Vector | None = field(default=None, compare=False)
+    id: int = 0
+
+
+# Words that turn a question round, in classes of which one is as good as another.
+_TURNING = {
+    word: name
+    for name, words in {
+        "who": "who whom whose",
+        "when": "when",
+        "where": "where",
+        "why": "why",
+        "how": "how",
+        "not": "not never no none nobody nothing cannot without neither nor except unless un",
+        "before": "before until earlier previously",
+        "after": "after since later afterwards",
+        "all": "all every always each",
+        "first": "first oldest",
+        "last": "last latest newest",
+        "more": "more most larger largest higher highest",
+        "less": "less least fewer smaller smallest lower lowest",
+        "on": "on enable enabled",
+        "off": "off disable disabled",
+    }.items()
+    for word in words.split()
+}
+# Stems of what is put around a question and asks nothing.
+_ASIDE = frozenset(content_stems("tell explain remind say please know want ask help"))
+_NUMBER = re.compile(r"\d[\d.,:/-]*")
+_NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
+_NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_][\w'’-]*")
+
+
+def difference(one: str, other: str) -> str:
+    """Say in what two questions differ that may change the answer; empty where in nothing that can be seen.
+
+    Strict on purpose: to ask the model once more costs seconds, to be given another question's answer costs trust.
+    """
+    if plain_words(one) == plain_words(other):
+        return ""
+    for name, found in (("numbers", _numbers), ("names", _identifiers), ("words such as who, not, before", _turns)):
+        if found(one) != found(other):
+            return name
+    first, second = ([stem for stem in content_stems(text) if stem not in _ASIDE] for text in (one, other))
+    apart = set(first) ^ set(second)
+    if not apart:
+        return "the order of words" if len(first) > 2 and first != second else ""
+    if len(set(first) - set(second)) > 1 or len(set(second) - set(first)) > 1:
+        return "more than one word"
+    named = {stem for text in (one, other) for word in _capitalised(text) for stem in content_stems(word)}
+    return "names" if apart & named else ""
+
+
+def _numbers(text: str) -> list[str]:
+    return sorted(number.rstrip(".,:/-") for number in _NUMBER.findall(text))
+
+
+def _identifiers(text: str) -> frozenset[str]:
+    return frozenset(exact_names(text))
+
+
+def _turns(text: str) -> frozenset[str]:
+    turns = {_TURNING[word] for word in plain_words(text).split() if word in _TURNING}
+    return frozenset(turns | ({"not"} if _NOT.search(text) else set()))
+
+
+def _capitalised(text: str) -> list[str]:
+    return [word for word in _NAME.findall(text) if word[0].isupper()]
+
+
+def facts_hash(facts: Iterable[str]) -> str:
+    """The hash of what an answer was made from, in whatever order."""
+    return _hash(sorted(set(facts)))
+
+
+def system_hash(*parts: str) -> str:
+    """The hash of what answers: the model, its prompt."""
+    return _hash(parts)
+
+
+def _hash(parts: Iterable[str]) -> str:
+    joined = "".join(f"{part}\udfff" for part in parts)
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]

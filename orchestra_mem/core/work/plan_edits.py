@@ -1,0 +1,184 @@
+"""What a person says of work by editing `work_plan.md`: the difference of two texts of it. Pure text.
+
+Each line is compared with itself by its number. What a line lacks says something only where it has brackets as the
+machine writes them. A line that is gone was taken out only where its number stands nowhere else and its section is
+still there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestra_mem.core.work.plan_lines import FUTURE, PlanLine, plan_lines, work_sections
+from orchestra_mem.core.work.ranks import reordered
+from orchestra_mem.work_types import WorkStatus
+
+# A list item that begins with a number: a line of work that was put where it is none.
+_ELSEWHERE = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.?\][ \t]+)?[~*]*#(\d{1,18})(?![\w-])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineEdit:
+    """What a person changed of an item; None for what stayed as it was. `was` is the line before.
+
+    `waits_for` are the numbers that were added and those that were taken out.
+    """
+
+    number: int
+    was: PlanLine
+    title: str | None = None
+    status: WorkStatus | None = None
+    priority: int | None = None
+    assignee: str | None = None
+    parent: int | None = None
+    waits_for: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether all stayed as it was."""
+        return all(
+            value is None
+            for value in (self.title, self.status, self.priority, self.assignee, self.parent, self.waits_for)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reordered:
+    """Siblings in the order that a person gave them, and which of them moved; by place where they bear no number yet.
+
+    A place in the document (from 0) stands for a new line as its negative, less one: -1 is the first row.
+    """
+
+    order: tuple[int, ...]
+    moved: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEdits:
+    """All that was said: lines changed, lines added (top down), items taken out, and new orders."""
+
+    changed: tuple[LineEdit, ...] = ()
+    added: tuple[PlanLine, ...] = ()
+    removed: tuple[PlanLine, ...] = ()
+    orders: tuple[Reordered, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything was said."""
+        return bool(self.changed or self.added or self.removed or self.orders)
+
+
+def key_of(line: PlanLine) -> int:
+    """The line's number, or what stands for it in an order; see `Reordered`."""
+    return line.number or -1 - line.place
+
+
+def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = None) -> PlanEdits:
+    """Compare a plan as it was with what a person has made of it.
+
+    Args:
+        before: the text that the person's is a change of.
+        now: the text that stands there.
+        known: the lines, as the machine would write them, of items that `now` has and `before` has not.
+    """
+    if before == now:
+        return PlanEdits()
+    old_lines, new_lines = plan_lines(before), plan_lines(now)
+    old = _first_of_each(old_lines)
+    standing: defaultdict[int, list[PlanLine]] = defaultdict(list)
+    for line in new_lines:
+        standing[line.number].append(line)
+    added = standing.pop(0, [])
+    base = {**(known or {}), **old}
+    changed = [
+        edit
+        for number, lines in standing.items()
+        if (was := base.get(number)) is not None
+        for edit in [_edit(was, next((line for line in lines if line != was), lines[0]), standing)]
+        if not edit.says_nothing
+    ]
+    return PlanEdits(
+        changed=tuple(changed),
+        added=tuple(line for line in _new(added, old_lines) if not line.struck),
+        removed=tuple(_removed(old, standing, now)),
+        orders=tuple(_orders(old_lines, new_lines)),
+    )
+
+
+def unknown_numbers(before: str, now: str) -> list[int]:
+    """The numbers of items that `now` has and `before` has not."""
+    return sorted({line.number for line in plan_lines(now)} - {line.number for line in plan_lines(before)} - {0})
+
+
+def _first_of_each(lines: Sequence[PlanLine]) -> dict[int, PlanLine]:
+    found: dict[int, PlanLine] = {}
+    for line in lines:
+        if line.number:
+            found.setdefault(line.number, line)
+    return found
+
+
+def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
+    gained = tuple(number for number in line.waits_for if number not in was.waits_for)
+    lost = tuple(number for number in was.waits_for if number not in line.waits_for) if line.told else ()
+    # Under whom a line stands says something where it was put there, not where the line above was taken out.
+    moved = line.parent not in (None, was.parent) and (not was.parent or was.parent in standing)
+    return LineEdit(
+        number=was.number,
+        was=was,
+        title=line.title if line.title != was.title else None,
+        status=_status(was, line),
+        priority=line.priority if line.priority is not None and line.priority != was.priority else None,
+        assignee=line.assignee if line.assignee != was.assignee and (line.told or line.assignee) else None,
+        parent=line.parent if moved and FUTURE not in (line.section, was.section) else None,
+        waits_for=(gained, lost) if gained or lost else None,
+    )
+
+
+def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
+    """The status that a line now tells of, where it tells another than before."""
+    if (line.ticked, line.struck) != (was.ticked, was.struck):
+        # The words in the brackets are those of before.
+        return WorkStatus.CANCELLED if line.struck else WorkStatus.DONE if line.ticked else WorkStatus.PENDING
+    if line.section != was.section and FUTURE in (line.section, was.section):
+        return WorkStatus.DEFERRED if line.section == FUTURE else WorkStatus.PENDING
+    if line.status == was.status or (line.status is None and not line.told):
+        return None
+    return line.status or WorkStatus.PENDING
+
+
+def _new(lines: Sequence[PlanLine], old: Sequence[PlanLine]) -> Iterator[PlanLine]:
+    """The lines without a number that did not stand there before."""
+    known = [line.title for line in old if not line.number]
+    for line in lines:
+        if line.title in known:
+            known.remove(line.title)
+        else:
+            yield line
+
+
+def _removed(old: Mapping[int, PlanLine], standing: Mapping[int, object], now: str) -> Iterator[PlanLine]:
+    gone = [line for number, line in old.items() if number not in standing]
+    if not gone:
+        return
+    anywhere = {int(found[1]) for row in now.split("\n") if (found := _ELSEWHERE.match(row))}
+    sections = {name for name, _, _ in work_sections(now)}
+    yield from (line for line in gone if line.number not in anywhere and line.section in sections)
+
+
+def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reordered]:
+    """The siblings of which some have another place among the others than before, or are new among them."""
+    place = {line.number: (line.section, line.parent, position) for position, line in enumerate(old) if line.number}
+    groups: defaultdict[tuple[str, int | None, int], list[PlanLine]] = defaultdict(list)
+    for line in new:
+        groups[line.section, line.parent, line.under if line.parent is None else -1].append(line)
+    for (section, parent, _), lines in groups.items():
+        order = list(dict.fromkeys(key_of(line) for line in lines))
+        stayed = [key for key in order if place.get(key, ("", None, 0))[:2] == (section, parent)]
+        turned = reordered([float(place[key][2]) for key in stayed])
+        moved = {key for position, key in enumerate(stayed) if position in turned}
+        moved |= {key for key in order if key not in stayed and key != order[-1]}
+        if moved:
+            yield Reordered(order=tuple(order), moved=frozenset(moved))

@@ -1,0 +1,314 @@
+"""Work items as lines of `work_plan.md`, and such lines read back from what people make of them. Pure text.
+
+    - [ ] #5 User authentication (epic, high, 1 of 3 done)
+      - [x] #10 Login form (story)
+      - [ ] #11 Signup form (story, blocked by #10)
+      - [ ] ~~#12 MFA~~ (story, cancelled)
+
+What stands in the last brackets says something where all of it is known; else it belongs to the title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+
+NEXT, BACKLOG, FUTURE = "immediate next steps", "prioritized backlog", "future work"
+# The sections in which a box is work, as they are called here.
+_SECTIONS = {NEXT: NEXT, BACKLOG: BACKLOG, "backlog": BACKLOG, FUTURE: FUTURE}
+NORMAL_PRIORITY = 3
+_PRIORITIES = {1: "urgent", 2: "high", 4: "low", 5: "lowest"}
+_PRIORITY_WORDS = {
+    **{word: number for number, word in _PRIORITIES.items()},
+    **{f"{start}{number}": number for start in ("p", "priority ") for number in range(1, 6)},
+    "critical": 1, "highest": 1, "normal": 3, "medium": 3,
+}  # fmt: skip
+_KIND_WORDS = {kind.value: kind for kind in WorkKind} | {"sub-task": WorkKind.SUBTASK}
+_STATUS_WORDS = {status.value: status for status in WorkStatus} | {
+    "in-progress": WorkStatus.IN_PROGRESS,
+    "started": WorkStatus.IN_PROGRESS,
+    "canceled": WorkStatus.CANCELLED,
+}
+# What the box, the strike or the section says already.
+_UNSPOKEN = frozenset({WorkStatus.PENDING, WorkStatus.DONE})
+_BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_BOX = re.compile(r"\[(?P<mark>[ \txX✓✔]?)\](?:[ \t]+|$)")
+_NUMBER = re.compile(r"(?P<stars>\*{0,2})#(?P<number>\d{1,18})(?P=stars)(?![\w#-])[:.]?[ \t]*")
+_BRACKETS = re.compile(r"(?:^|[ \t]+)\((?P<words>[^()]*)\)[ \t]*$")
+_COMMENTS = re.compile(r"(?:[ \t]*<!--(?:(?!-->).)*-->)+[ \t]*$")
+_FACT = re.compile(r"\(K\d{1,18}\)[ \t]*$")
+_PROGRESS = re.compile(r"\d+ of \d+ done")
+_WAITING = re.compile(
+    r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
+)
+_ASSIGNEE = re.compile(r"@[^(),@]*[^(),@\s]")
+_NAMED = "|".join(kind.capitalize() for kind in WorkKind)
+_REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
+_REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
+_NEXT_STEP = re.compile(_REFERENCE.pattern + r'.*": (?:in progress|can be started)(?:, under #\d{1,18})?[ \t\r]*')
+_WORK_HEADING = re.compile(r"^## Prioritized Backlog[ \t]*\r?$", re.MULTILINE)
+_TAB = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLine:
+    """What a line says of a work item.
+
+    `number` is 0 where it bears none. `told` says whether its brackets name a kind, as the machine's do: then what
+    they lack is said as well. `status` is what the words in them say, None for nothing. `parent` is the number of the
+    item that it stands under, 0 for none; None where that cannot be told: under a line without a number (see `under`)
+    or under something else. `progress` is what the machine counted.
+
+    `place` and `under` count rows of the document from 0, `under` is -1 for none. `section` is the section's name,
+    `indent` its white space in columns, `tail` the comments behind it. These do not make lines differ.
+    """
+
+    number: int
+    title: str
+    ticked: bool = False
+    struck: bool = False
+    told: bool = True
+    kind: WorkKind | None = None
+    priority: int | None = None
+    status: WorkStatus | None = None
+    waits_for: tuple[int, ...] = ()
+    assignee: str = ""
+    progress: str = ""
+    parent: int | None = 0
+    place: int = field(default=-1, compare=False)
+    under: int = field(default=-1, compare=False)
+    section: str = field(default=BACKLOG, compare=False)
+    indent: int = field(default=0, compare=False)
+    tail: str = field(default="", compare=False)
+
+    @property
+    def says(self) -> WorkStatus | None:
+        """The status that the line tells of; None where it leaves open which of several."""
+        if self.struck:
+            return WorkStatus.CANCELLED
+        if self.ticked:
+            return WorkStatus.DONE
+        if self.status is None and self.section == FUTURE:
+            return WorkStatus.DEFERRED
+        return self.status or (WorkStatus.PENDING if self.told and not self.waits_for else None)
+
+
+def item_line(item: WorkItem, *, waits_for: tuple[int, ...] = (), progress: str = "", depth: int = 0) -> PlanLine:
+    """The machine's line of an item: `waits_for` are the open ones among those that it depends on."""
+    spoken = None if item.status in _UNSPOKEN or (item.status is WorkStatus.BLOCKED and waits_for) else item.status
+    assignee = squeeze(visible(item.assignee or ""))
+    return PlanLine(
+        number=item.id,
+        title=shown_title(item.title),
+        ticked=item.status is WorkStatus.DONE,
+        struck=item.status is WorkStatus.CANCELLED,
+        kind=item.kind,
+        priority=item.priority,
+        status=spoken,
+        waits_for=waits_for,
+        assignee=assignee if _ASSIGNEE.fullmatch(f"@{assignee}") else "",
+        progress=progress,
+        parent=(item.parent or 0) if depth else 0,
+        section=FUTURE if item.status is WorkStatus.DEFERRED else BACKLOG,
+        indent=2 * depth,
+    )
+
+
+def shown_title(title: str) -> str:
+    """A title as it stands in a line: it can neither begin nor end a comment or a strike."""
+    return _uncommented(title).replace("~~", "~\\~")
+
+
+def said_title(shown: str) -> str:
+    """The title that is shown so."""
+    return shown.replace("~\\~", "~~").replace("--\\>", "-->").replace("<\\!--", "<!--")
+
+
+def _uncommented(text: str) -> str:
+    return squeeze(visible(text)).replace("-->", "--\\>")
+
+
+def render_line(line: PlanLine) -> str:
+    """The line as the machine writes it, without its end."""
+    said = f"#{line.number} {line.title}" if line.number else line.title
+    said = f"~~{said}~~" if line.struck else said
+    words = ", ".join(_words(line))
+    return f"{' ' * line.indent}- [{'x' if line.ticked else ' '}] {said}{f' ({words})' if words else ''}{line.tail}"
+
+
+def _words(line: PlanLine) -> Iterator[str]:
+    if line.kind:
+        yield line.kind.value
+    if line.priority and line.priority in _PRIORITIES:
+        yield _PRIORITIES[line.priority]
+    if line.status:
+        yield line.status.value
+    if line.waits_for:
+        yield "blocked by " + " and ".join(f"#{number}" for number in line.waits_for)
+    if line.assignee:
+        yield f"@{line.assignee}"
+    if line.progress:
+        yield line.progress
+
+
+def remark_row(text: str, indent: int) -> str:
+    """A remark of the machine's that stands below an item's line; `text` begins with the item's name."""
+    return f"{' ' * indent}<!-- {_uncommented(text)} -->"
+
+
+def remark_number(row: str) -> int:
+    """The number of the item that a remark of the machine's is about; 0 where a row is none."""
+    found = _REMARK.fullmatch(row.removesuffix("\r")) if "<!-- " in row else None
+    return int(found["number"]) if found else 0
+
+
+def is_reference(row: str) -> bool:
+    """Whether a row is a list item of the machine's that names a work item, and no line of it."""
+    return _REFERENCE.match(row) is not None
+
+
+def is_next_step(row: str) -> bool:
+    """Whether a row is a next step as the machine tells it, to which nobody has added anything."""
+    return _NEXT_STEP.fullmatch(row) is not None
+
+
+def has_work(text: str) -> bool:
+    """Whether a work plan shows work items: then a box is work, else a fact like any other list item."""
+    # The plain search first: a pattern would try each line of every document.
+    return "## Prioritized Backlog" in text and _WORK_HEADING.search(text) is not None
+
+
+# The same few texts are looked at many times while a plan is read and written.
+@lru_cache(maxsize=8)
+def work_sections(text: str) -> tuple[tuple[str, int, int], ...]:
+    """The sections of a plan in which a box is work: name, and the rows from the heading to before the next one."""
+    found: list[tuple[str, int, int]] = []
+    name, start = "", 0
+    for block in split_blocks(text):
+        if block.front or block.level in (1, 2):
+            row = block.line - 1
+            if name:
+                found.append((name, start, row))
+            name, start = _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else "", row
+    if name:
+        found.append((name, start, text.count("\n") + 1))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def plan_lines(text: str) -> tuple[PlanLine, ...]:
+    """The lines of a plan that are work, in order; none that bears the number of a fact."""
+    rows = text.split("\n")
+    return tuple(
+        line for name, start, stop in work_sections(text) for line in _section_lines(rows, name, start + 1, stop)
+    )
+
+
+def _section_lines(rows: list[str], name: str, start: int, stop: int) -> Iterator[PlanLine]:
+    above: list[tuple[int, PlanLine | None]] = []
+    for place in range(start, stop):
+        row = rows[place].removesuffix("\r")
+        bare = row.lstrip(" \t")
+        indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
+        line = parse_row(bare)
+        if line is None and not _BULLET.match(bare):
+            continue
+        while above and above[-1][0] + 1 >= indent:
+            above.pop()
+        over = above[-1][1] if above else None
+        if line is not None:
+            line = _placed(line, place, name, indent, over, loose=indent < 2)
+            yield line
+        above.append((indent, line))
+
+
+def _placed(line: PlanLine, place: int, name: str, indent: int, over: PlanLine | None, *, loose: bool) -> PlanLine:
+    parent = 0 if loose else None
+    if over is not None:
+        parent = over.number or None
+    return replace(line, parent=parent, place=place, under=over.place if over else -1, section=name, indent=indent)
+
+
+@lru_cache(maxsize=1_024)
+def parse_row(row: str) -> PlanLine | None:
+    """What a row without its indentation says of a work item; None where it has neither a box nor, struck, a number."""
+    if row[:1] not in "-*+~0123456789" or not row:
+        return None
+    tail = _COMMENTS.search(row)
+    said, struck = _unwrapped(row[: tail.start()] if tail else row.rstrip())
+    bullet = _BULLET.match(said)
+    if bullet is None or _FACT.search(said):
+        return None
+    said, strike = _unwrapped(said[bullet.end() :])
+    box = _BOX.match(said)
+    said, another = _unwrapped(said[box.end() :] if box else said)
+    struck |= strike | another
+    said, brackets = _without_brackets(said)
+    said, last = _unwrapped(said)
+    number = _NUMBER.match(said)
+    said, another = _unwrapped(said[number.end() :] if number else said)
+    title = squeeze(said)
+    struck |= last | another
+    if not title or not (box or (number and struck)):
+        return None
+    return PlanLine(
+        number=int(number["number"]) if number else 0,
+        title=title,
+        ticked=bool(box and box["mark"].strip()),
+        struck=struck,
+        tail=tail.group().rstrip() if tail else "",
+        **brackets,  # type: ignore[arg-type]
+    )
+
+
+def _unwrapped(text: str) -> tuple[str, bool]:
+    """A text without the strike around all of it, and whether there was one."""
+    bare = text.strip()
+    if len(bare) > 4 and bare.startswith("~~") and bare.endswith("~~") and "~~" not in bare[2:-2]:
+        return bare[2:-2].strip(), True
+    return bare, False
+
+
+def _without_brackets(text: str) -> tuple[str, dict[str, object]]:
+    """A line without the brackets at its end, as far as what they say is known, and that."""
+    nothing: dict[str, object] = {"told": False}
+    found = _BRACKETS.search(text)
+    if found is None:
+        return text, nothing
+    words = [word for each in found["words"].split(",") if (word := squeeze(each))]
+    known: dict[str, object] = dict(nothing)
+    unknown = [word for word in words if not _take(word, known)]
+    if not words or (unknown and not known["told"]):
+        return text, nothing
+    rest = text[: found.start()]
+    return (f"{rest} ({', '.join(unknown)})" if unknown else rest), known
+
+
+def _take(said: str, known: dict[str, object]) -> bool:
+    """Take in a word of the brackets; whether it is a known one."""
+    word = said.casefold()
+    if word in _KIND_WORDS:
+        known |= {"kind": _KIND_WORDS[word], "told": True}
+        known.setdefault("priority", NORMAL_PRIORITY)
+    elif word in _PRIORITY_WORDS:
+        known["priority"] = _PRIORITY_WORDS[word]
+    elif word in _STATUS_WORDS:
+        known["status"] = _STATUS_WORDS[word]
+    elif _WAITING.fullmatch(word):
+        before = known.get("waits_for", ())
+        assert isinstance(before, tuple)
+        known["waits_for"] = (*before, *map(int, re.findall(r"\d+", word)))
+    elif _ASSIGNEE.fullmatch(said):
+        known["assignee"] = said[1:]
+    elif _PROGRESS.fullmatch(word):
+        known["progress"] = word
+    else:
+        return False
+    return True

@@ -1,0 +1,85 @@
+"""Which status may follow which, and what is stamped on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from orchestra_mem.core.work.wording import either
+from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.work_types import WorkItem, WorkStatus
+
+_PENDING, _IN_PROGRESS, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
+_DEFERRED, _FAILED, _DONE, _CANCELLED = (
+    WorkStatus.DEFERRED,
+    WorkStatus.FAILED,
+    WorkStatus.DONE,
+    WorkStatus.CANCELLED,
+)
+
+TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
+    _PENDING: {
+        _IN_PROGRESS: "started",
+        _BLOCKED: "blocked",
+        # Small things are done before anybody has said that they began: a tick in a list is enough.
+        _DONE: "finished",
+        _DEFERRED: "deferred",
+        _CANCELLED: "cancelled",
+    },
+    _IN_PROGRESS: {
+        _DONE: "finished",
+        _FAILED: "marked as failed",
+        _BLOCKED: "blocked",
+        _PENDING: "put back",
+        _DEFERRED: "deferred",
+        _CANCELLED: "cancelled",
+    },
+    _BLOCKED: {_PENDING: "unblocked", _DEFERRED: "deferred", _CANCELLED: "cancelled"},
+    _DEFERRED: {_PENDING: "taken up again", _IN_PROGRESS: "started", _CANCELLED: "cancelled"},
+    _FAILED: {_IN_PROGRESS: "started again", _PENDING: "put back", _DEFERRED: "deferred", _CANCELLED: "cancelled"},
+    _DONE: {_IN_PROGRESS: "reopened", _PENDING: "put back"},
+    _CANCELLED: {_PENDING: "reopened"},
+}
+"""From each status to those that may follow it, each with what is then done to the item."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stamps:
+    started: bool = False
+    finished: bool = False
+
+
+_STAMPS: Mapping[WorkStatus, _Stamps] = {
+    _PENDING: _Stamps(),
+    _IN_PROGRESS: _Stamps(started=True),
+    _BLOCKED: _Stamps(),
+    _DEFERRED: _Stamps(),
+    _FAILED: _Stamps(started=True),
+    _DONE: _Stamps(started=True, finished=True),
+    _CANCELLED: _Stamps(finished=True),
+}
+
+
+def check_transition(item: WorkItem, status: WorkStatus) -> None:
+    """Let a transition pass that the table has.
+
+    Raises:
+        InvalidChangeError: it has not; the message says what it has.
+    """
+    allowed = TRANSITIONS[item.status]
+    if status not in allowed:
+        raise InvalidChangeError(
+            f"{item.name} is {item.status} and cannot become {status}; it can be {either(allowed.values())}"
+        )
+
+
+def with_status(item: WorkItem, status: WorkStatus, now: datetime) -> WorkItem:
+    """The item in another status: `started` is stamped once and kept, `finished` stands while it is closed."""
+    stamps = _STAMPS[status]
+    return replace(
+        item,
+        status=status,
+        started=item.started or (now if stamps.started else None),
+        finished=now if stamps.finished else None,
+    )

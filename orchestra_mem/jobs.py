@@ -1,0 +1,224 @@
+"""Background work: summaries are bettered one after the other, and whoever else wants the model comes first.
+
+One process at a time works, by a lease; jobs lie in the database, so that another goes on where one has ended. A job
+that was interrupted waits again, one that failed waits longer each time, and one that keeps failing is given up.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from orchestra_mem.errors import ClosedError, OrchestraMemError
+from orchestra_mem.job_types import Job, JobQueue, TrialVerdict
+from orchestra_mem.ports import Clock
+from orchestra_mem.services.compressed import Compressed
+from orchestra_mem.services.patience import InterruptedGenerationError
+
+logger = logging.getLogger(__name__)
+
+# Seconds. A job of a process that was killed is another's after this; it is renewed each third of it.
+_LEASE_S = 60.0
+_LOOK_EVERY_S = 5.0
+# A command that ends soon begins nothing; what is new is begun at once.
+_FIRST_LOOK_S = 2.0
+_BUSY_WAIT_S = 0.5
+# Whether another process wants the model is asked of the database, and not with every token of a quick one.
+_LOOK_ABROAD_S = 0.02
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 30.0, 600.0
+_JOIN_S = 5.0
+# However long somebody says that the model is wanted, a process that was killed has not said that it is no longer.
+_LONGEST_FOREGROUND = timedelta(minutes=10)
+
+
+class Foreground:
+    """Counts who in this process uses the model for something that does not wait."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody does."""
+        return self._count > 0
+
+    def enter(self) -> bool:
+        """Begin; whether it is the first."""
+        with self._changed:
+            self._count += 1
+            return self._count == 1
+
+    def leave(self) -> bool:
+        """End; whether it was the last."""
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+            return self._count == 0
+
+    def wait_until_free(self, timeout_s: float) -> bool:
+        """Wait until nobody does; False where that took too long."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count == 0, timeout_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkLimits:
+    """How many jobs may wait, and how often one is tried."""
+
+    max_jobs: int = 200
+    max_attempts: int = 3
+
+
+class BackgroundWork:
+    """Does jobs in a thread of its own, from `start` to `close`.
+
+    Args:
+        queue: holds the jobs.
+        improve: does one; raises `InterruptedGenerationError` where the function given says that it is to end.
+        clock: gives the present time.
+        owner: names this process's memory among others.
+        busy: whether the model answers somebody outside of this program.
+        limits: of the queue.
+    """
+
+    def __init__(
+        self,
+        queue: JobQueue,
+        improve: Callable[[Job, Callable[[], bool]], Compressed | None],
+        *,
+        clock: Clock,
+        owner: str,
+        busy: Callable[[], bool] = lambda: False,
+        limits: WorkLimits | None = None,
+    ) -> None:
+        self._queue = queue
+        self._improve = improve
+        self._clock = clock
+        self._owner = owner
+        self._busy = busy
+        self._limits = limits or WorkLimits()
+        self._foreground = Foreground()
+        self._closing = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._renewed = self._looked = 0.0
+        self._wanted_elsewhere = False
+
+    @property
+    def running(self) -> bool:
+        """Whether the thread works."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin to do what waits."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="orchestra-mem background", daemon=True)
+            self._thread.start()
+
+    def offer(self, summary: int, priority: int) -> None:
+        """Let a summary wait to be bettered."""
+        self._queue.put(summary, priority=priority, now=self._clock(), most=self._limits.max_jobs)
+        self._wake.set()
+
+    @contextmanager
+    def foreground(self) -> Iterator[None]:
+        """Keep background work off the model; a generation under way ends within a token and waits again."""
+        told = self._foreground.enter() and self._queue.another_leads(self._owner, self._clock())
+        try:
+            if told:
+                self._queue.announce(self._owner, until=self._clock() + _LONGEST_FOREGROUND)
+            yield
+        finally:
+            if self._foreground.leave():
+                with suppress(OrchestraMemError):
+                    self._queue.withdraw(self._owner) if told else None
+
+    def close(self) -> None:
+        """End the thread; what it was at waits again. A model that does not stop is not waited for."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(_JOIN_S)
+            with suppress(OrchestraMemError):
+                self._queue.resign(self._owner)
+            self._thread = None
+
+    def _run(self) -> None:
+        self._wake.wait(_FIRST_LOOK_S)
+        while not self._closing.is_set():
+            try:
+                pause_s = self.step()
+            except ClosedError:
+                return
+            except Exception:  # of the disk, for one: the next look may do better
+                logger.warning("background work pauses", exc_info=True)
+                pause_s = _FIRST_PAUSE_S
+            if pause_s > _LOOK_EVERY_S:
+                self._closing.wait(pause_s)  # new jobs would fare no better
+            elif pause_s and not self._closing.is_set():
+                self._wake.wait(pause_s)
+                self._wake.clear()
+
+    def step(self) -> float:
+        """Do a job, if there is one and the model is free; how long to wait before the next look, in seconds."""
+        if not self._foreground.wait_until_free(_BUSY_WAIT_S):
+            return 0.0
+        now = self._clock()
+        until = now + timedelta(seconds=_LEASE_S)
+        if not self._queue.due(now) or not self._queue.lead(self._owner, now=now, until=until):
+            return _LOOK_EVERY_S
+        if self._queue.announced(self._owner, now) or self._busy():
+            return _BUSY_WAIT_S
+        job = self._queue.take(self._owner, now=now, until=until)
+        if job is None:
+            return _LOOK_EVERY_S
+        if job.attempts >= self._limits.max_attempts:
+            self._queue.fail(job, job.error, due=None)
+            return 0.0
+        return self._do(job)
+
+    def _do(self, job: Job) -> float:
+        self._renewed = time.monotonic()
+        self._looked, self._wanted_elsewhere = 0.0, False
+        try:
+            done = self._improve(job, lambda: self._interrupted(job))
+        except InterruptedGenerationError:
+            self._queue.give_back(job, due=self._clock())
+            return 0.0
+        except ClosedError:
+            raise
+        except OrchestraMemError as error:
+            self._queue.fail(job, str(error), due=None)
+            return 0.0
+        if done is None or done.verdict is not TrialVerdict.FAILED:
+            self._queue.finish(job)
+            return 0.0
+        last = job.attempts + 1 >= self._limits.max_attempts
+        # Whatever keeps the model from answering keeps it from the other jobs too: all of them wait.
+        pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
+        self._queue.fail(job, done.fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
+        logger.warning("S%d stays an extract for now: %s", job.summary, done.fault)
+        return pause_s
+
+    def _interrupted(self, job: Job) -> bool:
+        """Whether the generation under way is to end; asked with every token, and keeps the lease alive."""
+        if self._closing.is_set() or self._foreground.wanted:
+            return True
+        now = self._clock()
+        if time.monotonic() - self._renewed > _LEASE_S / 3:
+            self._renewed = time.monotonic()
+            until = now + timedelta(seconds=_LEASE_S)
+            self._queue.renew(job, until=until)
+            if not self._queue.lead(self._owner, now=now, until=until):
+                return True
+        if time.monotonic() - self._looked > _LOOK_ABROAD_S:
+            self._looked = time.monotonic()
+            self._wanted_elsewhere = self._queue.announced(self._owner, now)
+        return self._wanted_elsewhere

@@ -1,0 +1,288 @@
+"""What commands do to the state of work: an action for each, and its effects in words."""
+
+from __future__ import annotations
+
+import getpass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestra_mem.core.language.intents import Action, Intent
+from orchestra_mem.core.language.mentions import Happening, Need
+from orchestra_mem.core.language.reference_needs import container_need, need_of
+from orchestra_mem.orchestrator.replies import Effect
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus, WorkTracker
+
+_CHILD: Mapping[WorkKind, WorkKind] = {
+    WorkKind.MILESTONE: WorkKind.EPIC,
+    WorkKind.EPIC: WorkKind.STORY,
+    WorkKind.STORY: WorkKind.TASK,
+    WorkKind.TASK: WorkKind.SUBTASK,
+}
+_PLURAL = {kind: f"{kind.value[:-1]}ies" if kind.value.endswith("y") else f"{kind.value}s" for kind in WorkKind}
+_FAILED = re.compile(r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|did(?:n't| not) work)\b", re.IGNORECASE)
+_PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What a command did: its effects, and what it is recorded as where that is not a line like any other."""
+
+    effects: list[Effect]
+    recorded_as: str = ""
+    data: Mapping[str, Json] | None = None
+
+
+class Commands:
+    """Does what commands say.
+
+    Args:
+        tracker: keeps the state of work.
+    """
+
+    def __init__(self, tracker: WorkTracker) -> None:
+        self._tracker = tracker
+        self._actions: Mapping[Action, Callable[[Intent, Resolver], Done]] = {
+            Action.CREATE: self._create,
+            Action.ADD: self._add,
+            Action.RENAME: self._rename,
+            Action.START: self._start,
+            Action.FINISH: self._finish,
+            Action.BLOCK: self._block,
+            Action.UNBLOCK: self._unblock,
+            Action.DEFER: self._defer,
+            Action.CANCEL: self._cancel,
+            Action.ASSIGN: self._assign,
+            Action.PRIORITISE: self._prioritise,
+            Action.DEPEND: self._depend,
+            Action.NOTE: self._note,
+            Action.DECIDE: self._decide,
+            Action.REPORT: self._report,
+        }
+
+    def knows(self, action: Action) -> bool:
+        """Whether an action is one of these."""
+        return action in self._actions
+
+    def do(self, intent: Intent, resolver: Resolver) -> Done:
+        """Do what an intent says.
+
+        Raises:
+            Unclear: a phrase may mean several things, or something is missing.
+            InvalidChangeError: the state of work forbids it.
+            NotFoundError: there is no such item.
+        """
+        return self._actions[intent.action](intent, resolver)
+
+    # What is new
+
+    def _create(self, intent: Intent, resolver: Resolver) -> Done:
+        if intent.other or intent.kind is WorkKind.SUBTASK:
+            return self._add(intent, resolver)
+        return self._created(intent, intent.kind or WorkKind.TASK, None)
+
+    def _add(self, intent: Intent, resolver: Resolver) -> Done:
+        if intent.target and intent.other:
+            return self._put_under(intent, resolver)
+        phrase = intent.other or intent.target
+        if intent.kind is WorkKind.MILESTONE:
+            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase=phrase)
+        parent = resolver.one(phrase, need_of(intent) if intent.kind else Need(kinds=tuple(_CHILD)))
+        return self._created(intent, intent.kind or _CHILD[parent.kind], parent)
+
+    def _put_under(self, intent: Intent, resolver: Resolver) -> Done:
+        """Move what there is already under something else."""
+        items = resolver.many(intent.target)
+        parent = resolver.one(intent.other, container_need(items[0].kind))
+        now = [self._tracker.change(item.id, parent=parent.id) for item in items]
+        text = f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}"
+        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+
+    def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Done:
+        titles = [_capitalised(title) for title in intent.titles]
+        if not titles and not intent.count:
+            raise Unclear(f"What is the {kind} to be called?")
+        whose = f" of {parent.title}" if parent else ""
+        titles += [f"{kind.capitalize()} {number}{whose}" for number in range(len(titles) + 1, intent.count + 1)]
+        priority = int(intent.value) if intent.value in {"1", "2", "3", "4", "5"} else 3
+        items = [
+            self._tracker.create(kind, title, parent=parent.id if parent else None, priority=priority)
+            for title in titles
+        ]
+        under = f" under {_short(parent)}" if parent else ""
+        text = f"Created {_named(items)}{under}"
+        return Done(effects=[Effect(happening=Happening.CREATED, items=_ids(items), text=text)])
+
+    # How far it is
+
+    def _start(self, intent: Intent, resolver: Resolver) -> Done:
+        return self._moved(intent, resolver, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started")
+
+    def _finish(self, intent: Intent, resolver: Resolver) -> Done:
+        done = self._moved(intent, resolver, WorkStatus.DONE, Happening.FINISHED, "Finished")
+        if intent.value:
+            for item in done.effects[0].items:
+                self._tracker.note(item, intent.value)
+        return done
+
+    def _defer(self, intent: Intent, resolver: Resolver) -> Done:
+        return self._moved(intent, resolver, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred")
+
+    def _cancel(self, intent: Intent, resolver: Resolver) -> Done:
+        return self._moved(intent, resolver, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled")
+
+    def _unblock(self, intent: Intent, resolver: Resolver) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        if intent.other:
+            gone = {blocker.id for blocker in resolver.many(intent.other)}
+            for item in items:
+                self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
+        now = [self._tracker.set_status(item.id, WorkStatus.PENDING) for item in items]
+        text = f"Unblocked {_named(now)}{self._waiting(now)}"
+        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+
+    def _moved(
+        self,
+        intent: Intent,
+        resolver: Resolver,
+        status: WorkStatus,
+        happening: Happening,
+        word: str,
+    ) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
+        waiting = self._waiting(now) if status.is_open else ""
+        text = f"{word} {_named(now)}{waiting}"
+        return Done(effects=[Effect(happening=happening, items=_ids(now), text=text)])
+
+    def _waiting(self, items: Sequence[WorkItem]) -> str:
+        """What items still wait for, in words."""
+        open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
+        return f"; still waits for {', '.join(_short(each) for each in open_ones.values())}" if open_ones else ""
+
+    # What hangs on what
+
+    def _block(self, intent: Intent, resolver: Resolver) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        blockers = resolver.many(intent.other) if intent.other else []
+        now = []
+        for item in items:
+            waits = sorted({*item.depends_on, *_ids(blockers)})
+            self._tracker.change(item.id, depends_on=waits)
+            reason = intent.value or ", ".join(f"waits for #{blocker.id}" for blocker in blockers)
+            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=reason))
+        by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
+        by = by or (f": {intent.value}" if intent.value else "")
+        text = f"Blocked {_named(now)}{by}"
+        return Done(effects=[Effect(happening=Happening.BLOCKED, items=_ids(now), text=text)])
+
+    def _depend(self, intent: Intent, resolver: Resolver) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        wanted = resolver.many(intent.other)
+        now = [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(wanted)})) for item in items]
+        text = f"{_named(now)} {'waits' if len(now) == 1 else 'wait'} for {', '.join(_short(each) for each in wanted)}"
+        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+
+    # What is said of it
+
+    def _rename(self, intent: Intent, resolver: Resolver) -> Done:
+        item = resolver.one(intent.target)
+        if not intent.value:
+            raise Unclear(f"What is {item.name} to be called?")
+        now = self._tracker.change(item.id, title=intent.value)
+        text = f'Renamed {_short(now)} from "{item.title}" to "{now.title}"'
+        return Done(effects=[Effect(happening=Happening.CHANGED, items=(now.id,), text=text)])
+
+    def _assign(self, intent: Intent, resolver: Resolver) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        who = _speaker() if intent.value == "me" else intent.value
+        now = [self._tracker.change(item.id, assignee=who) for item in items]
+        text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
+        return Done(effects=[Effect(happening=Happening.ASSIGNED, items=_ids(now), text=text)])
+
+    def _prioritise(self, intent: Intent, resolver: Resolver) -> Done:
+        items = resolver.many(intent.target, need_of(intent))
+        now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
+        word = _PRIORITIES[now[0].priority] if len({item.priority for item in now}) == 1 else "new"
+        text = f"{_named(now)}: {word} priority"
+        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+
+    def _note(self, intent: Intent, resolver: Resolver) -> Done:
+        if not intent.value:
+            raise Unclear("What is to be noted?")
+        items = resolver.many(intent.target, need_of(intent)) if intent.target else []
+        for item in items:
+            self._tracker.note(item.id, intent.value)
+        text = f"Noted with {_named(items)}: {intent.value}" if items else f"Noted: {intent.value}"
+        effect = Effect(happening=Happening.MENTIONED, items=_ids(items), text=text)
+        return Done(effects=[effect], recorded_as="note", data={"note": intent.value})
+
+    def _decide(self, intent: Intent, resolver: Resolver) -> Done:
+        if not intent.value:
+            raise Unclear("What has been decided?")
+        done = self._note(intent, resolver)
+        text = done.effects[0].text.replace("Noted", "Decided", 1)
+        effect = Effect(happening=Happening.MENTIONED, items=done.effects[0].items, text=text)
+        return Done(effects=[effect], recorded_as="decision", data={"decision": intent.value})
+
+    def _report(self, intent: Intent, resolver: Resolver) -> Done:
+        if not intent.value:
+            raise Unclear("What came out of it?")
+        failed = _FAILED.search(intent.value) is not None
+        items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,), many=True))
+        now = []
+        for item in items:
+            self._tracker.note(item.id, intent.value)
+            if failed and item.status in (WorkStatus.PENDING, WorkStatus.IN_PROGRESS):
+                self._tracker.set_status(item.id, WorkStatus.IN_PROGRESS)  # nothing fails that nobody has begun
+                item = self._tracker.set_status(item.id, WorkStatus.FAILED, reason=intent.value)
+            now.append(item)
+        word = "Marked as failed:" if any(item.status is WorkStatus.FAILED for item in now) else "Reported on"
+        text = f"{word} {_named(now)}: {intent.value}"
+        happening = Happening.FAILED if failed else Happening.MENTIONED
+        effect = Effect(happening=happening, items=_ids(now), text=text)
+        return Done(effects=[effect], recorded_as="report", data={"about": _named(now), "report": intent.value})
+
+
+def _capitalised(title: str) -> str:
+    """A title that begins like a word in a sentence, as titles begin."""
+    first = title.split(" ", 1)[0]
+    return title[:1].upper() + title[1:] if first.isalpha() and first.islower() else title
+
+
+def _ids(items: Sequence[WorkItem]) -> tuple[int, ...]:
+    return tuple(item.id for item in items)
+
+
+def _short(item: WorkItem) -> str:
+    return f"{item.kind.capitalize()} #{item.id}"
+
+
+def _named(items: Sequence[WorkItem]) -> str:
+    """One item with its title; several by number, those of a kind together."""
+    if len(items) == 1:
+        return items[0].name
+    kinds: dict[WorkKind, list[str]] = {}
+    for item in items:
+        kinds.setdefault(item.kind, []).append(f"#{item.id}")
+    return ", ".join(
+        f"{(_PLURAL[kind] if len(numbers) > 1 else kind.value).capitalize()} {' '.join(numbers)}"
+        for kind, numbers in kinds.items()
+    )
+
+
+def _priority(item: WorkItem, value: str) -> int:
+    if value in {"higher", "lower"}:
+        return min(5, max(1, item.priority + (-1 if value == "higher" else 1)))
+    if value not in {"1", "2", "3", "4", "5"}:
+        raise Unclear("Which priority: urgent, high, medium, low or lowest?")
+    return int(value)
+
+
+def _speaker() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a process without a user's name
+        return "me"

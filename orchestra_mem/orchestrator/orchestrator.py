@@ -1,0 +1,271 @@
+"""A small real orchestrator: it understands lines, keeps the state of work, runs tasks, and remembers all of it.
+
+It is also the example of how to embed the library. Before each thing that it does it asks the memory for a context;
+after, it records what came out. Changes of work are stored before the operation that tells of them; where a process
+ends between the two, the next one tells of them in its place.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType, TracebackType
+
+from orchestra_mem.build import utc_now
+from orchestra_mem.core.language.intents import ASKS, DESTRUCTIVE, Action, Intent
+from orchestra_mem.core.language.mentions import Happening, Talk
+from orchestra_mem.errors import InvalidChangeError, NotFoundError
+from orchestra_mem.hooks import Hooks
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.orchestrator.commands import Commands
+from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
+from orchestra_mem.orchestrator.questions import Questions
+from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from
+from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
+from orchestra_mem.orchestrator.understanding import Reader, is_no, is_yes
+from orchestra_mem.ports import Clock
+from orchestra_mem.work_types import WorkEvent, WorkTracker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """What waits for the next line: the intents that are still to be done, and what was asked."""
+
+    line: str
+    intents: tuple[Intent, ...]
+    phrase: str = ""
+    candidates: tuple[int, ...] = ()
+    for_yes: bool = False
+
+
+class Orchestrator:
+    """Understands lines and runs tasks over one memory. Safe to share between threads; lines come one at a time.
+
+    Args:
+        memory: where everything is remembered; it stays open when the orchestrator has ended.
+        tracker: keeps the state of work; the memory's own by default.
+        model: reads the lines that the rules do not understand and words answers, where there is one.
+        agent: the name under which operations are recorded.
+        confirm: whether `cancel` and `undo` ask before they are done.
+        least_quality: a task's result below this is tried again, 0 to 1.
+        clock: what "yesterday" is told from.
+    """
+
+    def __init__(
+        self,
+        memory: OrchestratorContextManager,
+        *,
+        tracker: WorkTracker | None = None,
+        model: LanguageModel | None = None,
+        agent: str = "orchestrator",
+        confirm: bool = True,
+        least_quality: float = 0.7,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.memory = memory
+        self.tracker: WorkTracker = tracker or memory.state
+        self.hooks = Hooks()
+        self._confirm = confirm
+        self._journal = Journal(memory, self.tracker, agent)
+        self._reader = Reader(model)
+        self._commands = Commands(self.tracker)
+        self._questions = Questions(memory, self.tracker, clock, model)
+        self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
+        self._waiting: _Waiting | None = None
+        self._lock = threading.RLock()
+        self._journal.tell_of_changes()
+
+    # Lines
+
+    def execute(self, line: str) -> Reply:
+        """Do or answer what a line says, and record it; nothing that a line may say raises.
+
+        Raises:
+            StorageError: it could not be stored.
+        """
+        with self._lock:
+            text = next(iter(self.hooks.call("pre_message", text=line)), line)
+            if not text.strip():
+                return Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text="")
+            self._journal.tell_of_changes()
+            self.hooks.call("before_execution", kind=LINE, subject=text)
+            try:
+                reply = self._replied(text)
+            except Exception as error:
+                self.hooks.call("on_error", kind=LINE, subject=text, error=error)
+                raise
+            self.hooks.call("after_execution", kind=LINE, subject=text, result=reply_record(reply))
+            self.hooks.call("post_message", text=text, answer=reply.text)
+            return reply
+
+    execute_nl_command = execute
+
+    def _replied(self, line: str) -> Reply:
+        waiting, self._waiting = self._waiting, None
+        self.memory.get_orchestrator_context(LINE)
+        talk = self._journal.talk()
+        reply = self._gone_on(waiting, line, talk) if waiting else None
+        if reply is not None:
+            return reply
+        parsed = self._reader.read(line)
+        if not parsed.understood or not parsed.intents:
+            why = f": {parsed.reason}" if parsed.reason else ""
+            text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."
+            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
+        return self._run(line, parsed.intents, talk, {})
+
+    def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
+        """Go on with what was asked, where the line answers it; None where it is a line of its own."""
+        if is_no(line):
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
+        if waiting.for_yes:
+            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=True) if is_yes(line) else None
+        chosen = chosen_from(line, waiting.candidates, talk)
+        both = f"{waiting.line} ({line.strip()})"
+        return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
+
+    def _run(
+        self,
+        line: str,
+        intents: Sequence[Intent],
+        talk: Talk,
+        chosen: dict[str, tuple[int, ...]],
+        *,
+        confirmed: bool = False,
+    ) -> Reply:
+        """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
+        replies: list[Reply] = []
+        for place, intent in enumerate(intents):
+            reply = self._step(line, intent, Resolver(talk, chosen), confirmed)
+            replies.append(reply)
+            if reply.outcome is Outcome.ASKED and self._waiting is not None:
+                self._waiting = replace(self._waiting, intents=tuple(intents[place:]))
+            if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
+                break
+            talk, chosen, confirmed = self._journal.talk(), {}, False
+        return replace(
+            replies[-1],
+            text="\n".join(reply.text for reply in replies),
+            intents=tuple(intents),
+            effects=tuple(effect for reply in replies for effect in reply.effects),
+        )
+
+    def _step(self, line: str, intent: Intent, resolver: Resolver, confirmed: bool) -> Reply:
+        """Do or answer one intent, and record it."""
+        reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
+        try:
+            if intent.action is Action.QUIT:
+                return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
+            if intent.action in ASKS or intent.action is Action.RESUME:
+                answered = self._questions.answer(intent, resolver, line)
+                answer = replace(reply, outcome=Outcome.ANSWERED, text=answered.text, effects=answered.effects)
+                return self._journal.record(answer)
+            if intent.action in DESTRUCTIVE and self._confirm and not confirmed:
+                return self._asked_first(reply, intent, resolver)
+            if intent.action is Action.UNDO:
+                return self._undone(reply)
+            changes: list[WorkEvent]
+            with self.tracker.together() as changes:
+                done = self._commands.do(intent, resolver)
+            text = "; ".join(effect.text for effect in done.effects)
+            reply = replace(reply, text=text, effects=tuple(done.effects))
+            return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
+        except Unclear as unclear:
+            if unclear.candidates:
+                self._waiting = _Waiting(
+                    line=line, intents=(intent,), phrase=unclear.phrase, candidates=unclear.candidates
+                )
+            return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=unclear.question))
+        except (InvalidChangeError, NotFoundError) as error:
+            return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}."))
+
+    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
+        """Ask before something is taken away."""
+        last = self._journal.last_change() if intent.action is Action.UNDO else None
+        if intent.action is Action.UNDO and last is None:
+            return self._nothing_to_undo(reply)
+        items = () if last else resolver.many(intent.target)
+        what = f'undo "{said(last)}"' if last else f"cancel {', '.join(item.name for item in items)}"
+        self._waiting = _Waiting(line=reply.line, intents=(intent,), for_yes=True)
+        return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
+
+    def _undone(self, reply: Reply) -> Reply:
+        last = self._journal.last_change()
+        if last is None:
+            return self._nothing_to_undo(reply)
+        with self.tracker.together() as changes:
+            items = self.tracker.undo(last.id)
+        text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'
+        effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
+        reply = replace(reply, text=text, effects=(effect,))
+        return self._journal.record(reply, changes, data={**line_record(reply), **undone(last)})
+
+    def _nothing_to_undo(self, reply: Reply) -> Reply:
+        return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text="There is nothing to undo."))
+
+    # Tasks
+
+    def execute_task(
+        self,
+        task: int,
+        work: Work | str,
+        *,
+        max_iterations: int = 1,
+        timeout_s: float | None = None,
+        folder: Path | None = None,
+        tokens_used: int | None = None,
+    ) -> TaskResult:
+        """Run a task until its result is good enough; each try is recorded, and the item's status follows.
+
+        Args:
+            task: the item's id.
+            work: a callable of the host's, or a shell command.
+            max_iterations: how often it is tried at most.
+            timeout_s, folder: of a shell command.
+            tokens_used: of the window, as the host reports them for each try.
+
+        Raises:
+            InvalidChangeError: the item cannot be started as it stands.
+            NotFoundError: there is no such item.
+            StorageError: it could not be stored.
+        """
+        runs = shell_work(work, folder=folder, timeout_s=timeout_s) if isinstance(work, str) else work
+        return self._tasks.run(task, runs, max_iterations=max(1, max_iterations), tokens_used=tokens_used)
+
+    # Ending
+
+    def shutdown(self, graceful: bool = True) -> Path | None:
+        """End: with `graceful` the session is flushed, else it goes on with the next start; safe to call twice.
+
+        Returns:
+            Where the session's document lies now; None where there is none.
+        """
+        with self._lock:
+            self._waiting = None
+            if not graceful:
+                return None
+            self._journal.tell_of_changes()
+            return self.memory.flush_session()
+
+    def end_on_signals(self) -> None:
+        """Have SIGTERM end the process like Ctrl-C does, so that `with` flushes the session. For the main thread."""
+
+        def ended(number: int, frame: FrameType | None) -> None:
+            raise SystemExit(128 + number)
+
+        signal.signal(signal.SIGTERM, ended)
+
+    def __enter__(self) -> Orchestrator:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Flush the session, however it came to its end."""
+        self.shutdown()

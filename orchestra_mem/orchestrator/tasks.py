@@ -1,0 +1,232 @@
+"""Running a task: a callable or a shell command of the host's, tried until its result is good enough."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.hooks import Hooks
+from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.orchestrator.journal import TASK, Journal
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus, WorkTracker
+
+_GRACE_S = 2.0
+
+
+class Decision(StrEnum):
+    """What follows from a result."""
+
+    PROCEED = "proceed"
+    RETRY = "retry"
+    ESCALATE = "escalate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What a task's work is given: the item, the context that the memory has for it, and how often it was tried."""
+
+    task: WorkItem
+    context: OrchestratorContext
+    iteration: int
+    previous: TaskResult | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What came out of one try. `quality` is 0 to 1, None where nobody judged it; `error` is empty where it worked."""
+
+    result: str
+    quality: float | None = None
+    error: str = ""
+    duration_s: float = 0.0
+    iteration: int = 1
+    decision: Decision = Decision.PROCEED
+    operation: int = 0
+
+
+Work = Callable[[Attempt], "TaskResult | str | None"]
+"""Does a task: returns its result in words, or a `TaskResult` with its quality; raises where it failed."""
+
+
+def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | None = None) -> Work:
+    """Make work of a shell command: its output is the result, any exit code but 0 a failure.
+
+    The command finds the item in `ORCHESTRA_MEM_TASK_ID` and `ORCHESTRA_MEM_TASK_TITLE`, and the context on its
+    standard input. When time is up, or on Ctrl-C, it and all that it started are ended.
+    """
+
+    def work(attempt: Attempt) -> TaskResult:
+        environment = {
+            **os.environ,
+            "ORCHESTRA_MEM_TASK_ID": str(attempt.task.id),
+            "ORCHESTRA_MEM_TASK_TITLE": attempt.task.title,
+        }
+        with subprocess.Popen(
+            command,
+            shell=True,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process:
+            try:
+                output, _ = process.communicate(attempt.context.render().encode(errors="replace"), timeout=timeout_s)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                return TaskResult(result="", error=f"no end after {timeout_s:g} s")
+            except BaseException:
+                _end(process)
+                raise
+        text = output.decode(errors="replace").strip()
+        code = process.returncode
+        return TaskResult(result=text, error=f"exit code {code}" if code else "")
+
+    return work
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it has started: politely, then for good."""
+    for kind in (signal.SIGTERM, signal.SIGKILL) if os.name == "posix" else ():
+        try:
+            os.killpg(process.pid, kind)
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            break
+        break
+    else:
+        process.kill()
+    process.wait()
+
+
+def tried(work: Work, attempt: Attempt) -> TaskResult:
+    """Do the work once; what it raises is its failure, told in words. Ctrl-C goes through."""
+    start = time.perf_counter()
+    try:
+        given = work(attempt)
+    except Exception as error:
+        given = TaskResult(result="", error=f"{type(error).__name__}: {error}")
+    result = given if isinstance(given, TaskResult) else TaskResult(result=given or "")
+    return TaskResult(
+        result=result.result,
+        quality=result.quality,
+        error=result.error,
+        duration_s=time.perf_counter() - start,
+        iteration=attempt.iteration,
+    )
+
+
+def decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:
+    """Go on where it worked and is good enough; else try again, and ask for help after the last try."""
+    if not result.error and (result.quality is None or result.quality >= least_quality):
+        return Decision.PROCEED
+    return Decision.ESCALATE if last else Decision.RETRY
+
+
+class TaskRunner:
+    """Runs tasks, keeps their items' status, and has each try recorded.
+
+    Args:
+        memory: gives the context for each try.
+        tracker: keeps the state of work.
+        journal: records.
+        hooks: are told.
+        least_quality: a result below this is tried again, 0 to 1.
+    """
+
+    def __init__(
+        self,
+        memory: OrchestratorContextManager,
+        tracker: WorkTracker,
+        journal: Journal,
+        hooks: Hooks,
+        *,
+        least_quality: float,
+    ) -> None:
+        self._memory = memory
+        self._tracker = tracker
+        self._journal = journal
+        self._hooks = hooks
+        self._least_quality = least_quality
+
+    def run(self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None) -> TaskResult:
+        """Try a task until its result is good enough or it has been tried often enough."""
+        with self._tracker.together() as changes:
+            item = self._tracker.set_status(task, WorkStatus.IN_PROGRESS)
+        result: TaskResult | None = None
+        for iteration in range(1, max_iterations + 1):
+            self._hooks.call("before_execution", kind=TASK, subject=item.id)
+            context = self._memory.get_orchestrator_context(TASK)
+            attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
+            try:
+                result = tried(work, attempt)
+            except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
+                failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
+                self._ended(item, failed, WorkStatus.PENDING, changes, tokens_used)
+                raise
+            last = iteration == max_iterations
+            result = replace(result, decision=decided(result, least_quality=self._least_quality, last=last))
+            if result.decision is not Decision.RETRY:
+                break
+            result = self._recorded(item, result, changes, tokens_used)
+            changes = []
+        assert result is not None
+        status = WorkStatus.DONE if result.decision is Decision.PROCEED else WorkStatus.FAILED
+        return self._ended(item, result, status, changes, tokens_used)
+
+    def _ended(
+        self,
+        item: WorkItem,
+        result: TaskResult,
+        status: WorkStatus,
+        changes: Sequence[WorkEvent],
+        tokens_used: int | None,
+    ) -> TaskResult:
+        """Set the item's last status and record the last try with it."""
+        with self._tracker.together() as last:
+            try:
+                self._tracker.set_status(item.id, status, reason=result.error)
+            except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
+                result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
+        return self._recorded(item, result, [*changes, *last], tokens_used)
+
+    def _recorded(
+        self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens_used: int | None
+    ) -> TaskResult:
+        data = task_record(item, result)
+        operation = self._journal.record_changes(TASK, data, changes, tokens_used)
+        if result.error:
+            self._hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
+        self._hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
+        return replace(result, operation=operation.id)
+
+
+def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
+    """One try of a task as its operation's data keep it."""
+    data: dict[str, Json] = {
+        "task_id": item.id,
+        "task_title": item.title,
+        "iteration": result.iteration,
+        "result": result.result,
+        "decision": result.decision.value,
+        "duration_s": round(result.duration_s, 3),
+        "status": "failed" if result.error else "completed",
+        "changed": {"failed" if result.error else "finished": [item.id]},
+    }
+    if result.quality is not None:
+        data["quality_score"] = result.quality
+    if result.error:
+        data["error"] = result.error
+    return data

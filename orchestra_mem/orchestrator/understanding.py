@@ -1,0 +1,68 @@
+"""Reading lines: by rules where they are sure, by a model where there is one and they are not."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from orchestra_mem.core.language.intents import DESTRUCTIVE, Parsed, from_json, intent_schema, parse
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import LanguageModel, Message, Role
+
+logger = logging.getLogger(__name__)
+
+_SURE = 0.6
+_YES = frozenset("y|yes|yep|yeah|ok|okay|sure|do it|do that|yes please|yes do it|go ahead|please do".split("|"))
+_NO = frozenset("n|no|nope|don't|do not|no thanks|leave it|never mind|nevermind|stop|forget it".split("|"))
+_ANSWER_TOKENS = 400
+_TIMEOUT_S = 30.0
+_INSTRUCTIONS = (
+    "You read one line of a person who manages milestones, epics, stories and tasks, and say as JSON what it asks for. "
+    "Copy phrases that refer to items word for word. Where it asks for none of the known actions, give an empty list."
+)
+
+
+class Reader:
+    """Reads lines into intents.
+
+    Args:
+        model: is asked where the rules are not sure, where there is one.
+    """
+
+    def __init__(self, model: LanguageModel | None = None) -> None:
+        self._model = model
+
+    def read(self, line: str) -> Parsed:
+        """Read what a line asks for."""
+        parsed = parse(line)
+        sure = parsed.understood and all(intent.sure >= _SURE for intent in parsed.intents)
+        if sure or self._model is None:
+            return parsed
+        messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
+        try:
+            answer = self._model.generate(
+                messages, max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
+            )
+            read = from_json(json.loads(answer.text))
+        except (ModelError, ValueError) as error:
+            logger.warning("the model could not read a line: %s", error)
+            return parsed
+        # What takes away is believed only where the rules have read it as well.
+        known = {intent.action for intent in parsed.intents}
+        if not read.understood or any(intent.action in DESTRUCTIVE - known for intent in read.intents):
+            return parsed
+        return read
+
+
+def is_yes(line: str) -> bool:
+    """Whether a line says yes to a question."""
+    return _plain(line) in _YES
+
+
+def is_no(line: str) -> bool:
+    """Whether a line says no to a question."""
+    return _plain(line) in _NO
+
+
+def _plain(line: str) -> str:
+    return " ".join(line.lower().replace(",", " ").replace("\u2019", "'").strip(" .!\t\r\n").split())

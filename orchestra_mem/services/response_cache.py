@@ -1,0 +1,271 @@
+"""Answers of a model that are given again: to the same question, from the same facts, by the same model and prompt.
+
+A host asks before it asks its model, and tells what that has answered; see `ResponseCache`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference, facts_hash, system_hash
+from orchestra_mem.errors import ClosedError, OrchestraMemError, StorageError
+from orchestra_mem.ports import Clock
+from orchestra_mem.search_types import EmbeddingModel, Vector
+from orchestra_mem.types import FileState, Json
+
+logger = logging.getLogger(__name__)
+
+_NEAR = 0.80
+"""From here to the threshold a question is a near miss, which is logged so that the threshold can be tuned."""
+
+_MAX_ANSWER_CHARS = 1_000_000
+
+
+class ResponseStore(Protocol):
+    """Keeps answers; derived, so that whatever goes wrong nothing is lost. Safe to share between threads."""
+
+    def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
+        """The answers made from these facts by this system that hold at `now` (seconds since 1970), newest first."""
+        ...
+
+    def add(self, response: StoredResponse, *, keep: int) -> None:
+        """Keep an answer in the place of one to the same words; of more than `keep` those not used for longest go."""
+        ...
+
+    def used(self, number: int, now: float) -> None:
+        """Take note that an answer was given again."""
+        ...
+
+    def count(self) -> int:
+        """How many answers there are."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedResponse:
+    """An earlier answer. `similarity` is the cosine of the questions, 1.0 where they are the same words."""
+
+    answer: str
+    question: str
+    kind: ResponseKind
+    similarity: float
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseLimits:
+    """From what cosine on questions are the same, how many answers are kept, and for how long each kind."""
+
+    similarity: float
+    max_entries: int
+    ttl: Mapping[ResponseKind, timedelta]
+
+
+class ResponseCache:
+    """Gives earlier answers again while nothing that they depend on has changed. Safe to share between threads.
+
+        found = memory.response_cache.get(question, model="qwen", prompt_file="prompt.md")
+        if found is None:
+            answer = ask_the_model(question)
+            memory.response_cache.put(question, answer, model="qwen", prompt_file="prompt.md")
+
+    Args:
+        open_store: opens where answers are kept.
+        embed: gives the vector of a question; None where there is none, and then the same words alone are found.
+        facts_for: gives what the memory has for a question, as keys that change with their content.
+        clock: gives the present time.
+        limits: see there.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], ResponseStore],
+        embed: Callable[[str], tuple[EmbeddingModel, Vector] | None],
+        facts_for: Callable[[str], Sequence[str]],
+        *,
+        clock: Clock,
+        limits: ResponseLimits,
+    ) -> None:
+        self._open_store = open_store
+        self._embed = embed
+        self._facts_for = facts_for
+        self._clock = clock
+        self._limits = limits
+        self._prompts: dict[Path, tuple[FileState, str]] = {}
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+
+    def get(
+        self,
+        question: str,
+        *,
+        facts: Sequence[str] | None = None,
+        model: str = "",
+        prompt_file: str | Path | None = None,
+    ) -> CachedResponse | None:
+        """Give an earlier answer to the same or a similar question; None where none holds.
+
+        Similar are questions whose vectors lie near, and that differ in no number, name or word such as who or not.
+
+        Args:
+            question: any string.
+            facts: what the answer is to be made from; by default what the memory has for the question now.
+            model: the name of the model that would answer.
+            prompt_file: its prompt: another content is another system, and is noticed at once.
+
+        Raises:
+            ClosedError: the memory has been closed.
+        """
+        try:
+            found = self._find(question, facts, self._system(model, prompt_file))
+        except ClosedError:
+            raise
+        except OrchestraMemError as error:
+            logger.warning("the response cache cannot be used, the model answers: %s", error)
+            found = None
+        with self._lock:
+            self._hits += found is not None
+            self._misses += found is None
+        return found
+
+    def put(
+        self,
+        question: str,
+        answer: str,
+        *,
+        kind: ResponseKind | str = ResponseKind.FACTUAL,
+        facts: Sequence[str] | None = None,
+        model: str = "",
+        prompt_file: str | Path | None = None,
+    ) -> bool:
+        """Keep an answer for as long as its kind holds; False where it could not be kept.
+
+        Arguments are those of `get`; what is kept is found by the same ones.
+
+        Raises:
+            ValueError: there is no such kind.
+            ClosedError: the memory has been closed.
+        """
+        kind = ResponseKind(kind)
+        if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._limits.max_entries:
+            return False
+        now = self._clock()
+        try:
+            made = self._embed(question)
+            response = StoredResponse(
+                question=question,
+                answer=answer,
+                kind=kind,
+                facts=facts_hash(self._facts_for(question) if facts is None else facts),
+                system=self._system(model, prompt_file),
+                created=now,
+                expires=now + self._limits.ttl[kind],
+                model=made[0] if made else None,
+                vector=made[1] if made else None,
+            )
+            self._open_store().add(response, keep=self._limits.max_entries)
+        except ClosedError:
+            raise
+        except OrchestraMemError as error:
+            logger.warning("an answer could not be kept: %s", error)
+            return False
+        return True
+
+    def _find(self, question: str, facts: Sequence[str] | None, system: str) -> CachedResponse | None:
+        if not question.strip():
+            return None
+        store, now = self._open_store(), self._clock()
+        known = facts_hash(self._facts_for(question) if facts is None else facts)
+        candidates = store.candidates(known, system, now.timestamp())
+        if not candidates:
+            return None
+        best, similarity = self._nearest(question, candidates)
+        if best is None:
+            return None
+        store.used(best.id, now.timestamp())
+        return CachedResponse(
+            answer=best.answer,
+            question=best.question,
+            kind=best.kind,
+            similarity=similarity,
+            age_s=(now - best.created).total_seconds(),
+        )
+
+    def _nearest(self, question: str, candidates: Sequence[StoredResponse]) -> tuple[StoredResponse | None, float]:
+        """The nearest of the answers to a question that is the same, with its cosine."""
+        same = next((each for each in candidates if each.question.split() == question.split()), None)
+        if same is not None:
+            return same, 1.0
+        made = self._embed(question)
+        if made is None or not made[1].any():
+            return None, 0.0
+        cosines = [
+            (float(np.dot(each.vector, made[1])), each)
+            for each in candidates
+            if each.model == made[0] and each.vector is not None
+        ]
+        for cosine, each in sorted(cosines, key=lambda pair: -pair[0]):
+            if cosine < _NEAR:
+                break
+            apart = difference(question, each.question)
+            if cosine > self._limits.similarity and not apart:
+                return each, cosine
+            logger.debug(
+                "near miss of the response cache: cosine %.3f (from %.2f), they differ in %s: %r, %r",
+                cosine, self._limits.similarity, apart or "nothing else", question, each.question,
+            )  # fmt: skip
+        return None, 0.0
+
+    def _system(self, model: str, prompt_file: str | Path | None) -> str:
+        return system_hash(model, "" if prompt_file is None else self._prompt_hash(Path(prompt_file)))
+
+    def _prompt_hash(self, path: Path) -> str:
+        """The hash of a prompt, read anew when its file has changed.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        try:
+            status = path.stat()
+            state = FileState(inode=status.st_ino, size_bytes=status.st_size, modified_ns=status.st_mtime_ns)
+            known = self._prompts.get(path)
+            # A second save within the same tick of the file system's clock leaves the state as it is.
+            settled = self._clock().timestamp() - status.st_mtime > 1
+            if known is not None and known[0] == state and settled:
+                return known[1]
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise StorageError(f"the prompt {path} cannot be read: {error.strerror or error}") from error
+        self._prompts[path] = state, found
+        return found
+
+    def clear(self) -> None:
+        """Forget all answers.
+
+        Raises:
+            StorageError: they cannot be reached.
+        """
+        self._open_store().clear()
+
+    def get_stats(self) -> dict[str, Json]:
+        """How many answers are kept, and how often one was found since the start; -1 where they cannot be reached."""
+        try:
+            count = self._open_store().count()
+        except StorageError:
+            count = -1
+        return {
+            "responses": count, "max_responses": self._limits.max_entries, "hits": self._hits, "misses": self._misses,
+        }  # fmt: skip

@@ -1,0 +1,187 @@
+"""Fakes of the language model, for tests of programs that use a memory, and for ours: a good one and bad ones.
+
+    from orchestra_mem import open_memory
+    from orchestra_mem.testing import FaithfulModel
+
+    with open_memory(folder, model=FaithfulModel()) as memory:
+        ...
+
+None of them needs a file or a network. Their tokens are words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.text import split_sentences
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Generation, Message
+from orchestra_mem.types import Json
+
+__all__ = ["EndlessModel", "FailingModel", "FaithfulModel", "HangingModel", "ScriptedModel"]
+
+_PIECE = re.compile(r"\s*\S+")
+_RECORD = re.compile(r"<record>\n(.*)\n</record>", re.DOTALL)
+_MAX_LINE_CHARS = 200
+
+
+class ScriptedModel:
+    """A model that says what it is told to say. Fulfils `LanguageModel`.
+
+    Args:
+        answer: the text of every answer, or what makes it of the prompt.
+        name: what it is called.
+        context_tokens: its window, in words.
+        tokens_per_s: how fast it speaks; as fast as can be where not given.
+        obedient: whether it heeds `cancelled` and `timeout_s`.
+    """
+
+    def __init__(
+        self,
+        answer: str | Callable[[Sequence[Message]], str],
+        *,
+        name: str = "scripted",
+        context_tokens: int = 8_192,
+        tokens_per_s: float | None = None,
+        obedient: bool = True,
+    ) -> None:
+        self._answer = answer
+        self._name = name
+        self._context_tokens = context_tokens
+        self._pause_s = 1.0 / tokens_per_s if tokens_per_s else 0.0
+        self._obedient = obedient
+        self._turn = threading.Lock()
+        self.prompts: list[tuple[Message, ...]] = []
+        self.closed = False
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    @property
+    def context_tokens(self) -> int:
+        """Its window, in words."""
+        return self._context_tokens
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it has been asked since it was made or closed."""
+        return bool(self.prompts) and not self.closed
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """Count the words of a prompt."""
+        return sum(len(message.text.split()) for message in messages)
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: Mapping[str, Json] | None = None,
+        cancelled: Callable[[], bool] | None = None,
+        temperature: float = 0.0,
+        seed: int = 0,
+        timeout_s: float | None = None,
+    ) -> Generation:
+        """Say the answer, word by word; the schema, chance and seed make no difference.
+
+        Raises:
+            ModelError: the prompt is longer than the window, or time is up.
+        """
+        with self._turn:
+            self.prompts.append(tuple(messages))
+            self.closed = False
+            prompt_tokens = self.count_prompt(messages)
+            if prompt_tokens >= self._context_tokens:
+                raise ModelError(f"the prompt has {prompt_tokens} tokens and the window {self._context_tokens}")
+            text = self._answer if isinstance(self._answer, str) else self._answer(messages)
+            start = time.monotonic()
+            said, finish = self._speak(
+                text, min(max_tokens, self._context_tokens - prompt_tokens), cancelled, timeout_s
+            )
+            return Generation(
+                text="".join(said),
+                finish=finish,
+                prompt_tokens=prompt_tokens,
+                answer_tokens=len(said),
+                evaluated_tokens=prompt_tokens,
+                prompt_s=0.0,
+                answer_s=time.monotonic() - start,
+            )
+
+    def _speak(
+        self, text: str, most: int, cancelled: Callable[[], bool] | None, timeout_s: float | None
+    ) -> tuple[list[str], Finish]:
+        pieces = _PIECE.findall(text)
+        said: list[str] = []
+        start = time.monotonic()
+        for piece in pieces:
+            if len(said) == most:
+                return said, Finish.LENGTH
+            if self._obedient and cancelled is not None and cancelled():
+                return said, Finish.CANCELLED
+            if self._obedient and timeout_s is not None and time.monotonic() - start > timeout_s:
+                raise ModelError(f"{self._name} was given up after {timeout_s:g} s, {len(said)} tokens into its answer")
+            if self._pause_s:
+                time.sleep(self._pause_s)
+            said.append(piece)
+        return said, Finish.STOP
+
+    def close(self) -> None:
+        """Note that it was closed."""
+        self.closed = True
+
+
+class FaithfulModel(ScriptedModel):
+    """A good model: it answers with the sentences of the record that name most, word for word."""
+
+    def __init__(self, *, name: str = "faithful", tokens_per_s: float | None = None) -> None:
+        super().__init__(_faithful_answer, name=name, tokens_per_s=tokens_per_s)
+
+
+class EndlessModel(ScriptedModel):
+    """A model that says the same sentence for ever."""
+
+    def __init__(self, sentence: str = "All of it was done.", *, name: str = "endless") -> None:
+        super().__init__(f"{sentence} " * 20_000, name=name)
+
+
+class FailingModel(ScriptedModel):
+    """A model that raises whatever it is given to raise, when it is asked for an answer."""
+
+    def __init__(self, error: Exception, *, name: str = "failing") -> None:
+        def fail(messages: Sequence[Message]) -> str:
+            raise error
+
+        super().__init__(fail, name=name)
+
+
+class HangingModel(ScriptedModel):
+    """A model that neither answers nor stops, until `release` is called."""
+
+    def __init__(self, *, name: str = "hanging") -> None:
+        self._released = threading.Event()
+
+        def hang(messages: Sequence[Message]) -> str:
+            self._released.wait()
+            return ""
+
+        super().__init__(hang, name=name, obedient=False)
+
+    def release(self) -> None:
+        """Let it answer, with nothing."""
+        self._released.set()
+
+
+def _faithful_answer(messages: Sequence[Message]) -> str:
+    found = _RECORD.search(messages[-1].text)
+    sentences = [" ".join(each.split()) for each in split_sentences(found[1] if found else "")]
+    fitting = [sentence for sentence in sentences if len(sentence) <= _MAX_LINE_CHARS]
+    best = sorted(fitting, key=lambda sentence: -len(find_identifiers(sentence)))[:3]
+    return json.dumps({"lines": [sentence for sentence in fitting if sentence in best][:3]})

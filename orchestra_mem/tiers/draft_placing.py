@@ -1,0 +1,107 @@
+"""Better summaries in the place of extracts: in the ledger first, then in the session's document, live or archived.
+
+A person's word counts more: where the block of a summary was rewritten, pinned or taken out, its draft is dropped. The
+draft stays in the database, marked as placed, until the document shows it: after a crash between the two the second is
+done again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from orchestra_mem.core.documents.session_document import Part, SessionDocument
+from orchestra_mem.core.summaries.kept import without_states
+from orchestra_mem.errors import DocumentError, StorageReadOnlyError
+from orchestra_mem.job_types import DraftStore, SummaryDraft
+from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.types import Session, SessionStatus
+
+logger = logging.getLogger(__name__)
+
+
+class DraftPlacer:
+    """Puts drafts of summaries where they belong. Called under the lock of documents."""
+
+    def __init__(
+        self, memory: SessionMemoryManager, *, log: EventLog, ledger: Ledger, store: DocumentStore, drafts: DraftStore
+    ) -> None:
+        self._memory = memory
+        self._log = log
+        self._ledger = ledger
+        self._store = store
+        self._drafts = drafts
+
+    def place(self) -> None:
+        """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting."""
+        by_session: dict[str, list[SummaryDraft]] = {}
+        for draft in self._drafts.drafts():
+            by_session.setdefault(self._ledger.summary(draft.summary).session, []).append(draft)
+        for name, drafts in by_session.items():
+            session = self._log.session(name)
+            try:
+                blocks = SessionDocument.parse(self._text(session)).parts
+                shown = {part.summary: part for part in blocks if part.summary}
+                for draft in drafts:
+                    if not draft.placed and self._stands(draft, shown.get(draft.summary)):
+                        self._drafts.place(draft)
+                    elif not draft.placed:
+                        self._drafts.drop(draft.summary)
+                self.show(session)
+            except (DocumentError, StorageReadOnlyError) as error:
+                logger.warning("better summaries wait: %s", error)
+
+    def _stands(self, draft: SummaryDraft, part: Part | None) -> bool:
+        """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
+        summary = self._ledger.summary(draft.summary)
+        if summary.parent or summary.text != draft.base:
+            return False
+        if part is None or part.block.pinned or not _is_base(part, draft):
+            logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
+            return False
+        return True
+
+    def show(self, session: Session) -> None:
+        """Let a session's document show the drafts that the ledger has already."""
+        placed = {draft.summary: draft for draft in self._drafts.drafts(session.id) if draft.placed}
+        if not placed:
+            return
+        self._rewrite(session, lambda text: self._memory.with_present_states(_shown(text, placed)))
+        for summary in placed:
+            self._drafts.drop(summary)
+        logger.info("%d better summaries put in", len(placed))
+
+    def _text(self, session: Session) -> str:
+        path = self._memory.place.document(session)
+        if session.status is SessionStatus.ARCHIVED:
+            path = self._memory.place.folder / (session.archive or "")
+        return self._store.read(path) or ""
+
+    def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
+        if session.status is not SessionStatus.ARCHIVED:
+            self._memory.rewrite(session, change, name="improve")
+            return
+        path = self._memory.place.folder / (session.archive or "")
+        text = self._store.read_to_change(path)
+        if text is not None and (new := change(text)) != text:
+            self._store.replace(path, new, expected=text, name="improve")
+
+
+def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
+    """A document with the drafts in place of the texts that they were made for."""
+    parts = [
+        _with_text(part, draft.text) if (draft := placed.get(part.summary)) and _is_base(part, draft) else part
+        for part in SessionDocument.parse(text).parts
+    ]
+    return SessionDocument(tuple(parts)).text()
+
+
+def _is_base(part: Part, draft: SummaryDraft) -> bool:
+    return without_states(part.block.text.partition("\n")[2].strip()) == without_states(draft.base.strip())
+
+
+def _with_text(part: Part, text: str) -> Part:
+    heading = part.block.text.partition("\n")[0].rstrip("\r")
+    return replace(part, block=replace(part.block, text=f"{heading}\n\n{text.rstrip()}\n\n"))

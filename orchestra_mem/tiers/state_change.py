@@ -1,0 +1,151 @@
+"""One change of the state of work: stored with its events, and checked against all that stands around it.
+
+The checks are made within the transaction of the change, so that threads and processes cannot break together what each
+of them keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from orchestra_mem.core.work.changes import CREATED, changed_fields
+from orchestra_mem.core.work.dependencies import circle
+from orchestra_mem.core.work.wording import NAMED_AT_MOST, a, arrows, either, listed
+from orchestra_mem.errors import CircularDependencyError, InvalidChangeError
+from orchestra_mem.types import Author
+from orchestra_mem.work_types import (
+    OPEN_STATUSES,
+    WorkEvent,
+    WorkFilter,
+    WorkItem,
+    WorkKind,
+    WorkStatus,
+    WorkStore,
+)
+
+PARENT_KINDS: Mapping[WorkKind, tuple[WorkKind, ...]] = {
+    WorkKind.MILESTONE: (),
+    WorkKind.EPIC: (WorkKind.MILESTONE,),
+    WorkKind.STORY: (WorkKind.EPIC, WorkKind.MILESTONE),
+    WorkKind.TASK: (WorkKind.STORY, WorkKind.EPIC, WorkKind.MILESTONE),
+    WorkKind.SUBTASK: (WorkKind.TASK,),
+}
+"""Of which kinds the parent of an item may be. All but a subtask may also stand alone."""
+
+
+class StateChange:
+    """One transaction's changes: stored as they come, checked together at the end."""
+
+    def __init__(self, store: WorkStore, now: datetime, author: Author, operation: int, reason: str) -> None:
+        self._store = store
+        self._author = author
+        self._operation = operation
+        self._pairs: list[tuple[WorkItem | None, WorkItem]] = []
+        self.now = now
+        self.reason = reason
+
+    def create(self, draft: WorkItem) -> WorkItem:
+        """Store a new item."""
+        self._check_links(None, draft)
+        item = self._store.add(draft)
+        self.tell(item.id, CREATED, None, item.title)
+        self._pairs.append((None, item))
+        return item
+
+    def replace(self, before: WorkItem, after: WorkItem) -> WorkItem:
+        """Store an item with an event for each field that differs; without any nothing is done."""
+        events = [self._event(after.id, *each) for each in changed_fields(before, after)]
+        if not events:
+            return before
+        self._check_links(before, after)
+        after = replace(after, changed=self.now)
+        self._store.replace(before, after)
+        self._store.add_events(events)
+        self._pairs.append((before, after))
+        return after
+
+    def tell(self, item: int, field: str, before: str | None, after: str | None) -> None:
+        """Keep an event that changes nothing in the item itself."""
+        self._store.add_events([self._event(item, field, before, after)])
+
+    def _event(self, item: int, field: str, before: str | None, after: str | None) -> WorkEvent:
+        return WorkEvent(
+            id=0, item=item, time=self.now, author=self._author, field=field, before=before, after=after,
+            reason=self.reason, operation=self._operation,
+        )  # fmt: skip
+
+    def _check_links(self, before: WorkItem | None, after: WorkItem) -> None:
+        """See that what an item is to be joined to is there, and that its parent is of a kind that may be one."""
+        for each in sorted(set(after.depends_on) - set(before.depends_on if before else ())):
+            self._store.item(each)
+        if before is not None and before.parent == after.parent:
+            return
+        allowed = PARENT_KINDS[after.kind]
+        if after.parent is None:
+            if after.kind is WorkKind.SUBTASK:
+                raise InvalidChangeError(f"{_said(before, after)} needs a task as its parent")
+            return
+        parent = self._store.item(after.parent)
+        if parent.kind not in allowed:
+            may = f"it can stand under {either(a(kind) for kind in allowed)}" if allowed else "it stands alone"
+            raise InvalidChangeError(f"{_said(before, after)} cannot stand under {parent.name}; {may}")
+
+    def check(self) -> None:
+        """See that what holds between items holds still."""
+        for before, after in self._pairs:
+            self._check_parent(before, after)
+            self._check_finished(before, after)
+            self._check_circles(before, after)
+
+    def _check_parent(self, before: WorkItem | None, after: WorkItem) -> None:
+        """An open item stands under an open one."""
+        if after.parent is None or not after.status.is_open:
+            return
+        if before is not None and before.parent == after.parent and before.status.is_open:
+            return
+        parent = self._store.item(after.parent)
+        if not parent.status.is_open:
+            raise InvalidChangeError(
+                f"{_said(before, after)} cannot be open under {parent.name}, which is {parent.status}; "
+                "reopen that first"
+            )
+
+    def _check_finished(self, before: WorkItem | None, after: WorkItem) -> None:
+        """What closes has nothing open below it, and what is done waits for nothing."""
+        if after.status.is_open or before is None or before.status is after.status:
+            return
+        finished = after.status is WorkStatus.DONE
+        cannot = f"{after.name} cannot be {'finished' if finished else 'cancelled'}"
+        wanted = WorkFilter(parent=after.id, statuses=OPEN_STATUSES, limit=NAMED_AT_MOST + 1)
+        if before.status.is_open and (below := self._store.items(wanted)):
+            raise InvalidChangeError(f"{cannot} before what is below it: {listed(below)}")
+        if finished and (blockers := self._store.blockers(after.id)):
+            raise InvalidChangeError(
+                f"{cannot} before what it waits for: {listed(blockers)}; finish that first, or take the dependency away"
+            )
+
+    def _check_circles(self, before: WorkItem | None, after: WorkItem) -> None:
+        new = set(after.depends_on) - set(before.depends_on if before else ())
+        if new:
+            self._check_circle(after.id, new, "wait for", before, after)
+        if after.parent is not None and (before is None or before.parent != after.parent):
+            self._check_circle(after.parent, {after.id}, "stand under", before, after)
+
+    def _check_circle(self, waits: int, goals: set[int], doing: str, before: WorkItem | None, after: WorkItem) -> None:
+        path = circle(waits, goals, self._store.waiting)
+        if not path:
+            return
+        other = self._store.item(path[1] if waits == after.id else waits)
+        target = "itself" if other.id == after.id else other.name
+        raise CircularDependencyError(
+            f"{_said(before, after)} cannot {doing} {target}: each would wait for the next in "
+            f"{arrows(path, new=0 if before else after.id)} (a parent waits for what is below it)",
+            path=path,
+        )
+
+
+def _said(before: WorkItem | None, after: WorkItem) -> str:
+    """An item's name; one that is not to be has no number yet."""
+    return after.name if before else f'{a(after.kind)} "{after.title}"'

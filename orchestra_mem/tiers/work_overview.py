@@ -1,0 +1,215 @@
+"""What the documents show of work, gathered from the tracker with few and bounded questions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.work.plan_lines import item_line
+from orchestra_mem.core.work.plan_view import Mention, PlanRow, WorkView
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
+
+_KINDS = tuple(WorkKind)
+_TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
+# Of what stands alone so many lines; with all that hangs below the first of it so many; of what is deferred so many.
+_MOST_TOP = 25
+_MOST_ROWS = 80
+_MOST_FUTURE = 15
+# Closed items stay where they stand until so many newer ones are closed there: a tick can be taken back.
+_MOST_CLOSED = 20
+_MOST_MISSING = 2 * _MOST_CLOSED
+_MOST_ACTIVE = 10
+_MOST_BLOCKED = 8
+_MOST_DONE = 8
+_MOST_NEXT = 7
+_LOOKED_BACK = 60
+_REASON_CHARS = 160
+
+
+class Overview:
+    """Gathers one view. `shown` are the numbers in the plan as it stands, `remarks` what is to be said of items."""
+
+    def __init__(self, tracker: WorkTracker, shown: Sequence[int], remarks: Mapping[int, tuple[str, ...]]) -> None:
+        self._tracker = tracker
+        self._shown = shown
+        self._remarks = remarks
+        counts = tracker.counts()
+        self._counts = {
+            kind: {status: counts.get(kind, {}).get(status, 0) for status in WorkStatus} for kind in WorkKind
+        }
+        self._below: defaultdict[int, list[WorkItem]] = defaultdict(list)
+        self._known: dict[int, WorkItem] = {}
+        self._unfolded: set[int] = set()
+        self._blockers: dict[int, list[WorkItem]] = {}
+        self._may_be_below = {kind: self._narrower(kind) for kind in WorkKind}
+
+    def view(self) -> WorkView:
+        """What is known now."""
+        active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_MOST_ACTIVE))
+        self._gather_tree()
+        backlog = [row for item in self._below[0] for row in self._rows(item, 0)]
+        deferred = self._tracker.items(WorkFilter(statuses=(WorkStatus.DEFERRED,), limit=_MOST_FUTURE))
+        return WorkView(
+            counts=self._counts,
+            active=[Mention(item=item, words=self._how_far(item)) for item in active],
+            done=self._done(),
+            blocked=self._blocked(active),
+            next=self._next(active, backlog),
+            backlog=backlog,
+            future=[self._row(item, 0) for item in deferred],
+        )
+
+    def _gather_tree(self) -> None:
+        """The tree of what is to be done: all that stands alone first, then what hangs below the first of it."""
+        tops = self._tracker.items(WorkFilter(parent=0, statuses=_TO_DO, limit=_MOST_TOP))
+        self._below[0] = tops
+        left = _MOST_ROWS - len(tops)
+        for item in tops:
+            left = self._unfold(item, left)
+        self._add_closed({item.id for items in self._below.values() for item in items})
+        self._known = {item.id: item for items in self._below.values() for item in items}
+
+    def _unfold(self, item: WorkItem, left: int) -> int:
+        """Find what hangs below an item, in so many lines at most; how many are left."""
+        if left <= 0:
+            return 0
+        self._unfolded.add(item.id)
+        where = self._may_be_below[item.kind]
+        if where is None:
+            return left
+        below = self._below[item.id] = self._tracker.items(replace(where, parent=item.id, limit=left))
+        left -= len(below)
+        for each in below:
+            left = self._unfold(each, left)
+        return left
+
+    def _narrower(self, kind: WorkKind) -> WorkFilter | None:
+        """What there is to do of narrower kinds, as far as there is any: the less is asked for, the quicker."""
+        there = [
+            (each, status)
+            for each in _KINDS[_KINDS.index(kind) + 1 :]
+            for status in _TO_DO
+            if self._counts[each][status]
+        ]
+        if not there:
+            return None
+        kinds, statuses = (tuple(dict.fromkeys(part)) for part in zip(*there, strict=True))
+        return WorkFilter(kinds=kinds, statuses=statuses)
+
+    def _add_closed(self, there: set[int]) -> None:
+        """Put what is closed and stands in the plan where it belongs."""
+        closed: list[WorkItem] = []
+        for number in [number for number in self._shown if number not in there][:_MOST_MISSING]:
+            with suppress(NotFoundError):
+                item = self._tracker.item(number)
+                closed += [] if item.status.is_open else [item]
+        newest = sorted(closed, key=lambda item: (item.finished or item.changed, item.id))[-_MOST_CLOSED:]
+        there |= {item.id for item in newest}
+        for item in newest:
+            parent = item.parent if item.parent in there else 0
+            self._below[parent or 0].append(item)
+            self._below[parent or 0].sort(key=lambda each: (each.priority, each.rank, each.id))
+
+    def _rows(self, item: WorkItem, depth: int) -> list[PlanRow]:
+        return [
+            self._row(item, depth),
+            *(row for each in self._below.get(item.id, ()) for row in self._rows(each, depth + 1)),
+        ]
+
+    def _row(self, item: WorkItem, depth: int) -> PlanRow:
+        waits = tuple(each.id for each in self._waits_for(item)) if item.status.is_open else ()
+        line = item_line(item, waits_for=waits, progress="" if depth else self._progress(item), depth=depth)
+        return PlanRow(line=line, remarks=self._remarks.get(item.id, ()))
+
+    def _progress(self, item: WorkItem) -> str:
+        if not self._below.get(item.id):
+            return ""
+        return self._counted(item)
+
+    def _counted(self, item: WorkItem) -> str:
+        """How much of what is below an item is done; empty where there can be nothing."""
+        if not any(
+            self._counts[kind][status] for kind in _KINDS[_KINDS.index(item.kind) + 1 :] for status in WorkStatus
+        ):
+            return ""
+        progress = self._tracker.progress(item.id)
+        return f"{progress.done} of {progress.total} done" if progress.total else ""
+
+    def _waits_for(self, item: WorkItem) -> list[WorkItem]:
+        if not item.depends_on:
+            return []
+        if item.id not in self._blockers:
+            known = [self._known[number] for number in item.depends_on if number in self._known]
+            whole = len(known) == len(item.depends_on)
+            self._blockers[item.id] = (
+                [each for each in known if each.status.is_open] if whole else self._tracker.blockers(item.id)
+            )
+        return self._blockers[item.id]
+
+    def _how_far(self, item: WorkItem) -> str:
+        return ", ".join(filter(None, [self._counted(item), f"@{item.assignee}" if item.assignee else ""]))
+
+    def _done(self) -> list[Mention]:
+        """What was finished last."""
+        times = {
+            event.item: event.time
+            for event in self._tracker.events(limit=_LOOKED_BACK)
+            if event.field == "status" and event.after == WorkStatus.DONE
+        }
+        items = [self._tracker.item(number) for number in [*times][-_MOST_DONE:]]
+        return [
+            Mention(item=item, words=f"done {times[item.id]:%Y-%m-%d}")
+            for item in items
+            if item.status is WorkStatus.DONE
+        ]
+
+    def _blocked(self, active: Sequence[WorkItem]) -> list[Mention]:
+        stuck = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED, WorkStatus.FAILED), limit=_MOST_BLOCKED))
+        told = [Mention(item=item, words=f"{item.status}{self._why(item)}") for item in stuck]
+        waiting = [(item, self._waits_for(item)) for item in active]
+        return told + [Mention(item=item, words=f"waits for {_named(whom)}") for item, whom in waiting if whom]
+
+    def _why(self, item: WorkItem) -> str:
+        """What is said of why an item is blocked or has failed."""
+        if whom := self._waits_for(item):
+            return f", waits for {_named(whom)}"
+        events = [event for event in self._tracker.events(item.id, limit=10) if event.field == "status"]
+        reason = squeeze(events[-1].reason)[:_REASON_CHARS] if events else ""
+        return f", {reason}" if reason else ""
+
+    def _next(self, active: Sequence[WorkItem], backlog: Sequence[PlanRow]) -> list[Mention]:
+        """What can be gone on with or begun: nothing that waits, nothing with open work below it."""
+        rows = [row.line.number for row in backlog]
+        urgent = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_MOST_NEXT))
+        pending = [self._known[number] for number in rows if self._known[number].status is WorkStatus.PENDING]
+        ready = {item.id: item for item in active if self._is_ready(item)}
+        # Sorting keeps the order of the tree within a priority.
+        for item in sorted([item for item in urgent if item.priority < 3] + pending, key=lambda item: item.priority):
+            if len(ready) >= _MOST_NEXT:
+                break
+            if item.id not in ready and self._is_ready(item):
+                ready[item.id] = item
+        return [Mention(item=item, words=self._where(item)) for item in [*ready.values()][:_MOST_NEXT]]
+
+    def _is_ready(self, item: WorkItem) -> bool:
+        if self._waits_for(item):
+            return False
+        if item.id in self._unfolded:
+            return not any(each.status.is_open for each in self._below.get(item.id, ()))
+        where = self._may_be_below[item.kind]
+        return where is None or not self._tracker.items(replace(where, parent=item.id, limit=1))
+
+    def _where(self, item: WorkItem) -> str:
+        words = [item.status.value] if item.status is not WorkStatus.PENDING else ["can be started"]
+        if item.parent is not None:
+            words.append(f"under #{item.parent}")
+        return ", ".join(words)
+
+
+def _named(items: Sequence[WorkItem]) -> str:
+    names = [f"#{item.id}" for item in items[:5]]
+    return ", ".join(names) + (f" and {len(items) - 5:,} more" if len(items) > 5 else "")

@@ -1,0 +1,210 @@
+"""The work plan both ways: what it shows of the tracker's items, and what people say by editing it.
+
+Edits are taken in once: what was read last is kept beside the machine's own text, so that reading it again, here or in
+another process, says nothing new, and what the machine does afterwards is not undone by an edit from before.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.work.plan_edits import PlanEdits, plan_edits, unknown_numbers
+from orchestra_mem.core.work.plan_layout import with_item_numbers
+from orchestra_mem.core.work.plan_lines import PlanLine, has_work, item_line, plan_lines, remark_number
+from orchestra_mem.core.work.plan_view import WorkView
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.tiers.person_texts import PersonText
+from orchestra_mem.tiers.work_edits import WorkEditor
+from orchestra_mem.tiers.work_overview import Overview
+from orchestra_mem.types import Author, DocumentName, Notice
+from orchestra_mem.work_types import WorkItem, WorkTracker
+
+logger = logging.getLogger(__name__)
+
+# Under this name the ledger keeps the plan as it was last read: its text as JSON, and the digest of the machine's text.
+_READ = f"{DocumentName.WORK_PLAN.value} as read"
+_SUBJECT = "work item #"
+_PLAN = "work plan"
+_WAITS = "before what it waits for"
+_FREE = "was ticked while it waited for others; these are closed now, so it can be ticked again"
+# What only informs is told for so long.
+_TOLD_FOR = timedelta(days=1)
+_LOOKED_BACK = 200
+
+
+class WorkPlan:
+    """Shows the tracker's work in the documents, and does to it what people say in `work_plan.md`."""
+
+    def __init__(self, *, tracker: WorkTracker, ledger: Ledger, clock: Clock) -> None:
+        self._tracker = tracker
+        self._ledger = ledger
+        self._clock = clock
+        self._shown: tuple[int, ...] = ()
+        self._seen: tuple[object, WorkView] | None = None
+
+    # Showing
+
+    def view(self) -> WorkView | None:
+        """What there is to show; None where there is no work.
+
+        Asks again only where something has changed since the last time.
+        """
+        newest = self._tracker.events(limit=1)
+        if not newest:
+            return None
+        self._settle()
+        remarks: dict[int, tuple[str, ...]] = {}
+        for notice in self._notices():
+            number = _number(notice)
+            remarks[number] = (*remarks.get(number, ()), notice.text)
+        state = newest[-1].id, self._shown, remarks
+        if self._seen is None or self._seen[0] != state:
+            self._seen = state, Overview(self._tracker, self._shown, remarks).view()
+        return self._seen[1]
+
+    def _notices(self) -> list[Notice]:
+        return [notice for notice in self._ledger.notices() if notice.subject.startswith(_SUBJECT)]
+
+    def _settle(self) -> None:
+        """Take back what has been told and holds no longer, as the item has changed since or time has passed."""
+        for notice in self._notices():
+            try:
+                item = self._tracker.item(_number(notice))
+            except NotFoundError:
+                if _number(notice) not in self._shown:
+                    self._ledger.resolve_notices(notice.subject, self._clock())
+                continue
+            waited = _WAITS in notice.text
+            if waited and item.status.is_open and not self._tracker.blockers(item.id):
+                self._ledger.resolve_notices(notice.subject, self._clock())
+                self._tell(item.id, f"{item.name} {_FREE}")
+            elif item.changed > notice.time or (not waited and self._clock() - notice.time > _TOLD_FOR):
+                self._ledger.resolve_notices(notice.subject, self._clock())
+
+    # Reading
+
+    def numbered(self, name: DocumentName, text: str, base: str = "") -> str:
+        """A document in which new lines of work bear the numbers that they got; all else stays byte for byte.
+
+        A line of `base` whose number somebody has taken away gets it back.
+        """
+        if name is not DocumentName.WORK_PLAN or not has_work(text):
+            return text
+        lines = plan_lines(text)
+        if all(line.number for line in lines):
+            return text
+        taken = {line.number for line in lines}
+        before = [line for each in (self._read()[1], base) for line in plan_lines(each) if line.number]
+        known = [*before, *self._created_last()]
+
+        def number_of(line: PlanLine) -> int:
+            number = _namesake(line, known, taken)
+            taken.add(number)
+            return number
+
+        return with_item_numbers(text, number_of)
+
+    def _created_last(self) -> list[PlanLine]:
+        """Lines of what people have made last and is still open: who made it may have died before noting it."""
+        created = [
+            self._tracker.item(event.item)
+            for event in self._tracker.events(limit=_LOOKED_BACK)
+            if event.field == "created" and event.author is Author.PERSON
+        ]
+        return [item_line(item, depth=int(item.parent is not None)) for item in created if item.status.is_open]
+
+    def take_in(self, text: PersonText | None) -> int:
+        """Do to the tracker what was said in the plan since it was last read; how much of it changed.
+
+        Raises:
+            StorageError: the tracker or the ledger cannot be written.
+        """
+        edits, said = self._edits(text)
+        if text is None or not (edits or self._has_found_numbers(text, said)):
+            return 0
+        editor = WorkEditor(self._tracker, self._tell)
+        editor.apply(edits)
+        said = with_item_numbers(said, lambda line: editor.created.get(-1 - line.place, 0))
+        self._ledger.confirm_write(_READ, json.dumps(said), digest(text.base), "")
+        self._shown = _numbers(said)
+        logger.info("took in from the work plan: %d changes of work", editor.changes)
+        return editor.changes
+
+    def has_edits(self, text: PersonText | None) -> bool:
+        """Whether something was said in the plan since it was last read."""
+        edits, said = self._edits(text)
+        return bool(edits) or (text is not None and self._has_found_numbers(text, said))
+
+    def _has_found_numbers(self, text: PersonText, said: str) -> bool:
+        """Whether lines got numbers that are to be kept in mind until the plan is written anew."""
+        return said not in ("", text.said, self._read()[1])
+
+    def _edits(self, text: PersonText | None) -> tuple[PlanEdits, str]:
+        """What was said, and the text that says it, with the numbers known so far."""
+        if text is None or not has_work(text.base):
+            self._shown = ()
+            return PlanEdits(), ""
+        said = self.numbered(DocumentName.WORK_PLAN, text.said, text.base)
+        self._shown = _numbers(said)
+        if all(line.number for line in plan_lines(said)) and self._tells_of_plan():
+            self._ledger.resolve_notices(_PLAN, self._clock())
+        of, read = self._read()
+        again = of == digest(text.base)
+        if not text.touched and not again:
+            return PlanEdits(), said
+        before = read if again else text.base
+        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(before, said)) if item}
+        edits = plan_edits(before, said, known)
+        self._hear(before, said)
+        return edits, said
+
+    def _read(self) -> tuple[str, str]:
+        """The plan as it was last read: the digest of the machine's text that it is a change of, and the text."""
+        kept = self._ledger.written(_READ)
+        return (kept.digest or "", json.loads(kept.text)) if kept.text else ("", "")
+
+    def _known(self, number: int) -> WorkItem | None:
+        try:
+            return self._tracker.item(number)
+        except NotFoundError as error:
+            self._tell(number, f"work_plan.md: {error}")
+            return None
+
+    def _hear(self, before: str, said: str) -> None:
+        """Hold people for informed who have taken a remark out."""
+        if "<!-- " not in before:
+            return
+        gone = _remarks(before) - _remarks(said)
+        for number in gone.intersection(self._shown):
+            self._ledger.resolve_notices(f"{_SUBJECT}{number}", self._clock())
+
+    def _tells_of_plan(self) -> bool:
+        return any(notice.subject == _PLAN for notice in self._ledger.notices())
+
+    def _tell(self, number: int, text: str) -> None:
+        if self._ledger.add_notice(f"{_SUBJECT}{number}" if number else _PLAN, text, self._clock()):
+            logger.warning("%s", text)
+
+
+def _namesake(line: PlanLine, known: Sequence[PlanLine], taken: set[int]) -> int:
+    """The number of the line that says the same and stands nowhere else, under the same item if there is one."""
+    found = [each for each in known if each.title == line.title and each.number not in taken]
+    same = [each for each in found if each.parent == line.parent]
+    return next((each.number for each in [*same, *found]), 0)
+
+
+def _number(notice: Notice) -> int:
+    return int(notice.subject.removeprefix(_SUBJECT))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(line.number for line in plan_lines(text) if line.number))
+
+
+def _remarks(text: str) -> set[int]:
+    return {number for row in text.split("\n") if (number := remark_number(row))}

@@ -1,0 +1,67 @@
+"""Embeddings by llama.cpp, with a real model: what is like lies near, and all ways in which there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+from orchestra_mem.errors import ConfigError, EmbedderError
+from orchestra_mem.search_types import Embedder, SearchMode
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+
+
+@pytest.fixture(scope="module")
+def smollm(smollm_gguf: Path) -> Iterator[GgufEmbedder]:
+    """One for all tests, on one thread."""
+    embedder = GgufEmbedder(smollm_gguf, threads=1)
+    yield embedder
+    embedder.close()
+
+
+def test_like_texts_are_near(smollm: GgufEmbedder, smollm_gguf: Path) -> None:
+    """Rows of unit length, zeros where there is nothing; long texts by their beginning; each as if it were alone."""
+    embedder: Embedder = smollm
+    assert (embedder.model.name, embedder.model.dimensions) == (f"gguf {smollm_gguf.stem}", 576)
+    texts = ["The cat sat on the mat", "A kitten on a rug", "Quarterly revenue fell", "", "\ud800\x00", "word " * 3_000]
+    vectors = embedder.embed(texts)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0, 1, 1], abs=1e-5)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.05
+    assert embedder.embed_query(texts[0]) == pytest.approx(vectors[0], abs=1e-5)
+
+
+def test_let_go_it_is_loaded_anew(smollm: GgufEmbedder) -> None:
+    """And gives the same."""
+    before = smollm.embed_query("red bicycle")
+    smollm.close()
+    assert smollm.embed_query("red bicycle") == pytest.approx(before, abs=1e-5)
+
+
+def test_a_memory_searches_with_it(smollm_gguf: Path, tmp_path: Path) -> None:
+    """By the settings alone."""
+    config = {"search": {"embedder": "gguf", "model_path": str(smollm_gguf)}}
+    with open_memory(tmp_path, config=config) as memory:
+        memory.record_operation("note", {"text": "The physician advised more sleep."})
+        assert memory.search("the physician advised more sleep", mode=SearchMode.DENSE).hits[0].chunk.source == "op 1"
+
+
+def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
+    """Before anything is loaded."""
+    pytest.importorskip("llama_cpp", reason="needs the extra llama")
+    path = tmp_path / "x.gguf"
+    with pytest.raises(EmbedderError, match=r"no embeddings can be had of .*: there is no file"):
+        GgufEmbedder(path)
+    path.write_bytes(b"nothing of it")
+    with pytest.raises(EmbedderError, match=r"is no GGUF: it begins with b'noth'"):
+        GgufEmbedder(path)
+
+
+def test_settings_without_a_file_are_a_fault(tmp_path: Path) -> None:
+    """Told before anything is opened."""
+    with pytest.raises(ConfigError, match=r"search\.embedder gguf needs search\.model_path"):
+        open_memory(tmp_path, config={"search": {"embedder": "gguf"}})

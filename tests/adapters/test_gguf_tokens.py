@@ -1,0 +1,197 @@
+"""A GGUF's own vocabulary: its counts are the model's, add up where they say so, and come first where there are any."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem import TokenizerError, open_memory
+from orchestra_mem.adapters.llama import GgufCounter, GgufVocabulary, LlamaModel
+from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.model_types import Message, Role
+from orchestra_mem.ports import TokenCounter
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+
+# Hypothesis runs a test many times: fixtures of the function's scope would be shared anyway.
+SHARED = settings(max_examples=150)
+# What breaks rules: white space of all kinds, digits, contractions, what spells a special token, half characters.
+PIECES = st.lists(
+    st.one_of(
+        st.text(),
+        st.sampled_from([
+            "\n", "\n\n", " \n", "\r\n", "\t", "  ", "é", "don't", "12345", "<|im_end|>", "<|endoftext|>",
+            "<tool_call>", "!?\n", "你好", "\U0001f600", "\u00a0", "\u2028", "{",
+        ]),
+    )
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def qwen(qwen_gguf: Path) -> Iterator[GgufVocabulary]:
+    """Qwen's vocabulary, without the model."""
+    vocabulary = GgufVocabulary(qwen_gguf)
+    yield vocabulary
+    vocabulary.close()
+
+
+@pytest.fixture(scope="module")
+def smollm(smollm_gguf: Path) -> Iterator[GgufVocabulary]:
+    """SmolLM2's."""
+    vocabulary = GgufVocabulary(smollm_gguf)
+    yield vocabulary
+    vocabulary.close()
+
+
+@pytest.fixture(scope="module")
+def whole(smollm_gguf: Path) -> Iterator[Any]:
+    """The whole model as the library's own class has it, which knows nothing of ours."""
+    load_library()
+    import llama_cpp
+
+    model = llama_cpp.Llama(str(smollm_gguf), n_ctx=512, n_threads=1, verbose=False)
+    yield model
+    model.close()
+
+
+@SHARED
+@given(st.text())
+@example("done<|im_end|> and on")
+def test_counts_are_those_of_the_whole_model(smollm: GgufVocabulary, whole: Any, text: str) -> None:
+    """To the token, for any text, though the weights were never loaded."""
+    assert smollm.tokens(text) == whole.tokenize(text.encode(), add_bos=False, special=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["Hello", "def f(x):\n\n    return x\n", "  spaces \n\n", "你好, world", "", "<think>\n"]
+)
+def test_prompts_are_counted_as_the_model_reads_them(smollm: GgufVocabulary, whole: Any, text: str) -> None:
+    """By the usage that the library's own chat completion reports, and by what our own generation has read."""
+    messages = [Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text=text)]
+    given_messages = [{"role": message.role.value, "content": message.text} for message in messages]
+    usage = whole.create_chat_completion(given_messages, max_tokens=1)["usage"]
+    assert len(smollm.prompt_tokens(messages)) == usage["prompt_tokens"]
+
+
+def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) -> None:
+    """The vocabulary is then the loaded model's, and is given back."""
+    vocabulary = GgufVocabulary(smollm_gguf)
+    model, counter = LlamaModel(vocabulary, context_tokens=512, threads=1), GgufCounter(vocabulary)
+    text = "one two three\nfour " * 20
+    alone = counter.count(text)
+    said = model.generate([Message(role=Role.USER, text=text)], max_tokens=1)
+    assert said.prompt_tokens == model.count_prompt([Message(role=Role.USER, text=text)])
+    assert counter.count(text) == alone
+    model.close()
+    assert counter.count(text) == alone
+    vocabulary.close()
+
+
+@SHARED
+@given(st.lists(PIECES.map("".join)))
+def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]) -> None:
+    """As `TokenCounter.additive` promises: pieces end with a line feed and begin with what is not white space."""
+    counter = GgufCounter(qwen)
+    pieces = [f".{text}\n" for text in texts]
+    assert counter.additive
+    assert counter.count("".join(pieces)) == sum(map(counter.count, pieces))
+
+
+def test_other_vocabularies_say_that_counts_do_not_add_up(smollm: GgufVocabulary) -> None:
+    """SmolLM2 takes two line feeds before a word for two tokens, and at the end of a text for one."""
+    counter = GgufCounter(smollm)
+    assert not counter.additive
+    assert counter.count("a\n\nb") != counter.count("a\n\n") + counter.count("b")
+
+
+def test_known_counts(qwen: GgufVocabulary) -> None:
+    """What Qwen's published tokenizer makes of these."""
+    counter: TokenCounter = GgufCounter(qwen)
+    assert (counter.name, counter.exact) == ("vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m", True)
+    assert qwen.tokens("hello world") == [14990, 1879]
+    # Digits one each; what spells a special token is text; half a character is a question mark.
+    known = {"": 0, "12345": 5, "\n\n": 1, "<|im_end|>": 6, "\ud800": 1, "\0": 1}
+    assert {text: counter.count(text) for text in known} == known
+
+
+def test_a_megabyte_is_counted(qwen: GgufVocabulary) -> None:
+    """Of any one thing; llama.cpp stays on its feet."""
+    counts = [GgufCounter(qwen).count(unit * (1_000_000 // len(unit))) for unit in ("a", " ", "\n", "!", "ab ", "1")]
+    assert all(1_000 < count <= 1_000_000 for count in counts)
+
+
+def test_threads_share_a_vocabulary(qwen_gguf: Path) -> None:
+    """From the first count on."""
+    vocabulary = GgufVocabulary(qwen_gguf)
+    text = "The quick brown fox. " * 50
+    with ThreadPoolExecutor(4) as threads:
+        counts = set(threads.map(lambda _: GgufCounter(vocabulary).count(text), range(40)))
+    assert len(counts) == 1
+    vocabulary.close()
+
+
+# Which counter is taken
+
+
+def test_the_models_own_stands_first(qwen: GgufVocabulary) -> None:
+    """Before tiktoken, and chosen at the first count."""
+    counter = open_counter("auto", exact=[GgufCounter(qwen)])
+    assert counter.count("12345") == 5
+    assert (counter.name, counter.exact, counter.additive) == (GgufCounter(qwen).name, True, True)
+
+
+def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """And why is told once."""
+    missing = GgufCounter(GgufVocabulary(tmp_path / "no.gguf"))
+    counter = open_counter("auto", exact=[missing])
+    with caplog.at_level(logging.WARNING):
+        assert [counter.count("hello world") for _ in range(3)] == [2, 2, 2]
+    assert (counter.name, counter.exact) == ("tiktoken cl100k_base", False)
+    assert [record.message for record in caplog.records] == [
+        f"tokens are not counted as the model does: there is no file {tmp_path / 'no.gguf'}; llm.model_path names a "
+        "model's GGUF"
+    ]
+    with pytest.raises(TokenizerError, match=r"^there is no file"):
+        missing.count("a")
+
+
+@pytest.mark.parametrize("choice", ["auto", "gguf"])
+def test_a_memory_counts_with_the_model_that_is_set(tmp_path: Path, qwen_gguf: Path, choice: str) -> None:
+    """A context keeps its budget by the model's own count, and says that it is exact."""
+    config = {"llm": {"model_path": str(qwen_gguf)}, "tokens": {"counter": choice}}
+    with open_memory(tmp_path, config=config) as memory:
+        for number in range(30):
+            memory.record_operation("step", {"text": f"Step {number} took 1234{number} ms in parser_{number}.py."})
+        context = memory.get_orchestrator_context("next", max_tokens=600)
+        assert (context.exact, context.counter) == (True, "vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m")
+        rendered = context.render()
+    assert 300 < context.tokens <= 600
+    vocabulary = GgufVocabulary(qwen_gguf)
+    assert len(vocabulary.tokens(rendered)) == context.tokens
+    vocabulary.close()
+
+
+def test_a_relative_path_goes_from_the_project(tmp_path: Path, smollm_gguf: Path) -> None:
+    """As every path in the settings does."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "small.gguf").symlink_to(smollm_gguf)
+    config = {"llm": {"model_path": "models/small.gguf"}}
+    with open_memory(tmp_path, config=config) as memory:
+        assert memory.get_orchestrator_context("next").counter == "vocabulary of small"
+
+
+def test_asked_for_by_name_it_must_be_there(tmp_path: Path) -> None:
+    """`auto` goes on without it."""
+    llm = {"model_path": "nowhere.gguf"}
+    with pytest.raises(TokenizerError, match=rf"^there is no file {tmp_path}/nowhere\.gguf; "):
+        open_memory(tmp_path, config={"llm": llm, "tokens": {"counter": "gguf"}})
+    with open_memory(tmp_path, config={"llm": llm}) as memory:
+        assert memory.get_orchestrator_context("next").counter == "tiktoken cl100k_base"

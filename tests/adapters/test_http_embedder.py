@@ -1,0 +1,214 @@
+"""Embeddings over HTTP, from a real server on this machine: what is asked, what is tried again, what is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.embedders import HttpEmbedder, WordLlamaEmbedder
+from orchestra_mem.errors import ConfigError, EmbedderError
+from orchestra_mem.search_types import Embedder, SearchMode
+
+TABLE = WordLlamaEmbedder()
+
+
+@dataclass
+class Server:
+    """An embeddings server. It answers with `failures` first, one for each request; None stands for no answer."""
+
+    url: str = ""
+    failures: list[int | None] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    dimensions: int = 64
+    answer: Any = None
+
+    def vectors(self, texts: list[str]) -> Any:
+        """What it gives: the bundled table's first dimensions, in no order."""
+        if self.answer is not None:
+            return self.answer
+        rows = TABLE.embed(texts)[:, : self.dimensions].tolist()
+        return {"data": [{"index": index, "embedding": row} for index, row in reversed([*enumerate(rows)])]}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """One that is there."""
+    told = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            told.requests.append(body)
+            told.keys.append(self.headers["Authorization"])
+            status = told.failures.pop(0) if told.failures else 200
+            if status is None:
+                time.sleep(0.6)
+                status = 503
+            data = json.dumps(told.vectors(body["input"]) if status == 200 else {"error": "busy now"}).encode()
+            self.send_response(status if self.path == "/v1/embeddings" else 404)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            with suppress(OSError):  # who asked may have gone
+                self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            """Say nothing."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    told.url = f"http://127.0.0.1:{listening.server_port}/v1"
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield told
+    listening.shutdown()
+    thread.join()
+    listening.server_close()
+
+
+def _embedder(server: Server, **options: Any) -> HttpEmbedder:
+    return HttpEmbedder(server.url, "small", **{"first_pause_s": 0.01, **options})
+
+
+def test_it_gives_what_the_server_gives(server: Server) -> None:
+    """In the order of the texts, of unit length; what says nothing is zeros and is not sent."""
+    embedder: Embedder = _embedder(server, api_key="k-1")
+    assert (embedder.model.name, embedder.model.dimensions) == ("http small", 64)
+    texts = ["red bicycle", "", "quarterly revenue", " \n", "\ud800 half"]
+    vectors = embedder.embed(texts)
+    expected = TABLE.embed(["red bicycle", "quarterly revenue", "? half"])[:, :64]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    assert vectors[[0, 2, 4]] == pytest.approx(expected, abs=1e-6)
+    assert not vectors[[1, 3]].any()
+    assert embedder.embed_query("red bicycle") == pytest.approx(vectors[0])
+    assert server.requests[1] == {
+        "model": "small", "input": ["red bicycle", "quarterly revenue", "? half"], "encoding_format": "float",
+    }  # fmt: skip
+    assert set(server.keys) == {"Bearer k-1"}
+
+
+def test_many_texts_go_in_batches(server: Server) -> None:
+    """Each as if it were alone."""
+    texts = [f"box {number} of walnuts" for number in range(150)]
+    vectors = _embedder(server).embed(texts)
+    assert [len(request["input"]) for request in server.requests] == [1, 64, 64, 22]
+    assert vectors[149] == pytest.approx(_embedder(server).embed_query(texts[149]), abs=1e-6)
+
+
+@pytest.mark.parametrize("failures", [[503], [429, 500], [None]])
+def test_what_may_pass_is_tried_again(server: Server, failures: list[int | None]) -> None:
+    """An overloaded server, one that is starting, one that answers too late."""
+    embedder = _embedder(server, dimensions=64, timeout_s=0.3)
+    server.failures = list(failures)
+    assert embedder.embed(["red bicycle"]).any()
+    assert len(server.requests) == len(failures) + 1
+
+
+def test_a_query_gives_up_sooner_than_passages_do(server: Server) -> None:
+    """Somebody waits for it."""
+    embedder = _embedder(server, dimensions=64)
+    server.failures = [503] * 9
+    with pytest.raises(EmbedderError, match=r"/v1/embeddings answers 503 for 'small': \{\"error\": \"busy now\"\}$"):
+        embedder.embed_query("red bicycle")
+    assert len(server.requests) == 2
+    with pytest.raises(EmbedderError, match="answers 503"):
+        embedder.embed(["red bicycle"])
+    assert len(server.requests) == 2 + 4
+
+
+def test_what_cannot_pass_is_not_tried_again(server: Server) -> None:
+    """A key that is refused, an address that is none."""
+    server.failures = [401]
+    with pytest.raises(EmbedderError, match="answers 401 for 'small'"):
+        _embedder(server, dimensions=64).embed(["a"])
+    assert len(server.requests) == 1
+    for url in ("ftp://127.0.0.1/v1", "http://[::bad", "nonsense"):
+        with pytest.raises(EmbedderError, match="cannot be asked: "):
+            HttpEmbedder(url, "small", dimensions=64, first_pause_s=0.01).embed(["a"])
+
+
+def test_a_server_that_is_not_there_is_told() -> None:
+    """With its address, after a few tries."""
+    embedder = HttpEmbedder("http://127.0.0.1:9/v1", "small", first_pause_s=0.01)
+    with pytest.raises(EmbedderError, match=r"^http://127\.0\.0\.1:9/v1/embeddings cannot be asked: ConnectError"):
+        embedder.embed(["a"])
+
+
+def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Server) -> None:
+    """As when somebody has started the server with another model."""
+    embedder = _embedder(server)
+    embedder.embed(["a"])
+    server.dimensions = 32
+    with pytest.raises(EmbedderError) as told:
+        embedder.embed(["b"])
+    assert str(told.value) == (
+        f"{server.url}/embeddings gives vectors of 32 dimensions for 'small', not of 64; set search.dimensions to 32, "
+        "then `orchestra-mem index --anew` makes all vectors anew"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {}, [], {"data": [{"index": 0}]}, {"data": [{"index": 0, "embedding": ["x"]}]}, {"data": []},
+        {"data": [{"index": 0, "embedding": [float("nan")] * 64}]},
+        {"data": [{"index": 0, "embedding": [1.0] * 64}, {"index": 1, "embedding": [1.0]}]},
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_told(server: Server, answer: Any) -> None:
+    """Whatever a server says."""
+    server.answer = answer
+    with pytest.raises(EmbedderError, match=r"gives (no embeddings|embeddings of shape)"):
+        _embedder(server, dimensions=64).embed(["a"])
+
+
+def test_without_the_extra_the_line_that_installs_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it is made."""
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(EmbedderError, match=r"; pip install 'orchestra-mem\[http\]'$"):
+        HttpEmbedder("http://127.0.0.1:9/v1", "small")
+
+
+def test_a_memory_searches_with_the_server_that_is_set(server: Server, tmp_path: Path) -> None:
+    """By the settings alone; while it is not there, words answer, and that is told."""
+    config = {"search": {"embedder": "http", "base_url": server.url, "model": "small", "api_key": "k-2"}}
+    with open_memory(tmp_path, config=config) as memory:
+        memory.record_operation("note", {"text": "The physician advised more sleep."})
+        (hit, *_) = memory.search("doctor", mode=SearchMode.DENSE).hits
+        assert hit.chunk.source == "op 1"
+    assert server.keys[-1] == "Bearer k-2"
+    gone = {"search": {**config["search"], "base_url": "http://127.0.0.1:9/v1"}}
+    with open_memory(tmp_path, config=gone) as memory:
+        found = memory.search("physician")
+        assert found.hits[0].chunk.source == "op 1"
+        assert found.notes[0].startswith("search by meaning is off, words alone answer: http://127.0.0.1:9/v1/")
+
+
+def test_a_server_without_a_model_is_a_fault_of_the_settings(tmp_path: Path) -> None:
+    """Told before anything is opened."""
+    with pytest.raises(ConfigError, match=r"search\.embedder http needs search\.model"):
+        open_memory(tmp_path, config={"search": {"embedder": "http"}})
+
+
+def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Not by the settings, not in the log."""
+    from orchestra_mem.build import load_settings
+
+    caplog.set_level(logging.DEBUG)
+    settings = load_settings(tmp_path, {"ORCHESTRA_MEM__SEARCH__API_KEY": "secret-key"})
+    assert settings.search.api_key == "secret-key"
+    _embedder(server, api_key=settings.search.api_key).embed(["a"])
+    assert settings.shown()["search.api_key"] == "***"
+    assert "secret-key" not in f"{settings!r} {caplog.text}"

@@ -1,0 +1,438 @@
+"""The model over HTTP, against a real server on this machine: one that behaves as llama-server does, and badly too."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from orchestra_mem import ConfigError, open_memory
+from orchestra_mem.adapters.openai_http import OpenAiModel
+from orchestra_mem.adapters.openai_http.server import Server
+from orchestra_mem.core.prompts import notes_schema
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Message, Role
+
+ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What? \ud800")]
+
+
+class Llama:
+    """What the server does: the shapes are those of llama-server's documentation (tools/server/README.md)."""
+
+    def __init__(self) -> None:
+        self.pieces = ["The ", "answer ", "is ", "42."]
+        self.finish = "stop"
+        self.pause_s = 0.0
+        self.statuses: list[tuple[int, dict[str, str], bytes]] = []
+        self.served = {"/props", "/apply-template", "/tokenize", "/slots"}
+        self.busy_slots = [False, False]
+        self.ends = "well"
+        self.body: Any = None
+        self.whole = False
+        self.takes_schema = True
+        self.seen: list[tuple[str, Any, str]] = []
+        self.broken_off = threading.Event()
+
+    def questions(self, path: str, body: Any) -> Any:
+        """Answer what is asked of the server itself."""
+        if path == "/props":
+            return {
+                "default_generation_settings": {"n_ctx": 4096, "params": {}},
+                "total_slots": 2,
+                "model_path": "m.gguf",
+            }
+        if path == "/slots":
+            return [{"id": n, "n_ctx": 4096, "is_processing": busy} for n, busy in enumerate(self.busy_slots)]
+        if path == "/apply-template":
+            return {"prompt": "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in body["messages"])}
+        assert body["add_special"]
+        return {"tokens": list(range(len(body["content"].split())))}
+
+    def events(self) -> Iterator[bytes]:
+        """An answer as server-sent events."""
+        for number, piece in enumerate(self.pieces):
+            if number == 2 and self.ends == "error":
+                yield b'data: {"error": {"code": 500, "message": "out of slots"}}\n\n'
+                return
+            if number == 2 and self.ends in ("early", "silence", "garbage"):
+                break
+            choice = {"index": 0, "delta": {"content": piece}, "finish_reason": None}
+            yield f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+        if self.ends == "garbage":
+            yield b"data: <html>\n\n"
+        if self.ends != "well":
+            return
+        choice = {"index": 0, "delta": {}, "finish_reason": self.finish}
+        usage = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
+        timings = {"prompt_n": 4, "prompt_ms": 1.0, "predicted_n": 4, "predicted_ms": 1.0}
+        yield f"data: {json.dumps({'choices': [choice], 'timings': timings})}\n\n".encode()
+        yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
+        yield b"data: [DONE]\n\n"
+
+
+def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            """Answer a question."""
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            """Answer a question or a prompt."""
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _answer(self, body: Any) -> None:
+            llama.seen.append((self.path, body, self.headers.get("Authorization", "")))
+            if self.path == "/v1/chat/completions":
+                return self._complete(body)
+            if self.path in llama.served:
+                return self._send(200, {}, json.dumps(llama.questions(self.path, body)).encode())
+            return self._send(404, {}, b'{"error": {"code": 404, "message": "File Not Found"}}')
+
+        def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in ({"Content-Type": "application/json"} | headers).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _complete(self, body: Any) -> None:
+            if llama.statuses:
+                return self._send(*llama.statuses.pop(0))
+            if "response_format" in body and not llama.takes_schema:
+                return self._send(400, {}, b'{"error": "response_format is not supported"}')
+            if llama.whole:
+                message = {"role": "assistant", "content": "".join(llama.pieces)}
+                choice = {"index": 0, "message": message, "finish_reason": llama.finish}
+                return self._send(200, {}, json.dumps({"choices": [choice]}).encode())
+            if llama.ends == "hang":
+                llama.broken_off.wait(20)
+                return None
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            try:
+                for event in llama.events():
+                    time.sleep(llama.pause_s)
+                    self.wfile.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+                    self.wfile.flush()
+                if llama.ends == "silence":
+                    self.connection.settimeout(20)
+                    self.connection.recv(1)
+                if llama.ends == "early":
+                    self.close_connection = True
+                    return None
+                self.wfile.write(b"0\r\n\r\n")
+            except OSError:
+                pass
+            llama.broken_off.set()
+            return None
+
+    return Handler
+
+
+class Quiet(ThreadingHTTPServer):
+    """A server that prints nothing where a client breaks off."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def llama() -> Llama:
+    """What the server does."""
+    return Llama()
+
+
+@pytest.fixture
+def url(llama: Llama) -> Iterator[str]:
+    """Its address."""
+    server = Quiet(("127.0.0.1", 0), _handler(llama))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    llama.broken_off.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def model(url: str) -> Iterator[OpenAiModel]:
+    """A model there that is tried twice, and left alone after three failures for a second."""
+    server = Server(url, tries=2, failures=3, reset_s=1)
+    made = OpenAiModel(url, model="qwen", context_tokens=2048, server=server)
+    yield made
+    made.close()
+
+
+def fault(model: OpenAiModel, **options: Any) -> str:
+    """What an answer failed of."""
+    with pytest.raises(ModelError) as error:
+        model.generate(ASKED, max_tokens=9, **options)
+    return str(error.value)
+
+
+def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> None:
+    """Token by token, obeying a schema; what was read anew and what was cached is told apart."""
+    assert not model.loaded
+    done = model.generate(ASKED, max_tokens=9, schema=notes_schema(), temperature=0.5, seed=7, timeout_s=10)
+    assert (done.text, done.finish) == ("The answer is 42.", Finish.STOP)
+    assert (done.prompt_tokens, done.answer_tokens, done.evaluated_tokens) == (9, 4, 4)
+    assert done.prompt_s > 0
+    assert (model.loaded, model.name) == (True, "qwen")
+    ((path, body, key),) = llama.seen
+    assert (path, key) == ("/v1/chat/completions", "")
+    assert [body[name] for name in ("model", "max_tokens", "temperature", "seed", "stream")] == [
+        "qwen",
+        9,
+        0.5,
+        7,
+        True,
+    ]
+    assert body["messages"] == [{"role": "system", "content": "You answer."}, {"role": "user", "content": "What? ?"}]
+    assert body["response_format"]["json_schema"]["schema"] == notes_schema()
+
+
+def test_an_answer_cut_by_its_length_says_so(model: OpenAiModel, llama: Llama) -> None:
+    """So does one of a server that does not stream; that one tells no figures."""
+    llama.finish = "length"
+    assert model.generate(ASKED, max_tokens=4).finish is Finish.LENGTH
+    llama.whole = True
+    done = model.generate(ASKED, max_tokens=4)
+    assert (done.text, done.finish, done.prompt_tokens, done.answer_tokens) == (
+        "The answer is 42.",
+        Finish.LENGTH,
+        0,
+        0,
+    )
+
+
+def test_window_and_counts_are_those_of_llama_server(model: OpenAiModel, llama: Llama) -> None:
+    """The window from `/props`; a prompt as its template lays it out, counted by its vocabulary."""
+    assert model.context_tokens == 4096
+    assert model.count_prompt(ASKED) == len(
+        "<|im_start|>system You answer.<|im_end|> <|im_start|>user What? ?<|im_end|>".split()
+    )
+    assert model.idle()
+    llama.busy_slots = [True, False]
+    assert model.idle()
+    llama.busy_slots = [True, True]
+    assert not model.idle()
+
+
+def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Llama) -> None:
+    """What it does not know is asked once; its window is the one that was set."""
+    llama.served = set()
+    assert [model.context_tokens for _ in range(2)] == [2048, 2048]
+    assert model.count_prompt(ASKED) == model.count_prompt(ASKED) == 11 // 3 + 7 // 3 + 16
+    assert model.idle()
+    asked = [path for path, _, _ in llama.seen]
+    assert sorted(asked) == ["/apply-template", "/props", "/slots", "/tokenize", "/v1/models"]
+    assert "/v1/chat/completions" not in asked
+
+
+def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama: Llama) -> None:
+    """As other programs want the address; without a name the model goes by it."""
+    made = OpenAiModel(f"{url}/v1/", api_key="secret")
+    assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
+    assert llama.seen[0][0::2] == ("/v1/chat/completions", "Bearer secret")
+    assert "model" not in llama.seen[0][1]
+    assert made.name == url.removeprefix("http://")
+    made.close()
+    assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
+    made.close()
+
+
+def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel, llama: Llama) -> None:
+    """While tokens come, and while none does."""
+    llama.pieces = ["word "] * 1_000
+    llama.pause_s = 0.02
+    start = time.monotonic()
+    done = model.generate(ASKED, max_tokens=999, cancelled=lambda: time.monotonic() > start + 0.3)
+    assert done.finish is Finish.CANCELLED
+    assert 0 < done.answer_tokens < 60
+    assert time.monotonic() - start < 1.5
+    assert llama.broken_off.wait(5)
+    for llama.ends in ("silence", "hang"):
+        llama.pause_s = 0
+        llama.broken_off.clear()
+        assert _cancelled_after(model, 0.2) < 1.5
+        llama.broken_off.set()
+    assert model.generate(ASKED, max_tokens=9, cancelled=lambda: True).finish is Finish.CANCELLED
+
+
+def _cancelled_after(model: OpenAiModel, seconds: float) -> float:
+    """How long an answer took that was cancelled so late."""
+    start = time.monotonic()
+    done = model.generate(ASKED, max_tokens=9, cancelled=lambda: time.monotonic() > start + seconds)
+    assert done.finish is Finish.CANCELLED
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("ends", ["hang", "silence"])
+def test_a_server_that_hangs_is_given_up(model: OpenAiModel, llama: Llama, url: str, ends: str) -> None:
+    """In the time that was set, before its first word and after it."""
+    llama.ends = ends
+    start = time.monotonic()
+    tokens = 2 if ends == "silence" else 0
+    assert fault(model, timeout_s=0.3) == f"{url} was given up: {tokens} tokens of an answer in 0.3 s"
+    assert time.monotonic() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("early", "broke off in mid-answer, 2 tokens into it"),
+        ("error", "failed 2 tokens into its answer: out of slots"),
+        ("garbage", "sent an event that is no JSON: '<html>'"),
+    ],
+)
+def test_a_server_that_dies_in_mid_answer_is_told(
+    model: OpenAiModel, llama: Llama, url: str, ends: str, words: str
+) -> None:
+    """Nothing of the answer is taken, and it is not asked again behind the caller's back."""
+    llama.ends = ends
+    assert fault(model) == f"{url} {words}"
+    assert len(llama.seen) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_pass_is_tried_again(model: OpenAiModel, llama: Llama, url: str, status: int) -> None:
+    """Once more, after a pause, or after the one that the server asks for; then it is an error."""
+    refusal = (status, {"Retry-After": "0.5"}, b'{"error": {"message": "busy"}}')
+    llama.statuses = [refusal]
+    start = time.monotonic()
+    assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
+    assert 0.5 <= time.monotonic() - start < 2
+    llama.statuses = [refusal] * 2
+    assert fault(model) == f"{url} answered with {status}: busy"
+
+
+def test_what_will_not_pass_is_not_tried_again(model: OpenAiModel, llama: Llama, url: str) -> None:
+    """A refused key, a page of HTML, JSON of another kind."""
+    llama.statuses = [(401, {}, b'{"error": {"message": "Invalid API Key"}}')]
+    assert fault(model) == f"{url} answered with 401: Invalid API Key"
+    llama.statuses = [(302, {"Location": "http://elsewhere"}, b"")]
+    assert fault(model) == f"{url} answered with 302"
+    page = "not with JSON: is llm.base_url the address of a model's server?"
+    llama.statuses = [(200, {"Content-Type": "text/html; charset=x"}, b"<html>")]
+    assert fault(model) == f"{url} answered with text/html, {page}"
+    llama.statuses = [(200, {}, b'{"choices": []}')]
+    assert fault(model) == f"{url} answered with JSON that is no chat completion"
+    assert len(llama.seen) == 4
+
+
+def test_a_server_that_takes_no_schema_is_asked_without(model: OpenAiModel, llama: Llama) -> None:
+    """From then on at once; who asks checks the answer's shape in any case."""
+    llama.takes_schema = False
+    for _ in range(2):
+        assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
+    assert ["response_format" in body for _, body, _ in llama.seen] == [True, False, False]
+
+
+def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiModel, llama: Llama, url: str) -> None:
+    """After three failures; then one call decides, and one that succeeds ends it."""
+    llama.statuses = [(500, {}, b"{}")] * 4
+    assert fault(model) == f"{url} answered with 500"
+    fault(model)
+    asked = len(llama.seen)
+    words = f"{url} is left alone after 3 failures in a row, the next try is in 1 s: {url} answered with 500"
+    assert fault(model) == words
+    assert len(llama.seen) == asked <= 4
+    llama.statuses = [(401, {}, b"{}")]
+    time.sleep(1.1)
+    assert fault(model) == f"{url} answered with 401"
+    assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
+
+
+def test_no_server_at_all(url: str) -> None:
+    """Refused, a name that is none, an address that is none."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    made = OpenAiModel(address, server=Server(address, tries=1))
+    for ask in (lambda: made.context_tokens, lambda: made.count_prompt(ASKED), lambda: fault(made)):
+        _refused(ask, address)
+    assert made.idle()
+    with pytest.raises(ModelError, match=r"^llm.base_url 'localhost:8080' is no address of a server"):
+        OpenAiModel("localhost:8080")
+
+
+def _refused(ask: Callable[[], object], address: str) -> None:
+    try:
+        words = str(ask())
+    except ModelError as error:
+        words = str(error)
+    assert words.startswith(f"{address} cannot be reached: "), words
+    assert words.endswith("; start the server, or mend llm.base_url")
+
+
+def test_a_wrong_certificate_is_refused(llama: Llama) -> None:
+    """One of an authority that nobody knows; a known one is taken."""
+    authority = trustme.CA()
+    server = Quiet(("127.0.0.1", 0), _handler(llama))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    url = f"https://127.0.0.1:{server.server_address[1]}"
+    try:
+        words = fault(OpenAiModel(url))
+        assert words.startswith(f"the certificate of {url} is not trusted: "), words
+        assert words.endswith("; name its authority in SSL_CERT_FILE")
+        assert llama.seen == []
+        known = ssl.create_default_context()
+        authority.configure_trust(known)
+        made = OpenAiModel(url, server=Server(url, verify=known))
+        assert made.generate(ASKED, max_tokens=9).text == "The answer is 42."
+        made.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel, llama: Llama, url: str) -> None:
+    """No longer than they were told to."""
+    llama.pieces, llama.pause_s = ["word "] * 40, 0.02
+    first = threading.Thread(target=model.generate, args=(ASKED,), kwargs={"max_tokens": 99})
+    first.start()
+    deadline = time.monotonic() + 10
+    while not llama.seen and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert fault(model, timeout_s=0.1) == "qwen was given up: 0 tokens of an answer in 0.1 s"
+    assert model.generate(ASKED, max_tokens=99, cancelled=lambda: True).finish is Finish.CANCELLED
+    first.join()
+    assert len(llama.seen) == 1
+
+
+def test_the_settings_name_a_server_or_a_file(tmp_path: Path, url: str, llama: Llama) -> None:
+    """Not both, and an address must be one; nothing is asked of the server before it is needed."""
+    both = {"llm": {"base_url": url, "model_path": "m.gguf"}}
+    with pytest.raises(ConfigError, match=r"llm\.model_path and llm.base_url both name a model: give one of them"):
+        open_memory(tmp_path, config=both)
+    with pytest.raises(ConfigError, match=r"is no address: give one as http://127\.0\.0\.1:8080"):
+        open_memory(tmp_path, config={"llm": {"base_url": "localhost:8080"}})
+    with open_memory(tmp_path, config={"llm": {"base_url": url, "model": "qwen"}}) as memory:
+        assert memory.compression.compressor.model is not None
+        assert memory.compression.compressor.model.name == "qwen"
+    assert llama.seen == []

@@ -1,0 +1,227 @@
+"""Work in the database: found by any words, whole after a kill, right between processes, readable where read only."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem import StorageReadOnlyError, open_memory
+from orchestra_mem.adapters.database import Database, ReadOnlyDatabase, SqliteWorkStore, work_queries
+from orchestra_mem.core.work.wording import folded, kept_text
+from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
+
+NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
+CHECKOUT = Path(__file__).parents[2]
+
+
+def _state(database: Database) -> StateManager:
+    return StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """An empty one."""
+    opened = Database(tmp_path / "obra.db")
+    yield opened
+    opened.close()
+
+
+# Texts
+
+WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_size=8)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6), WORDS, st.integers(0, 3))
+@example([("Straße", "ab")], "STRASSE", 0)
+@example([('say "hey"', "")], '"hey"', 2)
+def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(
+    texts: list[tuple[str, str]], sought: str, rare: int
+) -> None:
+    """In any case; whether the index of texts is asked or not; also after title and description have changed."""
+    before = work_queries._RARE
+    work_queries._RARE = rare
+    database = Database(Path(":memory:"))
+    try:
+        state = _state(_Shared(database))
+        for title, description in texts:
+            item = state.create(WorkKind.TASK, "before SS äa 日本", description="ßß aaa")
+            state.change(item.id, title=f"t{title}", description=description)
+        wanted = [
+            item.id
+            for item in state.items()
+            if all(word in folded(f"{item.title}\n{item.description}") for word in folded(kept_text(sought)).split())
+        ]
+        assert [item.id for item in state.items(WorkFilter(text=sought))] == wanted
+        open_ones = WorkFilter(text=sought, statuses=OPEN_STATUSES, kinds=(WorkKind.TASK,))
+        assert [item.id for item in state.items(open_ones)] == wanted
+    finally:
+        work_queries._RARE = before
+        database.close()
+
+
+class _Shared(Database):
+    """A database in memory has one connection, for readers too."""
+
+    def __init__(self, database: Database) -> None:
+        self.__dict__ = database.__dict__
+
+    def _take_reader(self) -> sqlite3.Connection:
+        return self._writer
+
+    def _give_back(self, reader: sqlite3.Connection) -> None:
+        pass
+
+
+def test_queries_of_the_backlog_go_along_an_index(database: Database) -> None:
+    """No query for the first items sorts or looks through all of them."""
+    for where in (
+        WorkFilter(limit=9),
+        WorkFilter(statuses=OPEN_STATUSES, limit=9),
+        WorkFilter(kinds=(WorkKind.TASK,), statuses=(WorkStatus.BLOCKED,), limit=9),
+        WorkFilter(parent=0, limit=9),
+        WorkFilter(parent=7, statuses=OPEN_STATUSES, limit=9),
+        WorkFilter(assignee="ann", limit=9),
+    ):
+        with database.reading("explaining") as connection:
+            query, values = work_queries.listing(connection, where)
+            plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+        assert not [step for step in plan if "TEMP B-TREE" in step], plan
+        scans = [step for step in plan if step.startswith("SCAN")]
+        assert scans in ([], ["SCAN work_items USING COVERING INDEX work_items_order"])
+
+
+# Kills and processes
+
+CHILD = """
+import os, signal, sys
+from orchestra_mem import open_memory
+from orchestra_mem.work_types import WorkKind, WorkStatus
+folder, when, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
+count = 0
+def point(name):
+    global count
+    if name == f"work.commit.{when}":
+        count += 1
+        if count == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+with open_memory(folder, write_point=point) as memory:
+    epic = memory.state.create(WorkKind.EPIC, "Payment")
+    task = memory.state.create(WorkKind.TASK, "Refund", parent=epic.id, description="all of it")
+    memory.state.set_status(task.id, WorkStatus.DONE)
+    memory.state.change(task.id, title="Give back", priority=1)
+"""
+
+
+def _run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("when", "at"), [("before", 2), ("after", 2), ("before", 3), ("before", 4), ("after", 4)])
+def test_a_killed_process_leaves_changes_whole_or_not_made(tmp_path: Path, when: str, at: int) -> None:
+    """With its events, counts, progress and texts."""
+    done = _run(CHILD, tmp_path, when, at)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    made = at if when == "after" else at - 1
+    with open_memory(tmp_path) as memory:
+        state = memory.state
+        items = state.items()
+        assert len(items) == min(made, 2)
+        assert len(state.events()) == [0, 1, 2, 5, 8][made]
+        finished = made >= 3
+        assert [item.status for item in items if item.kind is WorkKind.TASK] == (
+            [WorkStatus.DONE if finished else WorkStatus.PENDING] if made >= 2 else []
+        )
+        assert sum(map(sum, (each.values() for each in state.counts().values()))) == len(items)
+        assert state.counts()[WorkKind.TASK][WorkStatus.DONE] == finished
+        assert (state.progress(1).done, state.progress(1).total) == (finished, int(made >= 2))
+        assert len(state.items(WorkFilter(text="refund all"))) == (made in (2, 3))
+        assert len(state.items(WorkFilter(text="GIVE back"))) == (made == 4)
+
+
+SEVERAL = """
+import sys
+from orchestra_mem import InvalidChangeError, open_memory
+from orchestra_mem.work_types import WorkKind, WorkStatus
+with open_memory(sys.argv[1]) as memory:
+    for number in range(25):
+        task = memory.state.create(WorkKind.TASK, f"{sys.argv[2]} {number}", parent=1)
+        memory.state.set_status(task.id, WorkStatus.IN_PROGRESS)
+        memory.state.set_status(task.id, WorkStatus.DONE)
+        try:
+            memory.state.change(int(sys.argv[2]), depends_on=[5 - int(sys.argv[2])])
+        except InvalidChangeError:
+            print("refused")
+        memory.state.change(int(sys.argv[2]), depends_on=[])
+"""
+
+
+def test_several_processes_change_one_state(tmp_path: Path) -> None:
+    """No number twice, no change lost, no two that wait for each other."""
+    with open_memory(tmp_path) as memory:
+        for title in ("Payment", "one", "other"):
+            memory.state.create(WorkKind.EPIC, title)
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", SEVERAL, str(tmp_path), number], env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in ("2", "3")
+    ]  # fmt: skip
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    with open_memory(tmp_path) as memory:
+        state = memory.state
+        assert sorted(item.id for item in state.items()) == list(range(1, 54))
+        assert state.counts()[WorkKind.TASK][WorkStatus.DONE] == 50
+        assert (state.progress(1).done, state.progress(1).total) == (50, 50)
+        titles = {item.title for item in state.items(WorkFilter(parent=1))}
+        assert titles == {f"{who} {number}" for who in (2, 3) for number in range(25)}
+
+
+# Where nothing may be written
+
+
+def test_where_nothing_may_be_written_work_can_be_read(tmp_path: Path, database: Database) -> None:
+    """And a change is refused in words."""
+    state = _state(database)
+    item = state.create(WorkKind.TASK, "Öffnen")
+    reading = ReadOnlyDatabase(tmp_path / "obra.db")
+    try:
+        same = _state(reading)
+        assert same.items(WorkFilter(text="öffnen")) == [item]
+        assert same.events() == state.events()
+        assert same.counts() == state.counts()
+        with pytest.raises(StorageReadOnlyError) as caught:
+            same.set_status(item.id, WorkStatus.DONE)
+        assert str(caught.value) == (
+            f"work: {tmp_path / 'obra.db'}: this memory may be read and not be written; "
+            "give this user the right to write there, then open it again"
+        )
+    finally:
+        reading.close()
+    assert state.item(item.id).status is WorkStatus.PENDING
+
+
+def test_a_long_text_is_kept_and_found(database: Database) -> None:
+    """A megabyte of it; what a whole new one says is found instead of the old."""
+    state = _state(database)
+    item = state.create(WorkKind.TASK, "Report", description="alpha " * 170_000 + "omega")
+    assert [found.id for found in state.items(WorkFilter(text="OMEGA"))] == [item.id]
+    state.change(item.id, description="beta")
+    assert state.items(WorkFilter(text="omega")) == []
+    assert state.events(item.id)[-1].before == item.description

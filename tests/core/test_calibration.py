@@ -1,0 +1,85 @@
+"""What an estimate learns from reported usage: where the truth lies, within bounds, and nothing from what cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.tokenizers import EstimateCounter, open_counter
+from orchestra_mem.core.context.calibration import Calibration
+
+REPORTS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20_000)), max_size=120)
+
+
+def learned(ratio: float, reports: int = 20, tokens: int = 1_000) -> Calibration:
+    """After so many reports of a model that has `ratio` times what is estimated, corrected as it goes."""
+    calibration = Calibration()
+    for _ in range(reports):
+        calibration.report(calibration.apply(tokens), int(tokens * ratio))
+    return calibration
+
+
+@pytest.mark.parametrize("ratio", [0.6, 0.7, 0.85, 1.0, 1.1, 1.25])
+def test_it_finds_the_truth(ratio: float) -> None:
+    """Though what is reported on was corrected already by what was learned before."""
+    assert learned(ratio).factor == pytest.approx(ratio)
+    assert learned(ratio, reports=200).factor == pytest.approx(ratio)
+
+
+def test_it_waits_for_sixteen_reports() -> None:
+    """One odd model answer corrects nothing."""
+    assert learned(0.7, reports=15).factor == 1
+    assert learned(0.7, reports=16).factor == pytest.approx(0.7)
+
+
+@given(REPORTS)
+def test_it_keeps_its_bounds(reports: list[tuple[int, int]]) -> None:
+    """Whatever is reported."""
+    calibration = Calibration()
+    for counted, reported in reports:
+        calibration.report(counted, reported)
+        assert 0.6 <= calibration.factor <= 1.25
+        assert calibration.apply(0) == 0
+        assert 600 <= calibration.apply(1_000) <= 1_250
+
+
+@pytest.mark.parametrize(("ratio", "tokens"), [(0.0, 1_000), (0.1, 1_000), (9.0, 1_000), (0.7, 20)])
+def test_what_cannot_be_about_the_same_text_is_passed_over(ratio: float, tokens: int) -> None:
+    """No usage at all, far too little, an answer's thinking with it, or a text too short to tell."""
+    assert learned(ratio, reports=50, tokens=tokens).words() == ""
+
+
+def test_odd_reports_among_many_change_nothing() -> None:
+    """It is the middle that counts."""
+    calibration = learned(0.8, reports=40)
+    for _ in range(15):
+        calibration.report(1_000, 1_900)
+    assert calibration.factor == pytest.approx(0.8)
+
+
+def test_the_estimate_says_how_it_is_corrected() -> None:
+    """And that its counts add up no more."""
+    plain, corrected = EstimateCounter(), EstimateCounter(learned(0.7))
+    assert (plain.name, plain.additive) == ("estimate", True)
+    assert (corrected.name, corrected.additive) == ("estimate, times 0.70, by what the model reports", False)
+    text = "The estimate errs on the high side. " * 20
+    assert corrected.count(text) == pytest.approx(plain.count(text) * 0.7, abs=1)
+    assert open_counter("estimate", calibration=learned(0.7)).count(text) == corrected.count(text)
+
+
+def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """And says so in its status; contexts keep the budget by the corrected count."""
+    folder = tmp_path_factory.mktemp("project")
+    text = "The estimate errs on the high side, as it should where nothing else can be had. " * 4
+    with open_memory(folder, config={"tokens": {"counter": "estimate"}}) as memory:
+        # Far too many for this text, as where a model has thought; such a report teaches nothing.
+        estimate = memory.record_operation("step", {"text": f"0 {text}"}, tokens_used=9_999).entry_tokens
+        for number in range(20):
+            memory.record_operation("step", {"text": f"{number} {text}"}, tokens_used=int(estimate * 0.68))
+        window = memory.get_stats()["context_window"]
+        assert isinstance(window, dict)
+        assert window["counter"] == "estimate, times 0.70, by what the model reports"
+        context = memory.get_orchestrator_context("next", max_tokens=1_000)
+        assert 500 < context.tokens <= 1_000

@@ -1,0 +1,69 @@
+"""How many turns stand in full: four for a new topic, eight for one that goes on, six else, with the reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from orchestra_mem.core.context.continuity import TurnWindow, continuity, turn_window
+
+EAST = np.array([1.0, 0.0], dtype=np.float32)
+NORTH = np.array([0.0, 1.0], dtype=np.float32)
+
+
+def at_cosine(cosine: float) -> NDArray[np.float32]:
+    """Give a vector with this cosine to EAST."""
+    return np.array([cosine, np.sqrt(1 - cosine**2)], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "turns"), [(0.0, 4), (0.29, 4), (0.31, 6), (0.5, 6), (0.69, 6), (0.71, 8), (1.0, 8), (-1.0, 4)]
+)
+def test_turns_follow_continuity(cosine: float, turns: int) -> None:
+    """Under 0.3 four, over 0.7 eight, else six."""
+    window = turn_window(at_cosine(cosine), [EAST, EAST, EAST])
+    assert window.turns == turns
+    assert window.continuity == pytest.approx(cosine, abs=1e-6)
+
+
+def test_only_the_last_three_messages_count() -> None:
+    """What was said before them is another topic's."""
+    assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
+
+
+def test_fewer_than_three_messages_or_no_embedder_are_six_turns_with_the_reason() -> None:
+    """Where nothing can be measured the usual number stands, and it is told why."""
+    assert turn_window(EAST, [EAST, EAST]) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
+    assert turn_window(None, None) == TurnWindow(turns=6, reason="there is no embedder to compare messages with")
+    zero = np.zeros(2, dtype=np.float32)
+    assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="a message says nothing that can be compared")
+
+
+def test_reason_names_the_measure() -> None:
+    """A person can follow why there are so many."""
+    assert turn_window(at_cosine(0.5), [EAST] * 3).reason == "continuity 0.50 is within 0.3 to 0.7"
+    assert turn_window(NORTH, [EAST] * 3).reason == "a new topic: continuity 0.00 is under 0.3"
+
+
+def test_vectors_of_another_dimension_are_refused() -> None:
+    """Vectors of two models cannot be compared."""
+    with pytest.raises(ValueError, match=r"a message of shape \(2,\) cannot be compared with \(3,\)"):
+        continuity(EAST, [np.ones(3, dtype=np.float32)])
+
+
+vectors = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=4, max_size=4).map(
+    lambda v: np.array(v, dtype=np.float32)
+)
+
+
+@given(vectors, st.lists(vectors, min_size=3, max_size=5), st.floats(0.5, 1e3))
+def test_continuity_is_a_cosine(message: NDArray[np.float32], earlier: list[NDArray[np.float32]], scale: float) -> None:
+    """It lies within -1 to 1, and the length of the new message does not matter."""
+    measured = continuity(message, earlier)
+    assert measured is None or -1 <= measured <= 1
+    scaled = continuity((message.astype(np.float64) * scale / 1e3).astype(np.float32), earlier)
+    if measured is not None and scaled is not None and np.max(np.abs(message)) > 1e-6:
+        assert scaled == pytest.approx(measured, abs=1e-3)

@@ -1,0 +1,341 @@
+"""Work items as lines of the plan: written, read back as people leave them, compared, and laid out again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.work.plan_edits import LineEdit, plan_edits
+from orchestra_mem.core.work.plan_layout import carried, relaid, with_item_numbers
+from orchestra_mem.core.work.plan_lines import (
+    FUTURE,
+    PlanLine,
+    item_line,
+    parse_row,
+    plan_lines,
+    remark_number,
+    remark_row,
+    render_line,
+    said_title,
+    shown_title,
+)
+from orchestra_mem.core.work.wording import kept_title
+from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.tiers.document_merge import merged
+from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+
+NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
+PLAN = """# Work Plan
+
+## Immediate Next Steps
+
+- Story #10 "Login form": can be started, under #5
+
+## Prioritized Backlog
+
+- [ ] #5 User authentication (epic, high, 1 of 3 done)
+  - [x] #9 Table of users (task)
+  - [ ] #10 Login form (story)
+  - [ ] #11 Signup form (story, blocked by #10)
+- [ ] #12 Tidy up (task)
+- TODO: write the guide. (K1)
+
+## Future Work
+
+- [ ] #13 Dark mode (task, deferred)
+"""
+
+
+def _title(text: str) -> str:
+    try:
+        return kept_title(text)
+    except InvalidChangeError:
+        return "Login"
+
+
+TITLES = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet="ab ~*#[]()<>!-\\K12,x@|`", max_size=30),
+    st.sampled_from(["(high)", "#7 seven", "[x] done", "~~off~~", "a (story)", "b (K5)", "<!-- pin -->", "- [ ] #9 x"]),
+).map(_title)
+
+
+@st.composite
+def items(draw: st.DrawFn) -> WorkItem:
+    """An item as the tracker gives it."""
+    return WorkItem(
+        id=draw(st.integers(1, 10**9)),
+        kind=draw(st.sampled_from(WorkKind)),
+        title=draw(TITLES),
+        created=NOW,
+        changed=NOW,
+        status=draw(st.sampled_from(WorkStatus)),
+        priority=draw(st.integers(1, 5)),
+        assignee=draw(st.none() | TITLES),
+    )
+
+
+@given(items(), st.lists(st.integers(1, 999), unique=True, max_size=3), st.sampled_from(["", "2 of 3 done"]))
+def test_a_line_says_what_was_written_into_it(item: WorkItem, waits: list[int], progress: str) -> None:
+    """Whatever the title holds; so nobody is taken to have said what the machine wrote."""
+    line = item_line(item, waits_for=tuple(waits), progress=progress)
+    row = render_line(line)
+    read = parse_row(row)
+    assert "\n" not in row
+    assert read is not None
+    assert (read.number, read.title, read.ticked, read.struck, read.kind) == (
+        item.id,
+        line.title,
+        item.status is WorkStatus.DONE,
+        item.status is WorkStatus.CANCELLED,
+        item.kind,
+    )
+    assert (read.priority, read.status, read.waits_for, read.assignee, read.progress) == (
+        item.priority,
+        line.status,
+        tuple(waits),
+        line.assignee,
+        progress,
+    )
+
+
+@given(TITLES)
+def test_a_shown_title_is_the_same_title(title: str) -> None:
+    """As far as a document can hold it: what it cannot was made visible."""
+    if "\\" not in title and title.isprintable():
+        assert said_title(shown_title(title)) == title
+
+
+@pytest.mark.parametrize(
+    ("row", "number", "title", "ticked", "struck"),
+    [
+        ("- [x] #12 Login form (story, high)", 12, "Login form", True, False),
+        ("* [X]   **#12**: Login  form", 12, "Login form", True, False),
+        ("3. [✓] #12 Login form", 12, "Login form", True, False),
+        ("~~- [ ] #12 Login form (story)~~", 12, "Login form", False, True),
+        ("- ~~[ ] #12 Login form (story)~~", 12, "Login form", False, True),
+        ("- [ ] ~~#12 Login form~~ (story)", 12, "Login form", False, True),
+        ("- [ ] #12 ~~Login form~~", 12, "Login form", False, True),
+        ("- ~~#12 Login form~~", 12, "Login form", False, True),
+        ("- [] Login form", 0, "Login form", False, False),
+        ("- [ ] Login (mobile)", 0, "Login (mobile)", False, False),
+        ("- [ ] #12 Login (story, ask Bob)", 12, "Login (ask Bob)", False, False),
+        ("- [ ] ~~a~~ and ~~b~~", 0, "~~a~~ and ~~b~~", False, False),
+        ("- [ ] #12 Login <!-- pin -->", 12, "Login", False, False),
+    ],
+)
+def test_what_people_write(row: str, number: int, title: str, ticked: bool, struck: bool) -> None:
+    """Other bullets, boxes and strikes say the same; brackets that are no words of ours belong to the title."""
+    line = parse_row(row)
+    assert line is not None
+    assert (line.number, line.title, line.ticked, line.struck) == (number, title, ticked, struck)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["- plain", "- #12 waits for Bob", "- [ ] a fact (K5)", "", "- [ ]", "- [ ] #12", "[x] no item", "- [y] what"],
+)
+def test_what_is_no_line_of_work(row: str) -> None:
+    """A list item without a box is a note, one with the number of a fact that fact."""
+    assert parse_row(row) is None
+
+
+def test_lines_know_under_whom_they_stand() -> None:
+    """By their indentation, whatever stands between; under something else it cannot be told."""
+    text = PLAN.replace("  - [ ] #10", "a note\n\n   - [ ] #10").replace("- [ ] #12", "- Later:\n  - [ ] #12")
+    assert [(line.number, line.parent) for line in plan_lines(text)] == [
+        (5, 0), (9, 5), (10, 5), (11, 5), (12, None), (13, 0),
+    ]  # fmt: skip
+
+
+def _edits(*changes: tuple[str, str], text: str = PLAN) -> dict[int, LineEdit]:
+    now = text
+    for old, new in changes:
+        assert now.count(old) == 1, old
+        now = now.replace(old, new)
+    return {edit.number: edit for edit in plan_edits(text, now).changed}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "number", "field", "value"),
+    [
+        ("- [ ] #12", "- [x] #12", 12, "status", WorkStatus.DONE),
+        ("- [x] #9", "- [ ] #9", 9, "status", WorkStatus.PENDING),
+        ("#12 Tidy up (task)", "~~#12 Tidy up (task)~~", 12, "status", WorkStatus.CANCELLED),
+        ("#12 Tidy up (task)", "#12 Tidy up (task, in progress)", 12, "status", WorkStatus.IN_PROGRESS),
+        ("#12 Tidy up (task)", "#12 Sweep up", 12, "title", "Sweep up"),
+        ("#12 Tidy up (task)", "#12 Tidy up (task, urgent)", 12, "priority", 1),
+        ("(epic, high, 1", "(epic, 1", 5, "priority", 3),
+        ("#12 Tidy up (task)", "#12 Tidy up (@Grace)", 12, "assignee", "Grace"),
+        ("blocked by #10", "blocked by #9 and #10", 11, "waits_for", ((9,), ())),
+        ("story, blocked by #10", "story", 11, "waits_for", ((), (10,))),
+        ("- [ ] #12", "  - [ ] #12", 12, "parent", 5),
+        ("  - [ ] #11", "- [ ] #11", 11, "parent", 0),
+    ],
+)
+def test_a_change_of_a_line_says_one_thing(old: str, new: str, number: int, field: str, value: Any) -> None:
+    """And nothing of the others."""
+    assert _edits((old, new)) == {number: LineEdit(number=number, was=_edits((old, new))[number].was, **{field: value})}
+
+
+def test_what_brackets_lack_says_nothing_where_they_are_gone() -> None:
+    """Who writes a title anew has not changed priority, status and all that."""
+    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
+    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
+
+
+def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
+    """Whatever its brackets say."""
+    row = "- [ ] #13 Dark mode (task, deferred)\n"
+    taken_up = plan_edits(PLAN, PLAN.replace(row, "").replace("- TODO", f"{row}- TODO"))
+    row = "- [ ] #12 Tidy up (task)\n"
+    deferred = plan_edits(PLAN, PLAN.replace(row, "") + row)
+    assert [(edit.number, edit.status) for edit in taken_up.changed] == [(13, WorkStatus.PENDING)]
+    assert [(edit.number, edit.status) for edit in deferred.changed] == [(12, WorkStatus.DEFERRED)]
+    assert not taken_up.removed
+    assert not deferred.removed
+
+
+def test_new_lines_stand_where_they_were_written() -> None:
+    """Under an item with a number, under a new one, or alone."""
+    now = PLAN.replace(
+        "- [ ] #12", "  - [ ] Reset a password (high)\n    - [ ] Write the mail\n- [ ] Buy a bell\n- [ ] #12"
+    )
+    edits = plan_edits(PLAN, now)
+    first, below, alone = edits.added
+    assert (first.title, first.parent, first.priority) == ("Reset a password", 5, 2)
+    assert (below.title, below.parent, below.under) == ("Write the mail", None, first.place)
+    assert (alone.title, alone.parent) == ("Buy a bell", 0)
+    assert [order.moved for order in edits.orders] == [frozenset({-1 - alone.place})]
+
+
+def test_a_line_that_is_gone_was_taken_out() -> None:
+    """Not where it stands elsewhere, or its whole section is gone."""
+    row = "  - [ ] #10 Login form (story)\n"
+    assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
+    assert not plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
+    section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
+    assert not plan_edits(PLAN, PLAN.replace(section, ""))
+
+
+def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
+    """Though they now stand below another one."""
+    text = PLAN.replace("- [ ] #12 Tidy up (task)\n", "- [ ] #12 Tidy up (epic)\n  - [ ] #14 Sweep (task)\n")
+    edits = plan_edits(text, text.replace("- [ ] #12 Tidy up (epic)\n", ""))
+    assert [line.number for line in edits.removed] == [12]
+    assert edits.changed == ()
+
+
+def test_the_order_tells_which_lines_moved() -> None:
+    """As few as can be; moving one tells of one."""
+    row = "- [ ] #12 Tidy up (task)\n"
+    (order,) = plan_edits(PLAN, PLAN.replace(row, "").replace("- [ ] #5", f"{row}- [ ] #5")).orders
+    assert order.order == (12, 5)
+    assert len(order.moved) == 1
+
+
+def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:
+    """Behind the box, whatever the bullet, in the document's own line ends."""
+    text = PLAN.replace("- [ ] #12", "*  []  Buy a bell <!-- pin -->\n- [ ] #12").replace("\n", "\r\n")
+    now = with_item_numbers(text, lambda line: 14)
+    assert now == text.replace("*  []  Buy", "*  []  #14 Buy")
+
+
+def test_a_remark_is_known_again() -> None:
+    """By the number that it begins with, whatever it says of others."""
+    row = remark_row('Story #11 "a --> b" waits for Story #10 "x"', 4)
+    assert remark_number(f"{row}\r") == 11
+    assert remark_number("<!-- pin -->") == 0
+    assert row.count("-->") == 1
+
+
+def _machine(text: str) -> str:
+    """A later plan: #10 is done, #12 comes first with a remark, #11 is gone, #15 is new."""
+    return (
+        text.replace("- [ ] #10 Login form (story)", "- [x] #10 Login form (story)")
+        .replace("  - [ ] #11 Signup form (story, blocked by #10)\n", "  - [ ] #15 MFA (story)\n")
+        .replace("- [ ] #12 Tidy up (task)\n", "")
+        .replace("- [ ] #5", '- [ ] #12 Tidy up (task)\n  <!-- Task #12 "Tidy up" is so. -->\n- [ ] #5')
+        .replace("1 of 3", "2 of 3")
+    )
+
+
+NOTES = ["a note", "  indented", "- a thing", "", "    - deeper", "> quoted", "### Heading"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(NOTES)), max_size=8), st.booleans())
+def test_lines_of_work_are_the_machines_and_all_else_is_the_persons(notes: list[tuple[int, str]], crlf: bool) -> None:
+    """Wherever people write between the lines: nothing of theirs is lost, and no line of work stands twice."""
+    rows = PLAN.split("\n")
+    for number, (place, note) in enumerate(notes):
+        rows.insert(8 + place % (len(rows) - 8), f"{note} {number}" if note else note)
+    person = "\n".join(rows)
+    machine = _machine(PLAN)
+    if crlf:
+        person = person.replace("\n", "\r\n")
+    found = merged(PLAN, machine, person)
+    text = found.text.replace("\r\n", "\n")
+    assert found.conflicts == ()
+    for number, (_, note) in enumerate(notes):
+        assert not note or text.split("\n").count(f"{note} {number}") == 1
+    assert [line.number for line in plan_lines(text)] == [line.number for line in plan_lines(machine)]
+    assert text.count('<!-- Task #12 "Tidy up" is so. -->') == 1
+    assert text.count("- TODO: write the guide. (K1)") == 1
+    if crlf:
+        assert found.text.count("\n") == found.text.count("\r\n")
+    assert merged(machine, machine, found.text).text == found.text
+
+
+def test_a_line_that_says_the_same_stays_as_it_was_written() -> None:
+    """Bullets, spaces and pins are the person's; where the machine has something new to say, the pin stays."""
+    own = PLAN.replace("- [ ] #12 Tidy up (task)", "*  [ ]  #12 Tidy up  (task) <!-- pin -->")
+    assert merged(PLAN, PLAN.replace("1 of 3", "2 of 3"), own).text == own.replace("1 of 3", "2 of 3")
+    text = merged(PLAN, PLAN.replace("- [ ] #12", "- [x] #12"), own).text
+    assert "\n- [x] #12 Tidy up (task) <!-- pin -->\n" in text
+
+
+def test_next_steps_are_told_anew() -> None:
+    """Old ones collide with nothing, wherever they come from; one to which a person has added something is theirs."""
+    step = '- Story #10 "Login form": can be started, under #5\n'
+    machine = PLAN.replace(
+        step, '- Story #11 "Signup form": in progress, under #5\n- Task #12 "Tidy up": can be started\n'
+    )
+    old = PLAN.replace(step, f'- Mine\n- Task #9 "Table of users": in progress\n{step}- Mine, too\n')
+    found = merged(PLAN, machine, old)
+    assert found.conflicts == ()
+    steps = machine.partition("Steps\n\n")[2].partition("\n\n## ")[0]
+    assert f"Steps\n\n- Mine\n{steps}\n- Mine, too\n\n## " in found.text
+    assert (
+        "can be started, under #5, ask Bob\n" in merged(PLAN, PLAN, PLAN.replace("under #5", "under #5, ask Bob")).text
+    )
+
+
+def test_the_first_work_takes_over_the_backlog() -> None:
+    """What stood under the old heading stands under the new one."""
+    before = "# Work Plan\n\n## Backlog\n\n- TODO: this (K1)\n\n## Future Work\n\n- None\n"
+    machine = before.replace("## Backlog\n\n", "## Prioritized Backlog\n\n- [ ] #1 Login (task)\n")
+    text = merged(before, machine, before.replace("(K1)\n", "(K1)\n- Mine\n")).text
+    assert text == machine.replace("(K1)\n", "(K1)\n- Mine\n")
+
+
+def test_an_old_text_changes_only_what_was_changed_in_it() -> None:
+    """Word by word: the new title is the person's, the tick that came since stays."""
+    left = _machine(PLAN)
+    person = PLAN.replace("#10 Login form", "#10 Sign-in form").replace("- [ ] #12", "- [x] #12")
+    opened, said = carried(PLAN, left, person)
+    assert relaid(opened, left, left) == (left, left)
+    lines = {line.number: line for line in plan_lines(said)}
+    assert (lines[10].title, lines[10].ticked) == ("Sign-in form", True)
+    assert lines[12].ticked
+    assert lines[5].progress == "2 of 3 done"
+
+
+def test_a_deferred_item_is_said_to_be_so_by_its_section() -> None:
+    """With or without the word."""
+    assert PlanLine(number=1, title="a", section=FUTURE).says is WorkStatus.DEFERRED
+    assert PlanLine(number=1, title="a").says is WorkStatus.PENDING
+    assert PlanLine(number=1, title="a", told=False).says is None

@@ -1,0 +1,486 @@
+"""What a phrase in a line refers to: each form of reference, when it is asked back, and what is never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.references import DATA, Items, faults_of, load_cases
+from orchestra_mem.core.language.intent_types import Action, Intent
+from orchestra_mem.core.language.reference_judgement import CLOSE
+from orchestra_mem.core.language.reference_titles import match
+from orchestra_mem.core.language.reference_words import mended
+from orchestra_mem.core.language.references import (
+    ANYTHING,
+    Form,
+    Happening,
+    Mention,
+    Need,
+    Talk,
+    find_references,
+    need_of,
+    resolve,
+    resolve_line,
+    resolve_text,
+)
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
+
+NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
+MILESTONE, EPIC, STORY, TASK = WorkKind.MILESTONE, WorkKind.EPIC, WorkKind.STORY, WorkKind.TASK
+PENDING, ACTIVE, BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
+FAILED, DONE = WorkStatus.FAILED, WorkStatus.DONE
+ASK: list[int] = []
+
+
+def item(number: int, kind: WorkKind, title: str, status: WorkStatus = PENDING, parent: int | None = None) -> WorkItem:
+    """Make an item."""
+    return WorkItem(id=number, kind=kind, title=title, status=status, parent=parent, created=NOON, changed=NOON)
+
+
+WORK = (
+    item(1, MILESTONE, "Launch"),
+    item(5, EPIC, "User authentication", ACTIVE, 1),
+    item(6, EPIC, "Billing", PENDING, 1),
+    item(10, STORY, "Login", PENDING, 5),
+    item(11, STORY, "Signup", PENDING, 5),
+    item(12, STORY, "Multi-factor authentication", PENDING, 5),
+    item(13, STORY, "Invoices", PENDING, 6),
+    item(14, STORY, "Payment gateway", BLOCKED, 6),
+    item(20, TASK, "Write login form", PENDING, 10),
+    item(21, TASK, "Hash passwords", FAILED, 10),
+    item(22, TASK, "Rate limit attempts", DONE, 10),
+    item(23, TASK, "PDF layout", ACTIVE, 13),
+)
+LOOKUP = Items(WORK)
+
+
+def did(happening: str, *items: int, said: str = "") -> Mention:
+    """Make a mention."""
+    return Mention(items=items, happening=Happening(happening), text=said)
+
+
+def talk(*mentions: Mention) -> Talk:
+    """Make a talk of mentions, the oldest first."""
+    return Talk(mentions=mentions[::-1], lookup=LOOKUP)
+
+
+NOTHING_SAID = talk()
+THREE_CREATED = talk(
+    did("created", 5, said="create an epic for user authentication"),
+    did("created", 10, 11, 12, said="add 3 stories to it: login, signup and MFA"),
+)
+FIRST_STARTED = talk(*THREE_CREATED.mentions[::-1], did("started", 10, said="start the first one"))
+ONE_BY_ONE = talk(did("created", 10), did("created", 11))
+TASKS = talk(did("mentioned", 20), did("started", 23), did("failed", 21))
+LISTED = talk(did("started", 23), did("listed", 21, 22, 20, said="list the tasks"))
+TWO_EPICS = talk(did("mentioned", 5, 6, said="compare the two epics"))
+
+CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
+    "after three stories were created": (
+        THREE_CREATED,
+        {
+            "rename it to Auth": [5],
+            "add another story to it": [5],
+            "please add two more stories to that epic": [5],
+            "start them": [10, 11, 12],
+            "start all of them": [10, 11, 12],
+            "start the three stories": [10, 11, 12],
+            "the new ones are for Ann": [10, 11, 12],
+            "start the first": [10],
+            "start the 2nd one": [11],
+            "START THE THIRD STORY!": [12],
+            "strat the seccond one": [11],
+            "start the middle one": [11],
+            "start the last two stories": [11, 12],
+            "start the first and third": [10, 12],
+            "start the sign-up one": [11],
+            "start the one about signing up": [11],
+            "start MFA": [12],
+            "start login & mfa": [10, 12],
+            "start the login and signup stories": [10, 11],
+            "start all except signup": [10, 12],
+            "start everything but the last one": [10, 11],
+            "show the epic's stories": [10, 11, 12],
+            "show the epics stories": [10, 11, 12],
+            "start the second of its stories": [11],
+            "start its last story": [12],
+            "list the stories in the auth epic": [10, 11, 12],
+            "list the tasks of the login story": [20, 21, 22],
+            "show login's tasks": [20, 21, 22],
+            "show everything under the epic": [10, 11, 12, 20, 21, 22],
+            "start one of them": ASK,
+            "start the other one": ASK,
+            "start both": ASK,
+            "start the fourth one": ASK,
+        },
+    ),
+    "after the first of them was started": (
+        FIRST_STARTED,
+        {
+            "finish it": [10],
+            "mark that as done": [10],
+            "start the next one": [11],
+            "start the others": [11, 12],
+            "start the other two": [11, 12],
+            "start the rest": [11, 12],
+            "start the remaining stories": [11, 12],
+            "start the other one": ASK,
+            "assign them to Bob": [10, 11, 12],
+            "add a story to it": [5],
+            "add a task to it": [10],
+            "show the epic it belongs to": [5],
+            "same as before": [10],
+        },
+    ),
+    "after two were created one by one": (
+        ONE_BY_ONE,
+        {
+            "start both": [10, 11],
+            "start these two": [10, 11],
+            "start the former": [10],
+            "start the latter": [11],
+            "start the other one": [10],
+            "start the previous one": [10],
+            "both wait for 13": [10, 11],
+            "start all three": ASK,
+        },
+    ),
+    "after three tasks": (
+        TASKS,
+        {
+            "retry it": [21],
+            "finish the previous task": [23],
+            "go back to the one before": [23],
+            "retry the failed one": [21],
+            "retry the task that failed": [21],
+            "finish the active task": [23],
+        },
+    ),
+    "after a list": (
+        LISTED,
+        {
+            "finish it": [23],
+            "start the last one on that list": [20],
+            "retry the one that failed": [21],
+            "finish all of those": [20, 21, 22],
+        },
+    ),
+    "after two epics": (
+        TWO_EPICS,
+        {"add a story to it": ASK, "add a story to the second one": [6], "show their stories": [10, 11, 12, 13, 14]},
+    ),
+    "after nothing": (
+        NOTHING_SAID,
+        {
+            "start login": [10],
+            "unblock the blocked story": [14],
+            "the milestone": [1],
+            "start teh login stroy": [10],
+            "start story eleven": [11],
+            "start it": ASK,
+            "start the second one": ASK,
+            "start": ASK,
+            "": ASK,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("lately", "line", "meant"),
+    [
+        pytest.param(lately, line, meant, id=f"{name}: {line}")
+        for name, (lately, lines) in CASES.items()
+        for line, meant in lines.items()
+    ],
+)
+def test_line_means_what_a_listener_takes_it_for(lately: Talk, line: str, meant: list[int]) -> None:
+    """Each form of reference, after what was said before; a question where a listener would ask."""
+    resolution = resolve_line(line, lately)
+    assert sorted(each.id for each in resolution.items) == sorted(meant)
+    assert bool(resolution.ask) is not bool(meant)
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("line", "ids"),
+    [
+        ("finish #12", [12]),
+        ("finish 12", [12]),
+        ("finish number 12 please", [12]),
+        ("finish story twelve", [12]),
+        ("finish story12", [12]),
+        ("start #10 and #12", [10, 12]),
+        ("start 10, 11 and 12", [10, 11, 12]),
+        ("start stories 10 through 12", [10, 11, 12]),
+        ("start #10-#12", [10, 11, 12]),
+        ("12 depends on 10", [12]),
+    ],
+)
+def test_number_is_taken_as_it_stands(line: str, ids: list[int]) -> None:
+    """In figures or words, one or several, with or without the sign."""
+    assert [each.id for each in resolve_line(line, FIRST_STARTED).items] == ids
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("start #99", "There is no #99. Which do you mean?"),
+        ("start story 5", "#5 is an epic, not a story. Which do you mean?"),
+        ("add a story to #10", "#10 is a story, not an epic or a milestone. Which do you mean?"),
+        ("start #98 and #99", "There is no #98. There is no #99. Which do you mean?"),
+    ],
+)
+def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, question: str) -> None:
+    """Whatever else was spoken of."""
+    resolution = resolve_line(line, THREE_CREATED)
+    assert resolution.items == ()
+    assert resolution.ask == question
+
+
+@given(number=st.sampled_from([each.id for each in WORK]), words=st.text(max_size=20))
+def test_number_named_alone_is_the_one_given(number: int, words: str) -> None:
+    """Whatever is said of it, before and after."""
+    phrase = next(each for each in find_references(f"start #{number}"))
+    resolution = resolve(phrase, ANYTHING, talk(did("created", 10, 11, 12, said=words)))
+    assert [each.id for each in resolution.items] == [number]
+
+
+# Questions
+
+
+def test_question_names_what_is_close() -> None:
+    """With kind, number and title of each."""
+    resolution = resolve_line("start one of them", ONE_BY_ONE)
+    assert resolution.ask == 'Which do you mean by "one of them": Story #10 "Login" or Story #11 "Signup"?'
+
+
+def test_question_says_that_nothing_fits() -> None:
+    """A name that is nowhere, and a pronoun without anything before it."""
+    assert resolve_line("start the espresso story", THREE_CREATED).ask == (
+        'Nothing is called "the espresso story". Which item do you mean?'
+    )
+    assert resolve_line("start it", NOTHING_SAID).ask == 'It is not clear what "it" stands for. Which item do you mean?'
+
+
+def test_candidates_tell_their_scores_and_reasons() -> None:
+    """The likeliest first; the next one is not close where one is chosen."""
+    resolution = resolve_line("finish it", FIRST_STARTED)
+    scores = [candidate.score for candidate in resolution.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[1] <= CLOSE * scores[0]
+    assert resolution.candidates[0].reasons == ("in focus by 1.00",)
+
+
+# What a command needs
+
+
+def test_need_decides_which_one_it_is() -> None:
+    """Kinds rule out; statuses only make less likely."""
+    it = find_references("it")[0]
+    lately = talk(did("mentioned", 5), did("mentioned", 22))
+    assert [each.id for each in resolve(it, ANYTHING, lately).items] == [22]
+    assert [each.id for each in resolve(it, Need(kinds=(EPIC,)), lately).items] == [5]
+    assert [each.id for each in resolve(it, Need(statuses=(ACTIVE,)), lately).items] == [5]
+    assert [each.id for each in resolve(it, Need(statuses=(DONE,)), lately).items] == [22]
+
+
+def test_need_of_an_intent() -> None:
+    """What is added to is of a wider kind; what is started has not begun."""
+    assert need_of(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
+    assert ACTIVE not in need_of(Intent(action=Action.START)).statuses
+
+
+def test_target_of_an_intent_is_resolved_by_its_text() -> None:
+    """Phrases that "and" joins mean all of them."""
+    found = resolve_text("the first one and the MFA story", ANYTHING, THREE_CREATED)
+    assert [each.id for each in found.items] == [10, 12]
+    assert found.phrase.text == "the first one and the MFA story"
+
+
+def test_meaning_helps_where_no_word_does() -> None:
+    """The similarity is asked for titles only where none has the words."""
+    asked: list[str] = []
+
+    def similarity(phrase: str, titles: Sequence[str]) -> list[float]:
+        asked.append(phrase)
+        return [0.8 if title == "Invoices" else 0.1 for title in titles]
+
+    lately = Talk(mentions=(did("mentioned", 13),), lookup=LOOKUP, similarity=similarity)
+    assert [each.id for each in resolve_line("start the receipts story", lately).items] == [13]
+    assert [each.id for each in resolve_line("start the login story", lately).items] == [10]
+    assert asked == ["receipts"]
+
+
+# Phrases and words
+
+
+@pytest.mark.parametrize(
+    ("line", "phrases"),
+    [
+        ("start the last one, it waits for #10", [("the last one", Form.LAST), ("it", Form.IT), ("#10", Form.ID)]),
+        ("move the last three to the billing epic", [("the last three", Form.LAST), ("the billing epic", Form.NAMED)]),
+        ("add 3 stories to it: the first one, that one", [("it", Form.IT)]),
+        ("note that it is slow", [("it", Form.IT)]),
+        ("retry the one that failed", [("the one that failed", Form.STATUS)]),
+        ("show the one we just created", [("the one we just created", Form.HAPPENED)]),
+        ("list the epic's stories", [("the epic's stories", Form.CHILDREN)]),
+        ("assign the same ones as before to Ann", [("the same ones as before", Form.SAME)]),
+        ("create a story", []),
+        ("list stories", []),
+    ],
+)  # fmt: skip
+def test_phrases_are_found_with_their_forms(line: str, phrases: list[tuple[str, Form]]) -> None:
+    """What is new, any, or written as a title or note refers to nothing."""
+    found = [phrase for phrase in find_references(line) if not phrase.is_bare]
+    assert [(phrase.text, phrase.form) for phrase in found] == phrases
+    assert all(line[phrase.start : phrase.end] == phrase.text for phrase in found)
+
+
+@pytest.mark.parametrize(
+    ("words", "title", "least"),
+    [
+        ("auth", "User authentication", 0.6),
+        ("mfa", "Multi-factor authentication", 0.8),
+        ("sso", "Single sign-on", 0.8),
+        ("sign up", "Signup", 0.8),
+        ("signup", "Sign up page", 0.6),
+        ("payments", "Payment gateway", 0.6),
+        ("loign", "Login", 0.8),
+        ("db migration", "Database migration", 0.8),
+        ("i18n", "Internationalization", 0.6),
+    ],
+)
+def test_words_name_a_title(words: str, title: str, least: float) -> None:
+    """By stem, beginning, initials, as one word, with letters left out or one wrong."""
+    assert match(words.split(), title) >= least
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [("login", "Logout page"), ("search", "Research"), ("mobile login", "Login"), ("ui", "Unit tests")],
+)
+def test_words_that_name_something_else_match_nothing(words: str, title: str) -> None:
+    """Every word must be found."""
+    assert match(words.split(), title) == 0.0
+
+
+def test_whole_title_is_the_better_match() -> None:
+    """So that "login" is the story of that name and not its page."""
+    assert match(["login"], "Login page") < CLOSE * match(["login"], "Login")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("secnd", "second"),
+        ("stroy", "story"),
+        ("teh", "the"),
+        ("epci", "epic"),
+        ("failled", "failed"),
+        ("tasks", "tasks"),
+    ],
+)
+def test_slips_of_the_pen_are_mended(written: str, meant: str) -> None:
+    """One letter wrong, missing, too many, or two that changed places."""
+    assert mended(written) == meant
+
+
+@pytest.mark.parametrize(
+    "word", ["store", "talks", "there", "list", "later", "it", "is", "then", "test", "third", "note"]
+)
+def test_words_that_are_right_are_left(word: str) -> None:
+    """Words that are one letter off a word of the grammar, and none of it."""
+    assert mended(word) == word
+
+
+# Laws
+
+_PIECES = st.sampled_from(
+    "start add 3 stories to it that the second one last three of them epic's #10 #99 other both and , : all except "
+    'rest failed under its "Login" story 12 same as before previous login \' the auth'.split()
+)
+_LINES = st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=14).map(" ".join))
+_MENTIONS = st.lists(
+    st.builds(
+        Mention,
+        items=st.lists(st.integers(0, 30), max_size=5).map(tuple),
+        happening=st.sampled_from(Happening),
+        text=st.text(max_size=30),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(line=_LINES, mentions=_MENTIONS)
+def test_any_line_is_resolved_to_what_is_there_or_asked_about(line: str, mentions: list[Mention]) -> None:
+    """Whatever was said, of whatever ids: nothing is raised, and either items or a question come back."""
+    resolution = resolve_line(line, Talk(mentions=mentions, lookup=LOOKUP))
+    assert all(each in WORK for candidate in resolution.candidates for each in candidate.items)
+    assert set(resolution.items) <= set(WORK)
+    assert bool(resolution.ask) is not bool(resolution.items)
+
+
+@settings(max_examples=200, deadline=None)
+@given(line=_LINES)
+def test_phrases_stand_where_they_say(line: str) -> None:
+    """In order, apart from each other, each the text of its span."""
+    found = find_references(line)
+    assert all(line[phrase.start : phrase.end] == phrase.text for phrase in found)
+    assert all(left.end <= right.start for left, right in pairwise(found))
+
+
+@pytest.mark.parametrize(
+    "line", ["it " * 40_000, "the " * 40_000, "#" * 100_000, "of them " * 20_000, "\x00" * 100_000]
+)
+def test_long_line_is_read_as_far_as_a_line_goes(line: str) -> None:
+    """What no person types costs no more than the longest line that is read."""
+    assert all(phrase.end <= 2_000 for phrase in find_references(line))
+
+
+@pytest.mark.parametrize(
+    "line", ["the epic that", "#", "one of", "its", "the", "all of its", "start stories 10 and", "'s"]
+)
+def test_line_that_breaks_off_is_read(line: str) -> None:
+    """As a person types who presses enter too early."""
+    assert all(line[phrase.start : phrase.end] == phrase.text for phrase in find_references(line))
+
+
+class _Counting(Items):
+    """Counts how many items are taken out at most at a time."""
+
+    most = 0
+
+    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
+        found = super().items(where)
+        self.most = max(self.most, len(found))
+        return found
+
+
+def test_never_all_items_are_loaded() -> None:
+    """Not even for a name that nothing has."""
+    many = tuple(item(1_000 + place, STORY, f"Story of the day {place}") for place in range(5_000))
+    lookup = _Counting(many)
+    lately = Talk(mentions=(did("mentioned", 1_001),), lookup=lookup)
+    for line in (
+        "start the espresso story",
+        "start the day story",
+        "the stories",
+        "start story",
+        "retry the pending one",
+    ):
+        resolve_line(line, lately)
+    assert 0 < lookup.most <= 200
+
+
+def test_written_cases_are_as_they_should_be() -> None:
+    """Enough of them, of every form, half with distractors, their answers among their items."""
+    assert list(faults_of(load_cases(DATA))) == []

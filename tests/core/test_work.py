@@ -1,0 +1,302 @@
+"""The rules of work: which status may follow which, circles are found along their path, moving one changes one."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
+from orchestra_mem.core.work.dependencies import circle
+from orchestra_mem.core.work.ranks import reordered
+from orchestra_mem.core.work.transitions import TRANSITIONS, check_transition, with_status
+from orchestra_mem.core.work.wording import (
+    MAX_TITLE_CHARS,
+    checked_priority,
+    checked_rank,
+    either,
+    kept_text,
+    kept_title,
+    listed,
+    search_text,
+    search_words,
+)
+from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.types import Author
+from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkItem, WorkKind, WorkStatus
+
+NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
+LATER = NOON + timedelta(hours=1)
+ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
+
+
+def _item(number: int = 11, status: WorkStatus = WorkStatus.PENDING, **given_fields: object) -> WorkItem:
+    item = WorkItem(id=number, kind=WorkKind.STORY, title="Sign up", created=NOON, changed=NOON, status=status)
+    return replace(item, **given_fields)  # type: ignore[arg-type]
+
+
+# Transitions
+
+
+def test_every_status_has_a_row_and_none_leads_to_itself() -> None:
+    """From pending all can be reached, and from all pending."""
+    assert set(TRANSITIONS) == set(WorkStatus)
+    assert all(status not in row for status, row in TRANSITIONS.items())
+
+    def reached(status: WorkStatus) -> set[WorkStatus]:
+        found, waiting = {status}, [status]
+        while waiting:
+            waiting += (new := [each for each in TRANSITIONS[waiting.pop()] if each not in found])
+            found.update(new)
+        return found
+
+    assert reached(WorkStatus.PENDING) == set(WorkStatus)
+    assert all(WorkStatus.PENDING in reached(status) for status in WorkStatus)
+
+
+@pytest.mark.parametrize(("before", "after"), [*product(WorkStatus, WorkStatus)])
+def test_a_transition_passes_if_the_table_has_it(before: WorkStatus, after: WorkStatus) -> None:
+    """All others are refused with what the table has."""
+    item = _item(status=before)
+    if after in TRANSITIONS[before]:
+        return check_transition(item, after)
+    with pytest.raises(InvalidChangeError) as caught:
+        check_transition(item, after)
+    allowed = list(TRANSITIONS[before].values())
+    assert str(caught.value) == (
+        f'Story #11 "Sign up" is {before} and cannot become {after}; it can be {either(allowed)}'
+    )
+    return None
+
+
+def test_what_is_blocked_is_unblocked_before_it_is_started_or_finished() -> None:
+    """The message says so."""
+    with pytest.raises(InvalidChangeError) as caught:
+        check_transition(_item(status=WorkStatus.BLOCKED), WorkStatus.IN_PROGRESS)
+    assert str(caught.value) == (
+        'Story #11 "Sign up" is blocked and cannot become in progress; it can be unblocked, deferred or cancelled'
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "started", "finished"),
+    [
+        (WorkStatus.PENDING, None, None),
+        (WorkStatus.IN_PROGRESS, LATER, None),
+        (WorkStatus.BLOCKED, None, None),
+        (WorkStatus.DEFERRED, None, None),
+        (WorkStatus.FAILED, LATER, None),
+        (WorkStatus.DONE, LATER, LATER),
+        (WorkStatus.CANCELLED, None, LATER),
+    ],
+)
+def test_times_are_stamped_on_the_way(status: WorkStatus, started: datetime, finished: datetime) -> None:
+    """The start once, the end while it is closed."""
+    item = with_status(_item(), status, LATER)
+    assert (item.status, item.started, item.finished) == (status, started, finished)
+    begun = with_status(_item(started=NOON, finished=NOON), status, LATER)
+    assert (begun.started, begun.finished) == (NOON, finished)
+    assert (begun.finished is None) == (status in OPEN_STATUSES)
+
+
+# Circles
+
+
+@given(st.sets(st.tuples(st.integers(1, 7), st.integers(1, 7)), max_size=20), st.integers(1, 7),
+       st.sets(st.integers(1, 7), min_size=1, max_size=3))  # fmt: skip
+@example({(2, 1), (3, 2)}, 1, {3})
+@example(set(), 1, {1})
+def test_a_circle_is_found_if_there_is_one_along_a_shortest_path(
+    edges: set[tuple[int, int]], waits: int, goals: set[int]
+) -> None:
+    """Each on the path waits for the next; where it is empty no goal waits for the one who asks, over any number."""
+    path = circle(waits, goals, lambda ids: [edge for edge in sorted(edges) if edge[1] in ids])
+
+    distance, layer = {waits: 0}, {waits}
+    while layer:
+        layer = {who for who, whom in edges if whom in layer and who not in distance}
+        distance |= dict.fromkeys(layer, max(distance.values()) + 1)
+    near = [distance[goal] for goal in goals if goal in distance]
+    if not near:
+        assert path == ()
+        return
+    assert path[0] == path[-1] == waits
+    assert path[1] in goals
+    assert len(path) == min(near) + 2
+    assert all(pair in edges for pair in pairwise(path[1:]))
+
+
+# Ranks
+
+
+def _longest_ascending(values: list[float]) -> int:
+    best: list[int] = []
+    for position, value in enumerate(values):
+        best.append(1 + max((best[at] for at in range(position) if values[at] < value), default=0))
+    return max(best, default=0)
+
+
+@given(st.lists(st.integers(-20, 20).map(float), max_size=12))
+@example([1.0, 2.0, 3.0])
+@example([2.0, 1.0])
+@example([5.0, 5.0, 5.0])
+def test_new_ranks_ascend_and_as_few_as_can_be_are_given(ranks: list[float]) -> None:
+    """All that ascended already stay as they are."""
+    new = reordered(ranks)
+    after = [new.get(position, rank) for position, rank in enumerate(ranks)]
+    assert all(low < high for low, high in pairwise(after))
+    assert len(new) == len(ranks) - _longest_ascending(ranks)
+
+
+def test_ranks_are_given_anew_where_no_number_is_left() -> None:
+    """Between two neighbours among the floating-point numbers there is none."""
+    low = 1.0
+    high = 1.0000000000000002
+    assert reordered([low, 9.0, high]) == {0: 1.0, 1: 2.0, 2: 3.0}
+
+
+def test_moving_to_the_same_place_again_and_again_keeps_the_order() -> None:
+    """Far more often than a floating-point number has digits."""
+    order = {name: float(place) for place, name in enumerate("abcd")}
+    wanted = list("abcd")
+    for _ in range(300):
+        wanted.insert(1, wanted.pop())
+        new = reordered([order[name] for name in wanted])
+        order |= {wanted[position]: rank for position, rank in new.items()}
+        assert sorted(order, key=order.__getitem__) == wanted
+
+
+# Changes as text
+
+TIMES = st.none() | st.datetimes(timezones=st.just(UTC))
+ITEMS = st.builds(
+    WorkItem,
+    id=st.just(1), kind=st.just(WorkKind.TASK), created=st.just(NOON), changed=st.just(NOON), title=ANY_TEXT,
+    description=ANY_TEXT, status=st.sampled_from(WorkStatus), priority=st.integers(1, 5),
+    rank=st.floats(allow_nan=False, allow_infinity=False), parent=st.none() | st.integers(1, 99),
+    depends_on=st.lists(st.integers(1, 99)).map(tuple), assignee=st.none() | ANY_TEXT,
+    acceptance=st.lists(ANY_TEXT).map(tuple), started=TIMES, finished=TIMES,
+)  # fmt: skip
+
+
+@given(ITEMS, ITEMS)
+def test_events_lead_from_one_state_of_an_item_to_another_and_back(one: WorkItem, other: WorkItem) -> None:
+    """Whatever its fields hold; fields that do not differ have no event."""
+    changes = list(changed_fields(one, other))
+    forth, back = one, other
+    for field, before, after in changes:
+        assert (field_text(one, field), field_text(other, field)) == (before, after)
+        forth, back = with_field(forth, field, after), with_field(back, field, before)
+    assert forth == other
+    assert back == one
+    assert len(changes) == sum(getattr(one, each.name) != getattr(other, each.name) for each in fields(WorkItem))
+
+
+def _event(field: str, before: str | None, after: str | None, item: int = 11) -> WorkEvent:
+    return WorkEvent(id=0, item=item, time=NOON, author=Author.MACHINE, field=field, before=before, after=after)
+
+
+def test_what_several_events_came_to_is_their_first_before_and_last_after() -> None:
+    """What came to nothing and notes are left out; what was begun last comes first."""
+    found = net_changes(
+        [
+            _event("title", "a", "b"), _event("priority", "3", "1"), _event("note", None, "so"),
+            _event("title", "b", "c"), _event("priority", "1", "3"), _event("title", "x", "y", item=12),
+        ]
+    )  # fmt: skip
+    assert [(change.item, change.field, change.before, change.after) for change in found] == [
+        (12, "title", "x", "y"),
+        (11, "title", "a", "c"),
+    ]
+
+
+def test_what_has_been_changed_again_is_not_taken_back() -> None:
+    """The message says from what to what."""
+    changes = net_changes([_event("title", "Log in", "Sign in")])
+    assert taken_back(_item(title="Sign in"), changes, LATER).title == "Log in"
+    with pytest.raises(InvalidChangeError) as caught:
+        taken_back(_item(), changes, LATER)
+    assert str(caught.value) == (
+        "Story #11 \"Sign up\" has been changed again since: title was made 'Sign in' and is now 'Sign up'; "
+        "undo the later change first"
+    )
+
+
+def test_what_was_created_is_cancelled_once() -> None:
+    """In whatever state it has come to that may be; what is done may not."""
+    changes = net_changes([_event("created", None, "Sign up"), _event("status", "pending", "in progress")])
+    cancelled = taken_back(_item(status=WorkStatus.BLOCKED), changes, LATER)
+    assert (cancelled.status, cancelled.finished) == (WorkStatus.CANCELLED, LATER)
+    assert taken_back(cancelled, changes, NOON) == cancelled
+    with pytest.raises(InvalidChangeError, match="is done and cannot become cancelled; it can be reopened or put back"):
+        taken_back(_item(status=WorkStatus.DONE), changes, LATER)
+
+
+# Words
+
+
+@given(ANY_TEXT)
+@example("a\0b\x1b[31m")
+@example(" two\r\nlines\u2028of\ttext ")
+@example("\ud800")
+def test_kept_texts_can_be_stored_shown_and_kept_again(text: str) -> None:
+    """As UTF-8, without control characters, and what is kept does not change by being kept again."""
+    kept = kept_text(text)
+    kept.encode("utf-8")
+    assert kept == kept_text(kept)
+    assert not any(character < " " and character not in "\n\t" for character in kept)
+    assert len(kept) <= len(text)
+    if kept:
+        title = kept_title(text)
+        assert title == kept_title(title)
+        assert len(title.splitlines()) == 1
+
+
+@pytest.mark.parametrize("title", ["", " \t\n", "\x1b\0"])
+def test_a_title_says_something(title: str) -> None:
+    """The message shows what was given."""
+    with pytest.raises(InvalidChangeError) as caught:
+        kept_title(title)
+    assert str(caught.value) == f"{title!r} is no title; give it at least one visible character"
+
+
+def test_a_title_fits_in_a_line() -> None:
+    """The rest belongs elsewhere; the message says where."""
+    assert kept_title("x" * MAX_TITLE_CHARS) == "x" * 500
+    with pytest.raises(InvalidChangeError) as caught:
+        kept_title("x" * 102_400)
+    assert str(caught.value) == (
+        "a title of 102,400 characters is too long, 500 are allowed; put the rest into the description"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "sought"),
+    [("Straße", "STRASSE"), ("Cafe\u0301 öffnen", "CAFÉ"), ("Ünlü ΣΊΣΥΦΟΣ", "σίσυφος"), ("ログイン画面", "イン")],
+)
+def test_words_are_found_in_any_case_and_script(said: str, sought: str) -> None:
+    """However their accents are written."""
+    assert all(word in search_text(said, "") for word in search_words(sought))
+
+
+def test_of_many_items_the_first_are_named() -> None:
+    """And that there are others."""
+    assert listed([_item(1)]) == 'Story #1 "Sign up" (pending)'
+    assert listed([_item(1), _item(2)]) == 'Story #1 "Sign up" (pending) and Story #2 "Sign up" (pending)'
+    assert listed([_item(number) for number in range(1, 8)]).endswith('Story #5 "Sign up" (pending) and others')
+
+
+def test_priorities_and_ranks_are_checked() -> None:
+    """Each with what may be."""
+    assert [checked_priority(number) for number in (1, 5)] == [1, 5]
+    for number in (0, 6, -1):
+        with pytest.raises(InvalidChangeError, match=rf"^{number} is no priority; it goes from 1 \(first\) to 5"):
+            checked_priority(number)
+    assert checked_rank(-0.5) == -0.5
+    for rank in (float("nan"), float("inf")):
+        with pytest.raises(InvalidChangeError, match=rf"^{rank} is no rank"):
+            checked_rank(rank)

@@ -1,0 +1,53 @@
+"""Recalling on the command line: for a task, for a context, as text for a model and as JSON."""
+
+from __future__ import annotations
+
+from tests.faces.conftest import Program
+
+QUESTION = "how hot was oven 7?"
+
+
+def test_retrieve_prints_an_index_and_the_entries(filled: Program) -> None:
+    """As it is for a model, within the budget; with --explain why, with --json all of it."""
+    text = filled("retrieve", QUESTION, "--max-tokens", "500")
+    assert text.startswith("What follows is recorded memory")
+    assert "```recalled index\n" in text
+    assert "Oven 7 was heated to 187 degrees" in text
+    found = filled.json("retrieve", QUESTION, "--max-tokens", "500")
+    assert found["text"] == text
+    assert found["tokens"] <= found["budget_tokens"] == 500
+    assert found["entries"][0]["explanation"] in filled("retrieve", QUESTION, "--max-tokens", "500", "--explain")
+
+
+def test_recommend_prints_what_past_work_says(filled: Program) -> None:
+    """In groups, each with its source; exit code 1 where it says nothing."""
+    filled("record", "decision", '{"text": "We decided to heat oven 7 with wood alone."}')
+    assert "```recalled op 61 (" in filled("recommend", "heat oven 7")
+    found = filled.json("recommend", "heat oven 7", "--limit", "2")
+    assert found["decisions"][0]["source"] == "op 61"
+    assert set(found) == {"task", "decisions", "rules", "failures", "similar_tasks", "notes"}
+    assert filled("recommend", "zzqqxy", exit_code=1) == ""
+    assert filled.json("retrieve", "zzqqxy", exit_code=1)["entries"] == []
+
+
+def test_a_context_recalls_for_a_query(filled: Program) -> None:
+    """At its end, after the bytes of the context without one."""
+    filled("flush")
+    filled("record", "note", '{"text": "A new day."}')
+    plain = filled("context", "--max-tokens", "600")
+    asked = filled("context", "--max-tokens", "600", "--query", QUESTION)
+    assert asked.startswith(plain)
+    assert "Oven 7 was heated to 187 degrees" in asked.removeprefix(plain)
+    record = filled.json("context", "--query", QUESTION, "--max-tokens", "600")
+    assert record["text"] == asked
+    assert record["notes"] == []
+    assert "recalled_memories" in record["parts"]
+
+
+def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
+    """And the context is as without a query."""
+    plain = filled("context")
+    index = filled.folder / ".obra" / "index"
+    index.write_text("no folder")
+    assert filled("context", "--query", QUESTION) == plain
+    assert "orchestra-mem: nothing is recalled, search cannot be used: " in filled.errors

@@ -1,0 +1,150 @@
+"""What `search`, `expand`, `status`, `check` and `doctor` say of search, as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def said(run: Any) -> Any:
+    """A project with a decision in its documents, and two agents."""
+    run("init")
+    run("record", "message", '{"text": "We decided to hash passwords with bcrypt."}', "--agent", "dana")
+    run("record", "tool_call", '{"text": "The login tests of bcrypt failed.", "task_id": 7}', "--agent", "coder")
+    run("refresh")
+    return run
+
+
+def test_a_hit_says_where_it_stands_and_leads_there(said: Any) -> None:
+    """File and line, as programs take them, in what people read and in JSON."""
+    hits = said.json("search", "bcrypt")["hits"]
+    hit = next(hit for hit in hits if hit["source"] == "decision_log.md" and "bcrypt" in hit["text"])
+    lines = (said.folder / ".obra/memory/decision_log.md").read_text().split("\n")
+    assert "bcrypt" in lines[hit["line"] - 1]
+    assert next(hit["line"] for hit in hits if hit["source"] == "op 1") is None
+    place = f"decision_log.md:{hit['line']}"
+    assert place in said("search", "bcrypt")
+    shown = said("expand", place)
+    assert f"> {hit['line']:>5}  " in shown
+    assert '{"text":"We decided to hash passwords with bcrypt."}' in shown
+    found = said.json("expand", place)
+    assert found["place"]["line"] == hit["line"]
+    assert [operation["id"] for operation in found["operations"]] == [1]
+
+
+def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
+    """Those in one line each, then itself as it was recorded."""
+    shown = said("expand", "op1").split("\n")
+    assert shown[0].startswith("> op1 ")
+    assert shown[1].startswith("  op2 ")
+    assert shown[1].endswith(" tool_call: The login tests of bcrypt failed.")
+    assert json.loads(shown[4]) == {"text": "We decided to hash passwords with bcrypt."}
+
+
+FILTERS = [
+    (["--tier", "working"], {"op 1", "op 2"}),
+    (["--tier", "session"], set()),
+    (["--tier", "episodic"], {"decision_log.md"}),
+    (["--agent", "coder"], {"op 2"}),
+    (["--kind", "tool_call"], {"op 2"}),
+    (["--kind", "tool_call", "--kind", "message"], {"op 1", "op 2"}),
+    (["--item", "7"], {"op 2"}),
+    (["--since", "1h", "--kind", "message"], {"op 1"}),
+    (["--until", "2020-01-01"], set()),
+    (["--mode", "keyword", "--agent", "dana"], {"op 1"}),
+    (["--mode", "dense", "--agent", "dana"], {"op 1"}),
+]
+
+
+def test_filters_leave_out_what_does_not_pass(said: Any) -> None:
+    """Each by itself."""
+    for options, sources in FILTERS:
+        found = said.json("search", "bcrypt", *options, exit_code=0 if sources else 1)
+        assert {hit["source"] for hit in found["hits"]} & {"op 1", "op 2", "decision_log.md"} == sources, options
+
+
+def test_a_session_is_asked_for_by_its_beginning(said: Any) -> None:
+    """As `sessions` shows it."""
+    session = said.json("sessions")[0]["id"]
+    hits = said.json("search", "bcrypt", "--session", session[:6])["hits"]
+    assert {hit["session"] for hit in hits} == {session}
+    said("search", "bcrypt", "--session", "nobody", exit_code=1)
+
+
+def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
+    """Three parts to each."""
+    shown = said("search", "bcrypt", "--explain")
+    count = len(said.json("search", "bcrypt")["hits"])
+    assert shown.count("words: ") == shown.count("meaning: ") == shown.count("score: ") == count
+    assert shown.count("recency, ") == shown.count("importance, ") == count
+    assert "words: rank 1, score " in shown
+    assert "meaning: rank 1, score " in shown
+
+
+# How the index is
+
+
+def _part(run: Any, exit_code: int = 0) -> Any:
+    findings = run.json("doctor", exit_code=exit_code)["findings"]
+    return next(found for found in findings if found["part"] == "search")
+
+
+def test_an_index_that_is_not_there_yet_is_no_fault(said: Any) -> None:
+    """It is made by the first search."""
+    words = "not made yet; the first search makes it"
+    assert _part(said) == {"part": "search", "health": "sound", "words": words, "advice": ""}
+    assert f"search   {words}\n" in said("status")
+
+
+def test_an_index_tells_what_it_holds_and_how_far_it_is_behind(said: Any) -> None:
+    """Passages, model, dimensions, size; with what brings it up."""
+    said("index")
+    index = said.folder / ".obra" / "index"
+    with sqlite3.connect(index / "search.db") as connection:
+        (count,) = connection.execute("SELECT count(*) FROM chunk").fetchone()
+    connection.close()
+    words = f"{count} passages, embedded by wordllama l2_supercat (256 dimensions), 0."
+    found = _part(said)
+    assert found["health"] == "sound"
+    assert found["words"].startswith(words)
+    assert found["words"].endswith(" MB")
+    said("record", "note", '{"text": "later"}')
+    found = _part(said)
+    assert found["health"] == "note"
+    assert found["words"].endswith(" MB; 1 operations behind")
+    assert found["advice"] == "searches take it in, and `orchestra-mem index` does so now"
+    assert said.json("status")["search_index"].endswith("; 1 operations behind")
+
+
+@pytest.mark.parametrize("damage", ["file", "vectors", "format"])
+def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, damage: str) -> None:
+    """By `check` and `doctor`, which leave it as it is."""
+    said("index")
+    index = said.folder / ".obra" / "index"
+    if damage == "file":
+        (index / "search.db").write_bytes(b"no database" * 999)
+        fault = "file is not a database"
+    elif damage == "vectors":
+        (file,) = index.glob("vectors-*")
+        file.unlink()
+        fault = f"lacks its vectors: {file.name} is not there"
+    else:
+        connection = sqlite3.connect(index / "search.db")
+        connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        fault = "has format 99, this program has 2"
+    (problem,) = said.json("check", exit_code=1)["problems"]
+    assert problem["path"].endswith("search.db")
+    assert problem["problem"] == fault
+    meanwhile = "the next search makes it anew: it is derived, nothing is lost"
+    assert problem["meanwhile"] == meanwhile
+    found = _part(said, exit_code=1)
+    assert (found["health"], found["advice"]) == ("fault", meanwhile)
+    assert found["words"].endswith(fault)
+    assert "op 1" in said("search", "bcrypt")
+    assert said.json("check")["problems"] == []
+    assert _part(said)["health"] == "sound"

@@ -1,0 +1,131 @@
+"""The command line about a model's part in summaries, with a server on this machine that answers as a good model."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from orchestra_mem.model_types import Message, Role
+from orchestra_mem.testing import ScriptedModel
+from tests.faces.conftest import Program
+from tests.test_jobs import first_line
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers prompts as a good model does, all at once."""
+
+    model = ScriptedModel(first_line)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        """Tell nothing of the server itself."""
+        self.send_error(404)
+
+    def do_POST(self) -> None:
+        """Answer a prompt."""
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        messages = [Message(role=Role(each["role"]), text=each["content"]) for each in body["messages"]]
+        said = self.model.generate(messages, max_tokens=body["max_tokens"]).text
+        answer = {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+
+@pytest.fixture
+def printing(run: Program) -> Program:
+    """The program in a compacted project, of what tools printed: extraction takes little of that."""
+    run("init")
+    config = "orchestrator:\n  session_compression_threshold: 4000\n"
+    config += "compaction:\n  verbatim_window_s: 0\n  verbatim_floor_tokens: 0\n  segment_tokens: 600\n"
+    (run.folder / ".obra" / "config.yaml").write_text(config)
+    lines = [
+        json.dumps({
+            "type": "tool_call", "timestamp": f"2025-01-15T{number:02}:00:00Z", "tool": "bash",
+            "output": "\n".join(f"tests/test_{number}_{k}.py::test_row_{k} ran for {k} ms" for k in range(1, 12)),
+        })
+        for number in range(24)
+    ]  # fmt: skip
+    (run.folder / "runs.jsonl").write_text("\n".join(lines))
+    run("import", "jsonl", "runs.jsonl")
+    run("refresh")
+    return run
+
+
+@pytest.fixture
+def served(printing: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    """A compacted project whose model is the server."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL", "good")
+    monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
+    yield printing
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
+    """Without a model each is an extract; nothing was asked."""
+    listed = filled.json("summaries")
+    assert listed
+    assert {(each["method"], each["tried"], each["job"]) for each in listed} == {("extractive", None, None)}
+    assert [each["id"] for each in filled.json("summaries", "--limit", "1")] == [listed[-1]["id"]]
+    shown = filled("summaries")
+    assert "no model was asked" in shown
+    assert f"S{listed[0]['id']}" in shown
+    assert filled("summaries", "stats") == "no model was asked to summarise yet\n"
+    assert filled.json("summaries", "stats") == []
+
+
+def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> None:
+    """The answer says what the model came to; stats count it."""
+    standing = [each["id"] for each in served.json("summaries") if each["parent"] is None]
+    done = {number: served.json("summaries", "redo", f"S{number}") for number in standing}
+    better = [number for number, answer in done.items() if answer["verdict"] == "accepted"]
+    assert {answer["verdict"] for answer in done.values()} <= {"accepted", "no better than the extract"}
+    for number, answer in done.items():
+        assert answer["method"] == ("extractive + good" if number in better else "extractive")
+    rows = served.json("summaries", "stats")
+    assert {row["model"] for row in rows} == {"good"}
+    assert sum(row["tried"] for row in rows) == len(standing)
+    assert "good" in served("summaries", "stats")
+    assert better
+    assert "with the next refresh" in served("summaries")
+    served("refresh")
+    put_in = {each["id"]: each for each in served.json("summaries")}
+    assert {put_in[number]["method"] for number in better} == {"extractive + good"}
+    assert not any(each["draft_waits"] for each in put_in.values())
+
+
+def test_what_cannot_be_redone_is_said(served: Program) -> None:
+    """No such summary, none that may be bettered, no number."""
+    served("summaries", "redo", "S999", exit_code=1)
+    assert "there is no summary S999" in served.errors
+    served("summaries", "redo", exit_code=2)
+    assert "redo goes with the number of a summary" in served.errors
+    served("summaries", "stats", "S1", exit_code=2)
+
+
+def test_without_a_model_redo_says_what_to_set(filled: Program) -> None:
+    """And the model's key is not shown by the settings."""
+    filled("summaries", "redo", "S1", exit_code=1)
+    assert "no model is set: give llm.model_path or llm.base_url" in filled.errors
+
+
+def test_a_key_is_not_shown(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the table nor in JSON."""
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__API_KEY", "sesame-7")
+    assert "sesame" not in run("config", "show")
+    shown = run("config", "show", "--json")
+    assert "sesame" not in shown
+    assert "(set, not shown)" in shown

@@ -1,0 +1,198 @@
+"""`orchestra-mem shell` and `run`, as processes: a talk goes on where it stopped, however it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "orchestra_mem"]
+
+
+def _shell(folder: Path, *lines: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Say lines to a shell of its own."""
+    return subprocess.run(
+        [*COMMAND, "shell", "-C", str(folder), *options], input="".join(f"{line}\n" for line in lines),
+        capture_output=True, text=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def _answers(folder: Path, *lines: str) -> list[dict[str, object]]:
+    """What a shell answers with `--json`, a line each."""
+    done = _shell(folder, *lines, options=("--json",))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_usage_example_one_normal_flow(tmp_path: Path) -> None:
+    """An epic, then stories "to it", in one talk: the design's first scenario."""
+    epic, stories = _answers(tmp_path, "Create epic for user authentication", "Add 3 stories to it")
+    assert epic["effects"] == [{"did": "created", "items": [1], "text": 'Created Epic #1 "User authentication"'}]
+    assert [effect["items"] for effect in stories["effects"]] == [[2, 3, 4]]  # type: ignore[attr-defined]
+    assert "under Epic #1" in str(stories["answer"])
+
+
+def test_usage_example_two_what_did_we_just_do(tmp_path: Path) -> None:
+    """The answer names what was created and what was run, with their numbers."""
+    _shell(tmp_path, "create an epic for user authentication", "add 2 stories to it: login, signup")
+    _shell(tmp_path, "create a task called Write the tests")
+    run = subprocess.run(
+        [*COMMAND, "run", "4", "true", "-C", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert 'Task #4 "Write the tests" is done' in run.stderr
+    answer = str(_answers(tmp_path, "what did we just do?")[0]["answer"])
+    for number in ("#1", "#2", "#3", "#4"):
+        assert number in answer, answer
+
+
+def test_usage_example_three_the_session_ends(tmp_path: Path) -> None:
+    """At the end of input the session is archived and the documents know the work; the next one starts fresh."""
+    _shell(tmp_path, "create an epic for user authentication", "we decided to use bcrypt because it is slow")
+    assert len(list((tmp_path / ".obra/sessions/archive").glob("*.md"))) == 1
+    assert not list((tmp_path / ".obra/sessions").glob("session_*.md"))
+    memory = tmp_path / ".obra/memory"
+    assert "User authentication" in (memory / "work_plan.md").read_text(encoding="utf-8")
+    assert "bcrypt" in (memory / "decision_log.md").read_text(encoding="utf-8")
+    (why,) = _answers(tmp_path, "why did we choose bcrypt?")
+    assert "slow" in str(why["answer"])
+
+
+def test_acceptance_one_a_long_session(tmp_path: Path) -> None:
+    """A hundred commands in a window of 8,192 tokens: it refreshes, all is in the log, and "it" is still known."""
+    (tmp_path / ".obra").mkdir()
+    (tmp_path / ".obra/config.yaml").write_text(
+        "orchestrator:\n  context_window:\n    max_tokens: 8192\n", encoding="utf-8"
+    )
+    lines = [f"create a task called Part {number} of a long way through the woods" for number in range(1, 101)]
+    answers = _answers(tmp_path, *lines, "start it", "what's the status of #100?")
+    assert answers[-2]["effects"][0]["items"] == [100]  # type: ignore[index]
+    assert "in progress" in str(answers[-1]["answer"])
+    command = [*COMMAND, "ops", "--json", "--limit", "500", "-C", str(tmp_path)]
+    ops = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(json.loads(ops.stdout)) == 102
+
+
+def test_acceptance_two_the_next_day(tmp_path: Path) -> None:
+    """Another process answers for the status of the epic, and goes on with it."""
+    _shell(tmp_path, "create an epic for user authentication", "add 3 stories to it: login, signup, MFA", "quit")
+    state = (tmp_path / ".obra/memory/work_plan.md").read_text(encoding="utf-8")
+    assert "#1" in state
+    status, going_on = _answers(tmp_path, "what's the status of Epic 1?", "continue with the epic")
+    assert "0 of 3 done" in str(status["answer"])
+    assert "Next: Story #2" in str(going_on["answer"])
+
+
+def test_acceptance_three_references_across_a_kill(tmp_path: Path) -> None:
+    """Killed in the middle of a talk, the next shell knows what "it" is, and nothing that was answered is lost."""
+    with subprocess.Popen(
+        [*COMMAND, "shell", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as talking:
+        assert talking.stdin is not None
+        assert talking.stdout is not None
+        talking.stdin.write("create an epic for user authentication\n")
+        talking.stdin.flush()
+        assert "Epic #1" in talking.stdout.readline()
+        talking.kill()
+    (stories,) = _answers(tmp_path, "add 3 stories to it: login, signup and MFA")
+    assert "under Epic #1" in str(stories["answer"])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals, code: int) -> None:
+    """Either archives the session and says by its exit code how it ended."""
+    with subprocess.Popen(
+        [*COMMAND, "shell", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE,
+    ) as talking:  # fmt: skip
+        assert talking.stdin is not None
+        assert talking.stdout is not None
+        talking.stdin.write("create an epic for billing\n")
+        talking.stdin.flush()
+        talking.stdout.readline()
+        time.sleep(0.2)
+        talking.send_signal(kind)
+        assert talking.wait(60) == code
+    assert len(list((tmp_path / ".obra/sessions/archive").glob("*.md"))) == 1
+
+
+def test_two_shells_on_one_project(tmp_path: Path) -> None:
+    """Both do what they are told at the same time; every item and operation is there, once."""
+    _shell(tmp_path, "create an epic for billing")
+    lines = [f"create a task called Part {number}" for number in range(15)]
+    shells = [
+        subprocess.Popen(
+            [*COMMAND, "shell", "--json", "-C", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    outputs = []
+    for each in shells:
+        assert each.stdin is not None
+        each.stdin.write("".join(f"{line}\n" for line in lines))
+        each.stdin.close()
+        each.stdin = None
+    for each in shells:
+        outputs.append(each.communicate(timeout=120)[0])
+        assert each.returncode == 0
+    created = [json.loads(line)["effects"][0]["items"][0] for output in outputs for line in output.splitlines()]
+    assert sorted(created) == list(range(2, 32))
+
+
+def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
+    """Each line before its answer, remarks left out; a line that could not be done makes the exit code 1."""
+    script = tmp_path / "lines.txt"
+    script.write_text("# a remark\ncreate an epic for billing\n\nfrobnicate the widget\n", encoding="utf-8")
+    done = _shell(tmp_path, options=("--script", str(script)))
+    assert done.stdout.startswith('> create an epic for billing\nCreated Epic #1 "Billing"\n> frobnicate the widget\n')
+    assert done.returncode == 1
+    missing = _shell(tmp_path, options=("--script", str(tmp_path / "none.txt")))
+    assert missing.returncode == 2
+    assert "none.txt" in missing.stderr
+
+
+def test_yes_cancels_without_asking(tmp_path: Path) -> None:
+    """For scripts: what takes away is done at once."""
+    _shell(tmp_path, "create an epic for billing")
+    assert 'Cancelled Epic #1 "Billing"' in _shell(tmp_path, "cancel #1", options=("--yes",)).stdout
+
+
+def test_a_task_that_fails_fails_the_command(tmp_path: Path) -> None:
+    """The exit code is 1, the output shown, the item failed."""
+    _shell(tmp_path, "create a task called Write the tests")
+    run = subprocess.run(
+        [*COMMAND, "run", "1", "echo no; exit 3", "--json", "-C", str(tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 1
+    record = json.loads(run.stdout)
+    assert (record["result"], record["error"], record["task_id"]) == ("no", "exit code 3", 1)
+    (failed,) = _answers(tmp_path, "show the last failed task")
+    assert "#1" in str(failed["answer"])
+
+
+def test_input_that_is_no_text_is_answered(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8, control characters and a very long line end nothing."""
+    done = subprocess.run(
+        [*COMMAND, "shell", "-C", str(tmp_path)],
+        input=b"\xff\xfe nonsense\n\x00\x1b[2J\n" + b"x" * 100_000 + b"\ncreate an epic for billing\n",
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert b'Created Epic #1 "Billing"' in done.stdout
+
+
+def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
+    """The talk on the front page is answered as it stands there."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    _, _, behind = readme.partition("```text\n> create")
+    talk = f"> create{behind.partition('```')[0]}"
+    script = tmp_path / "lines.txt"
+    script.write_text("".join(f"{line[2:]}\n" for line in talk.splitlines() if line.startswith("> ")), encoding="utf-8")
+    assert _shell(tmp_path, options=("--script", str(script))).stdout == talk

@@ -1,0 +1,124 @@
+"""The commands for work: what they print, what they refuse, and that the list is asked for as the memory is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def working(run: Any) -> Any:
+    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+    run("work", "add", "epic", "User authentication")
+    run("work", "add", "story", "Log in", "--parent", "1", "--priority", "2", "--acceptance", "by mail")
+    run("work", "add", "story", "Sign up [bold]", "--parent", "1", "--depends-on", "2", "--assignee", "ann")
+    return run
+
+
+def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
+    """Titles are never read as markup."""
+    shown = [line.rstrip() for line in working("work").splitlines()]
+    assert [line.split(maxsplit=4) for line in shown if line.startswith("#")] == [
+        ["#2", "story", "pending", "2", "Log in"],
+        ["#1", "epic", "pending", "3", "User authentication"],
+        ["#3", "story", "pending", "3", "Sign up [bold]"],
+    ]
+    assert "the first 2 items; --limit 0 lists all" in working("work", "--limit", "2")
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ((), [2, 1, 3]),
+        (("--kind", "story"), [2, 3]),
+        (("--kind", "story", "--kind", "epic", "--limit", "1"), [2]),
+        (("--status", "in-progress"), [2]),
+        (("--status", "In_Progress", "--status", "pending"), [2, 1, 3]),
+        (("--parent", "1"), [2, 3]),
+        (("--parent", "0"), [1]),
+        (("--text", "UP sign"), [3]),
+        (("--blocked-by", "2"), [3]),
+        (("--assignee", "ann"), [3]),
+        (("--assignee", "bob"), []),
+    ],
+)
+def test_filters_are_those_of_the_memory(working: Any, options: tuple[str, ...], found: list[int]) -> None:
+    """All given must hold."""
+    working("work", "set", "2", "in-progress")
+    assert [item["id"] for item in working.json("work", *options)] == found
+
+
+def test_one_item_is_shown_with_how_it_came_to_be_so(working: Any) -> None:
+    """For people in words, for programs in full."""
+    working("work", "set", "3", "blocked", "--reason", "the vendor")
+    shown = working("work", "show", "3")
+    assert shown.splitlines()[:5] == [
+        'Story #3 "Sign up [bold]"', "blocked, priority 3, ann", 'part of Epic #1 "User authentication"',
+        "depends on #2", 'waits for Story #2 "Log in" (pending)',
+    ]  # fmt: skip
+    assert "person   status: pending -> blocked (the vendor)" in shown
+    record = working.json("work", "show", "3")
+    assert record["item"]["status"] == "blocked"
+    assert [item["id"] for item in record["blockers"]] == [2]
+    last = record["events"][-1]
+    assert (last["field"], last["before"], last["after"], last["reason"], last["author"]) == (
+        "status", "pending", "blocked", "the vendor", "person",
+    )  # fmt: skip
+    assert working.json("work", "show", "1")["progress"] == {"done": 0, "total": 2, "share": 0.0}
+    assert "0 of 2 done (0%)" in working("work", "show", "1")
+    assert "- by mail" in working("work", "show", "2")
+
+
+def test_what_is_set_is_told(working: Any) -> None:
+    """In a line, or as the item."""
+    assert working("work", "set", "2", "in progress") == 'Story #2 "Log in" is in progress\n'
+    assert working.json("work", "set", "2", "done")["finished"] is not None
+    assert working("work", "add", "task", "Hash", "--parent", "3") == 'Task #4 "Hash"\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("set", "3", "failed"), "it can be started, blocked, finished, deferred or cancelled"),
+        (("set", "3", "done"), 'it waits for: Story #2 "Log in" (pending)'),
+        (("set", "9", "done"), "there is no work item #9"),
+        (("show", "9"), "there is no work item #9"),
+        (("add", "subtask", "Hash", "--parent", "1"), "it can stand under a task"),
+        (("add", "task", " "), "give it at least one visible character"),
+    ],
+)
+def test_what_cannot_be_exits_with_1_and_says_why(working: Any, arguments: tuple[str, ...], told: str) -> None:
+    """On stderr, and with `--json` as a document."""
+    assert working("work", *arguments, exit_code=1) == ""
+    assert told in working.errors
+    assert told in working.json("work", *arguments, exit_code=1)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--status", "begun"), ("--kind", "saga"), ("set", "1", "begun"), ("add", "saga", "x"), ("show", "one"),
+     ("add", "task", "x", "--priority", "9")],
+)  # fmt: skip
+def test_wrong_usage_exits_with_2(run: Any, arguments: tuple[str, ...]) -> None:
+    """And makes no memory."""
+    run("work", *arguments, exit_code=2)
+    assert list(run.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("show", "1"), ("set", "1", "done")])
+def test_without_a_memory_nothing_is_made(run: Any, arguments: tuple[str, ...]) -> None:
+    """Only `work add` makes one."""
+    run("work", *arguments, exit_code=4)
+    assert f"no memory in {run.folder}" in run.errors
+    assert list(run.folder.iterdir()) == []
+
+
+def test_a_project_can_be_named_before_each_word(working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the group, before the command, behind it."""
+    monkeypatch.chdir("/")
+    folder = str(working.folder)
+    shown = working("work", "show", "1", "-C", folder)
+    assert working("-C", folder, "work", "show", "1") == shown
+    assert working("work", "-C", folder, "show", "1") == shown
+    assert working("-C", folder, "work") == working("work", "-C", folder)

@@ -1,0 +1,331 @@
+"""MemoryCompressor: shorter than its source, nothing lost that must be kept, and never worse than without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem.compressor import VERBATIM, MemoryCompressor
+from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.summaries.compaction import METHOD, Draft, Source
+from orchestra_mem.core.summaries.extractive import Extract
+from orchestra_mem.core.summaries.kept import body_of, squeeze
+from orchestra_mem.core.summaries.model_drafts import Material, draft_of, improved, invented_in
+from orchestra_mem.core.text import split_sentences
+from orchestra_mem.job_types import Trial, TrialVerdict
+from orchestra_mem.model_types import Message
+from orchestra_mem.services.patience import InterruptedGenerationError
+from orchestra_mem.testing import FaithfulModel, ScriptedModel
+from orchestra_mem.types import Json, Operation
+from tests.conftest import START, Clock
+
+
+class Words:
+    """Counts words; enough for what is tested here."""
+
+    name = "words"
+    exact = True
+    additive = True
+
+    def count(self, text: str) -> int:
+        """Count what white space separates."""
+        return len(text.split())
+
+
+class Trials:
+    """A trial log in memory."""
+
+    def __init__(self) -> None:
+        self.all: list[Trial] = []
+
+    def add(self, trial: Trial) -> None:
+        """Keep it."""
+        self.all.append(trial)
+
+    def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
+        """The newest first."""
+        found = [t for t in reversed(self.all) if model in (None, t.model) and content in (None, t.content)]
+        return found[:limit]
+
+
+def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
+    """An operation, a minute after the one before."""
+    time = START + timedelta(minutes=number)
+    return Operation(
+        id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1, critical=critical
+    )
+
+
+def work(count: int) -> list[Operation]:
+    """Steps of which extraction finds the prose and passes over most of what a tool printed."""
+    found = []
+    for n in range(1, count + 1):
+        said = (
+            f"I looked at module_{n}.py for a while and thought about it. "
+            f"It reads the last row of table_{n} twice because the cursor of part {n} is opened too early. "
+            f"So I moved the call in src/part_{n}/rows.py behind the loop."
+        )
+        printed = "\n".join(f"tests/test_{n}_{k}.py::test_row_{k} PASSED {k * n} ms" for k in range(1, 9))
+        found.append(operation(2 * n - 1, {"text": said}))
+        found.append(operation(2 * n, {"tool": "bash", "output": printed}))
+    return found
+
+
+def compressor(model: ScriptedModel | None = None, trials: Trials | None = None) -> MemoryCompressor:
+    """One that counts words."""
+    return MemoryCompressor(model, counter=Words(), clock=Clock(), trials=trials, timeout_s=5)
+
+
+def test_without_a_model_it_is_extraction() -> None:
+    """And says so; must-keeps stand below, what was dropped is named."""
+    operations = [*work(6), operation(13, {"text": "Never deploy module_3.py on Fridays."})]
+    done = compressor().compress_operations(operations, 90)
+    assert (done.method, done.verdict, done.fault) == (METHOD, TrialVerdict.SKIPPED, "")
+    assert 0 < done.tokens <= 90 < done.source_tokens
+    assert "- Constraint: Never deploy module_3.py on Fridays." in str(done)
+    assert "tests/test_1_1.py" in done.dropped
+    assert done.ratio == done.tokens / done.source_tokens
+
+
+def test_critical_operations_stand_word_for_word() -> None:
+    """Below the rest, where they are to be preserved; else they are compressed like the others."""
+    operations = [*work(6), operation(13, {"status": "failed", "error": "exit code 2 in src/a.py"}, critical=True)]
+    done = compressor().compress_operations(operations, 60)
+    assert (
+        "Critical operations:\n\n- [2025-01-15 10:13] step: Status: failed Error: exit code 2 in src/a.py\n"
+        in done.text
+    )
+    assert done.tokens == Words().count(done.text)
+    assert "Critical operations" not in compressor().compress_operations(operations, 60, preserve_critical=False).text
+    alone = compressor().compress_operations(operations[-1:], 5)
+    assert (alone.method, alone.text.count("exit code 2")) == (VERBATIM, 1)
+    assert compressor().compress_operations([], 5).text == ""
+
+
+def printed(messages: Sequence[Message]) -> str:
+    """A good model's answer: what tools printed, of which extraction takes little."""
+    lines = [line for line in messages[3].text.splitlines() if "PASSED" in line]
+    return json.dumps({"lines": [line.removeprefix("Output: ") for line in lines[-3:]]})
+
+
+def good() -> ScriptedModel:
+    """A model that answers so."""
+    return ScriptedModel(printed, name="good")
+
+
+def test_what_a_good_model_finds_stands_beside_what_extraction_chose() -> None:
+    """In the size that it left, each of its lines as it was; what more the model found is told."""
+    material = _material(work(8))
+    base = draft_of(material, target_tokens=120, counter=Words())
+    done = compressor(good()).improve(material, base, target_tokens=200, content="step")
+    assert (done.method, done.verdict) == ("extractive + good", TrialVerdict.ACCEPTED)
+    assert base.tokens < done.tokens <= 200
+    lines = done.text.splitlines()
+    assert [line for line in lines if line in base.text.splitlines()] == base.text.splitlines()
+    assert "- tests/test_8_8.py::test_row_8 PASSED 64 ms" in lines
+    assert done.talk.first == done.talk.asked > 0
+
+
+def test_lines_stand_under_their_day() -> None:
+    """In the order of time, under a heading of their own where the extract has none for that day."""
+    said = {1: "Ginger grows beside lab_1", 2000: "Basil sways near lab_2000", 4000: "Thyme smells over lab_4000"}
+    operations = [operation(n, {"text": f"{text} walls, as birds sing in spring."}) for n, text in said.items()]
+    material = replace(_material(operations), facts=(), kept="")
+    days = [f"{op.timestamp:%Y-%m-%d}" for op in operations]
+    base = Draft.whole(f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", 6)
+    lines = [
+        Extract(key=op.id, text=said[op.id], score=0.0, speaker="", when=day)
+        for op, day in zip(operations, days, strict=True)
+    ]
+    done = improved(material, base, lines, target_tokens=26, counter=Words())
+    assert done is not None
+    expected = [
+        f"{days[0]}:", "- lab_1", "- Ginger grows beside lab_1", f"{days[1]}:", "- Basil sways near lab_2000",
+        f"{days[2]}:", "- lab_4000", "- Thyme smells over lab_4000",
+    ]  # fmt: skip
+    assert done.text.splitlines() == expected
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                '{"lines": ["reads the last row of table_2 twice"]}',
+                '{"lines": ["looked at module_1.py", "table_9 is lost", "tests/test_1_2.py::test_row_2 PASSED"]}',
+                '{"lines": ["the cursor of part 3 is opened too early", "moved the call behind the loop"]}',
+                '{"lines": []}',
+                "All tasks are done.",
+                '{"lines": "no"}',
+            ]
+        ),
+        min_size=1,
+    ),
+    st.integers(40, 400),
+)
+def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) -> None:
+    """Whatever it says: no larger, nothing invented, no must-keep missing, and nothing lost that the extract has."""
+    told = iter(answers * 50)
+    operations = [*work(5), operation(11, {"text": "We decided to use SQLite for table_4."}, "decision")]
+    material = _material(operations)
+    base = draft_of(material, target_tokens=target, counter=Words())
+    model = ScriptedModel(lambda messages: next(told))
+    done = compressor(model).improve(material, base, target_tokens=target, content="step")
+    assert done.tokens <= max(target, base.tokens)
+    assert invented_in(material, done.text) == ()
+    assert all(squeeze(fact.text) in squeeze(done.text) for fact in material.facts)
+    assert set(body_of(base.text).splitlines()) <= set(body_of(done.text).splitlines())
+
+
+def test_a_fault_is_named_and_asked_for_once_more() -> None:
+    """The second answer counts as one on retry."""
+
+    def answer(messages: Sequence[Message]) -> str:
+        if "Not so:" in messages[-1].text:
+            return json.dumps({"lines": ["tests/test_1_7.py::test_row_7 PASSED 7 ms"]})
+        return json.dumps({"lines": ["module_77.py is broken"]})
+
+    model = ScriptedModel(answer)
+    material = _material(work(1))
+    base = draft_of(material, target_tokens=20, counter=Words())
+    done = compressor(model).improve(material, base, target_tokens=60, content="step")
+    assert done.verdict is TrialVerdict.RETRIED
+    assert done.fault == 'the record has no "module_77.py"'
+    assert "tests/test_1_7.py::test_row_7 PASSED 7 ms" in done.text
+    assert "module_77" not in done.text
+    assert done.talk.invented == 1
+
+
+def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> None:
+    """Every sentence is read in some prompt, and each prompt has room for its answer."""
+    sentences = [f"Sentence number {n} says that value_{n} was measured and written down." for n in range(60)]
+    model = ScriptedModel('{"lines": []}', context_tokens=620)
+    material = _material([operation(1, {"text": "\n\n".join(sentences)})])
+    base = draft_of(material, target_tokens=30, counter=Words())
+    compressor(model).improve(material, base, target_tokens=300, content="step")
+    read = "\n".join(prompt[3].text for prompt in model.prompts)
+    assert len(model.prompts) > 1
+    assert all(sentence in read for passage in material.passages for sentence in split_sentences(passage.text))
+    assert sum(sentence in read for sentence in sentences) >= 40
+    assert all(model.count_prompt(prompt) + 220 <= 620 for prompt in model.prompts)
+
+
+def test_a_window_too_small_for_a_sentence_is_told() -> None:
+    """Nothing is cut to fit; the extract stands."""
+    model = ScriptedModel('{"lines": []}', context_tokens=300)
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=40, counter=Words())
+    done = compressor(model).improve(material, base, target_tokens=90, content="step")
+    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
+    assert model.prompts == []
+
+
+def test_an_interrupted_summary_goes_on_where_it_was() -> None:
+    """What was read by then is not read again."""
+    model = good()
+    material = _material(work(24))
+    base = draft_of(material, target_tokens=100, counter=Words())
+    made = compressor(model)
+    with pytest.raises(InterruptedGenerationError):
+        made.improve(material, base, target_tokens=900, content="step", cancelled=lambda: len(model.prompts) >= 2)
+    first = {prompt[-1].text for prompt in model.prompts}
+    assert made.improve(material, base, target_tokens=900, content="step").verdict is TrialVerdict.ACCEPTED
+    asked = [prompt[-1].text for prompt in model.prompts]
+    assert len(asked) <= len(set(asked)) + 1
+    assert first <= set(asked)
+
+
+def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then() -> None:
+    """After six rejected summaries of a kind, one of eight; other kinds are tried as ever."""
+    trials = Trials()
+    made = compressor(ScriptedModel("no JSON"), trials)
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=40, counter=Words())
+
+    def tried(content: str, *, insist: bool = False) -> TrialVerdict:
+        return made.improve(material, base, target_tokens=90, content=content, insist=insist).verdict
+
+    assert {tried("step") for _ in range(6)} == {TrialVerdict.REJECTED}
+    verdicts = [tried("step") for _ in range(16)]
+    assert [place for place, verdict in enumerate(verdicts) if verdict is not TrialVerdict.SKIPPED] == [7, 15]
+    assert tried("note") is TrialVerdict.REJECTED
+    assert tried("step", insist=True) is TrialVerdict.REJECTED
+    assert trials.all[0].fault == "the answer is no JSON, or does not end"
+
+
+def test_where_the_extract_fills_the_size_no_model_is_asked() -> None:
+    """It would have to take something away."""
+    model = good()
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=90, counter=Words())
+    done = compressor(model).improve(material, base, target_tokens=base.tokens + 15, content="step")
+    assert (done.verdict, done.fault, model.prompts) == (TrialVerdict.SKIPPED, "the extract fills the size", [])
+
+
+def test_a_text_is_summarised_level_by_level() -> None:
+    """Each at most half of the one before; the first is the text."""
+    text = "\n\n".join(str(op.data) for op in work(8) if "text" in str(op.data))
+    found = compressor(FaithfulModel()).hierarchical_summarize(text, levels=4)
+    assert found[0] == text
+    counts = [Words().count(each) for each in found]
+    assert len(found) == 4
+    assert all(after <= before // 2 + 1 for before, after in pairwise(counts))
+    assert compressor().hierarchical_summarize("", levels=3) == [""]
+
+
+def test_a_document_keeps_headings_pins_and_must_keeps() -> None:
+    """Sections are shortened, what is pinned stays word for word, and a short document stays as it is."""
+    sections = "".join(
+        f"## Part {n}\n\nPart {n} was measured in lab_{n}. It was slow because of lock_{n}. We looked again later.\n\n"
+        for n in range(20)
+    )
+    rule = "## Rules\n\n<!-- pin -->\n\nNever deploy part 7 on Fridays, whatever they say.\n\n"
+    open_item = "## Open\n\nTODO: write the guide for issue #77.\n\n"
+    done = compressor(FaithfulModel()).compress_document(
+        f"---\nformat: 1\n---\n# Log\n\n{sections}{open_item}{rule}", 90
+    )
+    assert rule.strip() in done.text
+    assert "- Open item: TODO: write the guide for issue #77." in done.text
+    assert "Part 3:\n" in done.text or "Part 0:\n" in done.text
+    assert done.tokens < done.source_tokens
+    assert compressor().compress_document("# A\n\nShort.\n", 90).text == "# A\n\nShort.\n"
+
+
+def test_a_session_summary_gains_what_the_model_finds_and_keeps_what_it_had() -> None:
+    """Under the keys of the source design; a line that the operations do not bear out is left out."""
+    answer = {
+        "key_accomplishments": ["moved the call in src/part_1/rows.py behind the loop", "everything was finished"],
+        "decisions_made": [],
+        "issues_encountered": ["reads the last row of table_1 twice because the cursor of part 1 is opened too early"],
+        "recommended_next_steps": [],
+    }
+    extracted: dict[str, Json] = {
+        "total_operations": 2,
+        "key_accomplishments": ["Shipped 1.0."],
+        "decisions_made": ["A"],
+    }
+    trials = Trials()
+    done = compressor(ScriptedModel(json.dumps(answer)), trials).summarize_session(extracted, work(1))
+    assert done["key_accomplishments"] == ["Shipped 1.0.", "moved the call in src/part_1/rows.py behind the loop"]
+    assert done["issues_encountered"] == [answer["issues_encountered"][0]]
+    assert (done["decisions_made"], done["total_operations"]) == (["A"], 2)
+    assert [(trial.content, trial.verdict) for trial in trials.all] == [("session", TrialVerdict.ACCEPTED)]
+    assert compressor().summarize_session(extracted, work(1)) == extracted
+
+
+def _material(operations: Sequence[Operation]) -> Material:
+    sources = [
+        Source(
+            operation=op.id, time=op.timestamp, type=op.type, text=plain_text(op), tokens=len(plain_text(op).split())
+        )
+        for op in operations
+    ]
+    return Material.of_operations(sources, [fact for op in operations for fact in find_must_keeps(op)], numbered=False)

@@ -1,0 +1,339 @@
+"""The degradation matrix of the source design, line by line: each part broken for real, what answers, what is told.
+
+| part | what fails | what is left |
+|---|---|---|
+| vector store | it cannot be reached | keyword search |
+| vector store | embedding fails | keyword search; after some failures it is left alone for a while |
+| vector store | a write of vectors fails | what is there answers, the rest is tried again |
+| retriever | retrieval fails | an empty context |
+| retriever | the cache is full | what was not used for longest goes |
+| retriever | the budget is exceeded | less is shown |
+| categorisation | there is no model | rules find the facts |
+
+And besides: no FAISS, no ONNX model, an index that is damaged, deleted, locked or no folder, a cache that is off.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import EmbedderError, OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.build import HOME
+from orchestra_mem.search_types import SearchMode
+from orchestra_mem.types import MustKeepKind
+
+SAID = (
+    "We decided to hash passwords with bcrypt, as the auditors know it.",
+    "Never deploy the shop on a Friday.",
+    "The physician advised more sleep.",
+)
+OFF = "search by meaning is off, words alone answer: "
+
+
+def fill(memory: OrchestratorContextManager) -> None:
+    """Something to find."""
+    for text in SAID:
+        memory.record_operation("message", {"text": text})
+
+
+def sources(memory: OrchestratorContextManager, query: str, mode: SearchMode = SearchMode.HYBRID) -> list[str]:
+    """What a search finds, best first."""
+    return [hit.chunk.source for hit in memory.search(query, mode=mode).hits]
+
+
+def notes(memory: OrchestratorContextManager, query: str = "bcrypt") -> tuple[str, ...]:
+    """What an answer tells beside its hits."""
+    return memory.search(query).notes
+
+
+def problems(memory: OrchestratorContextManager) -> str:
+    """What `status` tells."""
+    return json.dumps(memory.get_stats()["problems"])
+
+
+@dataclass
+class Server:
+    """A real server of embeddings, whose answers a test can break."""
+
+    address: str
+    broken: bool = False
+    asked: int = 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Answers as llama-server does, with the vectors of WordLlama."""
+    embedder = WordLlamaEmbedder()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            found.asked += 1
+            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            texts = [given["input"]] if isinstance(given["input"], str) else given["input"]
+            answer: dict[str, Any] = {"error": {"message": "the model has crashed"}}
+            if not found.broken:
+                vectors = embedder.embed(texts).tolist()
+                answer = {"data": [{"index": at, "embedding": vector} for at, vector in enumerate(vectors)]}
+            body = json.dumps(answer).encode()
+            self.send_response(400 if found.broken else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        found = Server(address=f"http://127.0.0.1:{listening.server_address[1]}/v1")
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield found
+        listening.shutdown()
+        thread.join()
+
+
+def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
+    """Settings with this server's embeddings."""
+    search = {"embedder": "http", "base_url": server.address, "model": "m", "breaker_reset_s": reset_s}
+    return {"search": search, "retrieval": {"prefetch_tasks": 0}}
+
+
+# The vector store
+
+
+def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line 1: it cannot be loaded. Words find, meaning does not, and search, retrieval, context and status say so."""
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        assert sources(memory, "bcrypt")[0] == "op 1"
+        assert sources(memory, "doctor") == []
+        (note,) = notes(memory)
+        assert note.startswith(f"{OFF}WordLlama cannot be imported")
+        assert "pip install wordllama" in note
+        found = memory.retriever.retrieve_context("bcrypt")
+        assert SAID[0] in found.text
+        assert found.notes == (note,)
+        assert memory.get_orchestrator_context("x", query="bcrypt").notes == (note,)
+
+
+def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path, server: Server) -> None:
+    """Line 1, over the network: nobody listens. Each answer says where, and so does status."""
+    gone = Server(address=server.address.replace("/v1", "/v2/not/there"))
+    server.broken = True
+    with open_memory(tmp_path, config=served(gone)) as memory:
+        fill(memory)
+        assert sources(memory, "bcrypt")[0] == "op 1"
+        assert all(note.startswith(f"{OFF}{gone.address}/embeddings answers 400") for note in notes(memory))
+        assert f"{gone.address}/embeddings answers 400" in problems(memory)
+
+
+def test_without_faiss_numpy_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line 1, the library: nothing is missing, so nothing is told."""
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        before = sources(memory, "doctor", SearchMode.DENSE)
+        assert before[0] == "op 3"
+    shutil.rmtree(tmp_path / HOME / "index")
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with open_memory(tmp_path) as memory:
+        assert sources(memory, "doctor", SearchMode.DENSE) == before
+
+
+def test_an_embedder_that_fails_is_left_alone_and_tried_again(tmp_path: Path, server: Server) -> None:
+    """Line 2: five failures in a row, then nobody asks it; after a while one try decides, and it finds again."""
+    with open_memory(tmp_path, config=served(server, reset_s=1.0)) as memory:
+        fill(memory)
+        assert sources(memory, "doctor")[0] == "op 3"
+        assert problems(memory) == "[]"
+        server.broken = True
+        for _ in range(5):
+            assert sources(memory, "bcrypt")[0] == "op 1"
+            assert any("answers 400 for 'm'" in note for note in notes(memory))
+        asked = server.asked
+        (note,) = notes(memory)
+        assert note.startswith(f"{OFF}it failed 5 times in a row, the next try is in 1 s: ")
+        assert "the model has crashed" in note
+        assert note in problems(memory).encode().decode("unicode_escape")
+        assert memory.get_stats()["search"]["problem"] == note  # type: ignore[index, call-overload]
+        with pytest.raises(EmbedderError, match="it failed 5 times in a row"):
+            memory.search("doctor", mode=SearchMode.DENSE)
+        assert server.asked == asked
+        time.sleep(1.1)
+        assert any("answers 400" in note for note in notes(memory))
+        assert server.asked == asked + 1
+        assert "it failed 5 times in a row" in notes(memory)[0]
+        server.broken = False
+        time.sleep(1.1)
+        assert sources(memory, "doctor")[0] == "op 3"
+        assert notes(memory) == ()
+        assert problems(memory) == "[]"
+
+
+def test_what_is_recorded_while_embedding_fails_is_found_by_words_and_later_by_meaning(
+    tmp_path: Path, server: Server
+) -> None:
+    """Line 2: nothing is lost; it is embedded when the server is back."""
+    with open_memory(tmp_path, config=served(server, reset_s=0.2)) as memory:
+        fill(memory)
+        memory.update_index()
+        server.broken = True
+        memory.record_operation("note", {"text": "The lawyer has the amber key."})
+        assert sources(memory, "amber key")[0] == "op 4"
+        server.broken = False
+        time.sleep(0.3)
+        assert sources(memory, "attorney", SearchMode.DENSE)[0] == "op 4"
+
+
+def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -> None:
+    """Line 3: another process holds the index. The newest is missing and told; afterwards it is found."""
+    with open_memory(tmp_path, config={"storage": {"busy_timeout_s": 0.1}}) as memory:
+        fill(memory)
+        memory.update_index()
+        memory.record_operation("note", {"text": "The lawyer has the amber key."})
+        with sqlite3.connect(tmp_path / HOME / "index" / "search.db", isolation_level=None) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert sources(memory, "bcrypt")[0] == "op 1"
+            assert sources(memory, "amber key") == []
+            (note,) = notes(memory)
+            other.execute("ROLLBACK")
+        other.close()
+        assert note.startswith("the newest may be missing, the index could not be brought up: ")
+        assert "another process has held it for too long" in note
+        assert sources(memory, "amber key")[0] == "op 4"
+
+
+# The retriever
+
+
+def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
+    """Line 4: the index is no folder. Nothing is retrieved, a context is as without; recording goes on."""
+    with open_memory(tmp_path) as memory:
+        (tmp_path / HOME / "index").write_text("no folder")
+        fill(memory)
+        found = memory.retriever.retrieve_context("bcrypt")
+        assert (found.text, found.tokens, found.entries) == ("", 0, ())
+        (note,) = found.notes
+        assert note.startswith("nothing is recalled, search cannot be used: ")
+        assert str(tmp_path / HOME / "index") in note
+        said = memory.retriever.get_recommendations("bcrypt")
+        assert (list(said.groups()), said.notes) == ([], (note,))
+        context = memory.get_orchestrator_context("x", query="bcrypt")
+        assert context.render() == memory.get_orchestrator_context("x").render()
+        assert context.notes == (note,)
+        assert "bcrypt" in memory.search_memory("bcrypt")[0]
+        (tmp_path / HOME / "index").unlink()
+        assert SAID[0] in memory.retriever.retrieve_context("bcrypt").text
+
+
+def test_where_search_cannot_be_imported_the_context_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line 4, the library: told by its name."""
+    monkeypatch.setitem(sys.modules, "orchestra_mem.wiring.search", None)
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        (note,) = memory.retriever.retrieve_context("bcrypt").notes
+        assert "search cannot be loaded, numpy and faiss-cpu belong to it" in note
+        assert "bcrypt" in memory.search_memory("bcrypt")[0]
+
+
+def test_a_full_cache_lets_the_oldest_go(tmp_path: Path) -> None:
+    """Line 5: what was evicted is looked for again, and is the same."""
+    with open_memory(tmp_path, config={"retrieval": {"cache_entries": 2, "prefetch_tasks": 0}}) as memory:
+        fill(memory)
+        time.sleep(0.06)
+        first = memory.retriever.retrieve_context("bcrypt")
+        for number in range(5):
+            memory.retriever.retrieve_context(f"task {number}")
+        assert memory.retriever.get_stats()["cached"] == 2
+        again = memory.retriever.retrieve_context("bcrypt")
+        assert again is not first
+        assert again.text == first.text
+
+
+def test_with_the_cache_off_everything_is_looked_for(tmp_path: Path) -> None:
+    """Nothing is told: it was asked for."""
+    with open_memory(tmp_path, config={"retrieval": {"cache_entries": 0}, "responses": {"max_entries": 0}}) as memory:
+        fill(memory)
+        found = memory.retriever.retrieve_context("bcrypt")
+        assert memory.retriever.retrieve_context("bcrypt").text == found.text
+        assert found.notes == ()
+        assert memory.retriever.get_stats()["hits"] == 0
+        assert not memory.response_cache.put("bcrypt?", "yes")
+
+
+@pytest.mark.parametrize("budget", [0, 20, 60, 150, 400])
+def test_a_budget_that_is_too_small_shows_less(tmp_path: Path, budget: int) -> None:
+    """Line 6: never over it; what is left out says what it would have needed."""
+    with open_memory(tmp_path) as memory:
+        for number in range(12):
+            memory.record_operation("note", {"text": f"Box {number} holds walnuts. " + "They are old. " * 30})
+        found = memory.retriever.retrieve_context("which box holds walnuts?", max_tokens=budget)
+        assert found.tokens <= budget
+        hidden = [entry for entry in found.entries if not entry.text]
+        assert all("left out: " in entry.explanation for entry in hidden)
+        assert bool(hidden) or budget == 400
+
+
+# Categorisation
+
+
+def test_without_a_model_rules_find_what_may_not_be_lost(tmp_path: Path) -> None:
+    """Line 7: decisions and rules are facts all the same."""
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        memory.refresh()
+        kinds = {fact.kind for fact in memory.facts()}
+        assert {MustKeepKind.DECISION, MustKeepKind.CONSTRAINT} <= kinds
+
+
+# The index
+
+
+@pytest.mark.parametrize("harm", ["damaged", "deleted", "deleted while open", "vectors damaged"])
+def test_a_broken_index_is_made_again(tmp_path: Path, harm: str) -> None:
+    """It answers as before; damage is told."""
+    folder = tmp_path / HOME / "index"
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        before = {query: sources(memory, query) for query in ("bcrypt", "doctor", "#1")}
+        if harm == "deleted while open":
+            shutil.rmtree(folder)
+            assert {query: sources(memory, query) for query in before} == before
+    if harm == "damaged":
+        (folder / "search.db").write_bytes(b"no database" * 1_000)
+    elif harm == "vectors damaged":
+        for path in folder.glob("vectors-*"):
+            path.write_bytes(b"\xff" * path.stat().st_size)
+    elif folder.exists():
+        shutil.rmtree(folder)
+    with open_memory(tmp_path) as memory:
+        assert {query: sources(memory, query) for query in before} == before
+        told = " ".join(memory.search("bcrypt").notes)
+        assert ("made anew" in told) is (harm in ("damaged", "vectors damaged"))
+        found = memory.retriever.retrieve_context("bcrypt")
+        assert SAID[0] in found.text
+
+
+def test_a_model_that_cannot_be_loaded_leaves_words(tmp_path: Path) -> None:
+    """An ONNX model's folder is empty: the note names it."""
+    config = {"search": {"embedder": "onnx", "model_path": str(tmp_path)}}
+    with open_memory(tmp_path, config=config) as memory:
+        fill(memory)
+        assert sources(memory, "bcrypt")[0] == "op 1"
+        (note,) = notes(memory)
+        assert note.startswith(f"{OFF}{tmp_path} has no model.onnx")
+        assert note in problems(memory).encode().decode("unicode_escape")

@@ -1,0 +1,202 @@
+"""What leads from a hit to where it stands: lines, what stands around it, originals; and work items as hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import NotFoundError, OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem.search_types import Hit, SearchFilter, Tier
+from orchestra_mem.types import DocumentName
+from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.conftest import Clock
+
+SAID = (
+    "We decided to hash passwords with bcrypt, as the auditors know it.",
+    "Never deploy the shop on a Friday.",
+    "The garnet parser was slow because of the regular expressions.",
+    "Tea was had in the long hall.",
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with operations, and facts of them in documents."""
+    with open_memory(tmp_path, clock=clock) as opened:
+        for text in SAID:
+            clock.now += timedelta(minutes=1)
+            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
+        opened.refresh()
+        yield opened
+
+
+def _hit(memory: OrchestratorContextManager, query: str, source: str) -> Hit:
+    return next(hit for hit in memory.search(query).hits if hit.chunk.source == source)
+
+
+# Lines
+
+
+def test_the_line_of_a_hit_is_the_one_where_it_stands_now(memory: OrchestratorContextManager) -> None:
+    """After somebody has put lines above it, too; nothing of it is stored."""
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    hit = _hit(memory, "bcrypt", "decision_log.md")
+    (line,) = memory.hit_lines([hit])
+    lines = path.read_text(encoding="utf-8").split("\n")
+    assert "bcrypt" in lines[line - 1]
+    assert lines[line - 1].endswith(hit.chunk.text)
+    lines.insert(line - 2, "\nSomething else.\n")
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert memory.hit_lines([hit]) == [line + 3]
+
+
+def test_hits_of_a_session_document_have_lines_though_a_part_of_it_alone_is_indexed(
+    memory: OrchestratorContextManager,
+) -> None:
+    """What a person wrote between the machine's entries; in the archive as well."""
+    path = memory.session_memory.path
+    assert path is not None
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\n## Notes\n\nThe vault key is with Grace.\n", encoding="utf-8")
+    hit = _hit(memory, "who has the vault key", path.name)
+    (line,) = memory.hit_lines([hit])
+    assert path.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."
+    archive = memory.flush_session()
+    assert archive is not None
+    hit = _hit(memory, "who has the vault key", archive.name)
+    (line,) = memory.hit_lines([hit])
+    assert archive.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."
+    found = memory.expand(f"{archive.name}:{line}")
+    assert found.place is not None
+    assert found.place.document == archive
+
+
+def test_what_stands_in_no_document_or_no_more_has_no_line(memory: OrchestratorContextManager) -> None:
+    """Operations, facts, and passages that were taken out since."""
+    hits = memory.search("bcrypt").hits
+    assert dict(zip((hit.chunk.source for hit in hits), memory.hit_lines(hits), strict=True))["op 1"] == 0
+    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\nThe saffron gateway.\n", encoding="utf-8")
+    hit = _hit(memory, "saffron", "work_plan.md")
+    path.write_text(text, encoding="utf-8")
+    assert memory.hit_lines([hit]) == [0]
+
+
+# From a hit to the original
+
+
+def test_a_line_leads_to_its_neighbourhood_and_to_the_operation_behind_it(memory: OrchestratorContextManager) -> None:
+    """By the fact that the line names; a line between passages leads to the nearest."""
+    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"{text}\n## Keys\n\nBefore it.\n\nHashing is settled (K1).\n\nBehind it.\n", encoding="utf-8")
+    (line,) = memory.hit_lines([_hit(memory, "is hashing settled", "work_plan.md")])
+    found = memory.expand(f"work_plan.md:{line}")
+    assert found.reference == f"work_plan.md:{line}"
+    assert [op.id for op in found.operations] == [1]
+    assert found.place is not None
+    assert found.place.passage.text == "Hashing is settled (K1)."
+    assert [each.text for each in found.place.before] == ["Before it."]
+    assert [each.text for each in found.place.behind] == ["Behind it."]
+    beside = memory.expand(f"work_plan.md#{line + 1}").place
+    assert beside in (found.place, memory.expand(f"work_plan.md:{line + 2}").place)
+    assert memory.expand("decision_log.md").place == memory.expand("decision_log.md:1").place
+
+
+@pytest.mark.parametrize(
+    "reference", ["../obra.db:1", "no_such.md:3", "memory/decision_log.md:1", "decision_log.md:", "session_.md", ""]
+)
+def test_what_is_no_place_is_not_found(memory: OrchestratorContextManager, reference: str) -> None:
+    """No file but the documents can be read so."""
+    with pytest.raises(NotFoundError):
+        memory.expand(reference)
+
+
+def test_an_operation_comes_with_those_around_it(memory: OrchestratorContextManager) -> None:
+    """Two before and two behind, of its session alone."""
+    assert [op.id for op in memory.expand("op 2").around] == [1, 3, 4]
+    assert [op.id for op in memory.expand("K1").around] == [2, 3]
+    memory.flush_session()
+    memory.record_operation("note", {"text": "A new day."})
+    assert [op.id for op in memory.expand("op 4").around] == [2, 3]
+    assert memory.expand("op 5").around == ()
+
+
+# Work items
+
+
+def test_work_items_are_found_and_say_how_they_stand(memory: OrchestratorContextManager) -> None:
+    """By title, description, notes and number, with filters; what has changed is taken in, and nothing else."""
+    state = memory.state
+    epic = state.create(WorkKind.EPIC, "Saffron gateway", description="Answers on port 8443.")
+    story = state.create(WorkKind.STORY, "Limit the rate of callers", parent=epic.id)
+    where = SearchFilter(tiers=(Tier.SEMANTIC,), kinds=("epic",))
+    (hit,) = memory.search("which port does the gateway have", where=where).hits
+    assert (hit.chunk.source, hit.chunk.item, hit.chunk.kind) == (f"epic {epic.id}", epic.id, "epic")
+    assert hit.chunk.text == "pending\nAnswers on port 8443."
+    state.set_status(epic.id, WorkStatus.IN_PROGRESS)
+    state.note(epic.id, "The certificate is with Grace.")
+    (hit,) = memory.search("who has the certificate", where=SearchFilter(item=epic.id)).hits
+    assert hit.chunk.text == "in progress\nAnswers on port 8443.\nThe certificate is with Grace."
+    assert memory.search(f"#{story.id}").hits[0].chunk.source == f"story {story.id}"
+
+
+def test_a_new_name_is_told_below_it_as_well(memory: OrchestratorContextManager) -> None:
+    """A child is found by the words of what it belongs to."""
+    state = memory.state
+    epic = state.create(WorkKind.EPIC, "Saffron gateway")
+    story = state.create(WorkKind.STORY, "Limit the rate of callers", parent=epic.id)
+    where = SearchFilter(item=story.id)
+    assert memory.search("saffron", where=where).hits
+    state.change(epic.id, title="Juniper gateway")
+    (hit,) = memory.search("juniper", where=where).hits
+    assert hit.chunk.heading == (f'Epic #{epic.id} "Juniper gateway"',)
+    assert all(hit.reasons.keyword_rank is None for hit in memory.search("saffron", where=where).hits)
+
+
+def test_a_work_item_leads_to_its_changes_and_their_operations(memory: OrchestratorContextManager) -> None:
+    """By the name that its hit has."""
+    item = memory.state.create(WorkKind.TASK, "Warm the oven", operation=3)
+    found = memory.expand(f"task {item.id}")
+    assert found.item == item
+    assert [event.field for event in found.events] == ["created"]
+    assert [op.id for op in found.operations] == [3]
+    assert memory.expand(f"item #{item.id}").item == item
+
+
+# VectorStore
+
+
+def test_similar_work_is_found_by_the_names_of_the_source_design(memory: OrchestratorContextManager) -> None:
+    """With the facts that were found in it; filtered by pattern and similarity."""
+    store = VectorStore(memory)
+    assert store.initialize()
+    assert store.is_available()
+    task = {"task": "Move the shop's images to the new storage", "result_summary": "Done", "pattern": "parallel"}
+    assert store.add_orchestration("o-1", task)
+    assert not store.add_orchestration("o-1", task)
+    (best, *_) = store.search_similar("where are the pictures of the shop stored")
+    assert best.operation.idempotency_key == "o-1"
+    assert 0.2 < best.similarity <= 1
+    assert store.search_similar("pictures of the shop", pattern="sequential") == []
+    assert [each.operation.id for each in store.search_similar("pictures of the shop", pattern="parallel")] == [5]
+    (bcrypt, *_) = store.search_similar("bcrypt", search_mode="fts")
+    assert [fact.text for fact in bcrypt.observations] == [SAID[0]]
+    assert store.search_similar("bcrypt", include_observations=False)[0].observations == ()
+    assert store.search_similar("a heron on the roof", min_similarity=0.95, search_mode="vector") == []
+    assert store.search_similar("shop", limit=0) == []
+    with pytest.raises(ValueError, match="'nearest' is not a valid SearchMode"):
+        store.search_similar("shop", search_mode="nearest")
+    assert store.get_recommendations("deploy the shop").rules[0].text == SAID[1]
+    assert store.get_stats()["available"] is True
+
+
+def test_one_orchestration_that_cannot_be_recorded_keeps_no_other_back(memory: OrchestratorContextManager) -> None:
+    """And is told with its id."""
+    bad = {"task": object()}
+    done = VectorStore(memory).add_orchestrations_batch([("a", {"task": "x"}), ("b", bad), ("c", {"task": "y"})])  # type: ignore[list-item]
+    assert (done.successful, done.failed, list(done.errors)) == (2, 1, ["b"])

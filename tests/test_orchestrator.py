@@ -1,0 +1,419 @@
+"""`orchestra_mem.orchestrator`: lines become work, all of it is remembered, and nothing that is said breaks it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.errors import InvalidChangeError, ModelError
+from orchestra_mem.hooks import hookimpl
+from orchestra_mem.model_types import Message
+from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
+from orchestra_mem.testing import FailingModel, ScriptedModel
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
+
+
+class _Clock:
+    """Ten seconds go by between two looks."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=10)
+        return self.now
+
+
+_CLOCK = _Clock()
+
+
+def _opened(folder: Path) -> OrchestratorContextManager:
+    return open_memory(folder, clock=_CLOCK)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> OrchestratorContextManager:
+    """A memory in an empty folder."""
+    return _opened(tmp_path)
+
+
+@pytest.fixture
+def orchestrator(memory: OrchestratorContextManager) -> Orchestrator:
+    """An orchestrator over it."""
+    return Orchestrator(memory)
+
+
+def _done(orchestrator: Orchestrator, *lines: str) -> str:
+    """Run lines of which each must be done or answered; the last answer."""
+    answer = ""
+    for line in lines:
+        reply = orchestrator.execute(line)
+        assert reply.outcome in (Outcome.DONE, Outcome.ANSWERED), (line, reply)
+        answer = reply.text
+    return answer
+
+
+def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
+    """An epic, its stories, "the second one", what blocks it, and what was just done."""
+    assert (
+        _done(orchestrator, "create an epic for user authentication") == ('Created Epic #1 "User authentication"')
+        or orchestrator.tracker.item(1).title.lower() == "user authentication"
+    )
+    assert _done(orchestrator, "add 3 stories to it: login, signup and MFA") == (
+        "Created Stories #2 #3 #4 under Epic #1"
+    )
+    _done(orchestrator, "start the second one, it is blocked by #2")
+    second = orchestrator.tracker.item(3)
+    assert (second.status, second.depends_on) == (WorkStatus.BLOCKED, (2,))
+    answer = _done(orchestrator, "what did we just do?")
+    assert "#3" in answer
+    assert "0 of 3 done" in _done(orchestrator, "what's the status of epic 1?")
+    _done(orchestrator, "we decided to use bcrypt because it is slow on purpose")
+    assert "slow on purpose" in _done(orchestrator, "why did we choose bcrypt?")
+
+
+def test_the_next_day_it_is_all_known(tmp_path: Path) -> None:
+    """After a shutdown another process goes on with the epic, and tells how far it is."""
+    with _opened(tmp_path) as memory, Orchestrator(memory) as orchestrator:
+        _done(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup and MFA")
+        _done(orchestrator, "start the first one", "finish it")
+    with _opened(tmp_path) as memory:
+        orchestrator = Orchestrator(memory)
+        assert len(memory.sessions()) == 1
+        answer = _done(orchestrator, "continue with the epic")
+        assert "1 of 3 done" in answer
+        assert "Next: Story #3" in answer
+        assert "1 of 3 done" in _done(orchestrator, "what's the status of Epic 1?")
+
+
+def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) -> None:
+    """As the source design has it: type, input, intent and result; and the changes of work point back to it."""
+    reply = orchestrator.execute("create an epic for billing")
+    operation = orchestrator.memory.query_recent_operations(limit=1)[0]
+    assert operation.id == reply.operation
+    assert operation.type == "nl_command"
+    assert isinstance(operation.data, dict)
+    assert operation.data["intent"] == "create"
+    assert operation.data["user_input"] == "create an epic for billing"
+    assert "Epic #1" in str(operation.data["result"])
+    assert [event.operation for event in orchestrator.tracker.events(1)] == [operation.id]
+
+
+def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
+    """Cancelling and undoing wait for a yes; a no or another line leaves everything as it was."""
+    _done(orchestrator, "create an epic for billing")
+    assert orchestrator.execute("cancel #1").outcome is Outcome.ASKED
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+    assert orchestrator.execute("no").text == "Left as it is."
+    assert orchestrator.execute("cancel it").outcome is Outcome.ASKED
+    _done(orchestrator, "create an epic for search")
+    assert orchestrator.execute("yes").outcome is Outcome.NOT_UNDERSTOOD
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+    assert orchestrator.execute("cancel #1").outcome is Outcome.ASKED
+    assert orchestrator.execute("yes").outcome is Outcome.DONE
+    assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
+
+
+def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
+    """One after the other, the newest first, till there is nothing left; questions in between are none."""
+    _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")
+    assert orchestrator.execute("undo").outcome is Outcome.ASKED
+    assert "Invoices" in orchestrator.execute("yes").text or orchestrator.tracker.item(1).title == "billing"
+    assert orchestrator.tracker.item(1).title.lower() == "billing"
+    orchestrator.execute("undo")
+    orchestrator.execute("yes")
+    assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
+    assert orchestrator.execute("undo").text == "There is nothing to undo."
+
+
+def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator) -> None:
+    """Where two are meant equally it asks, and the number completes the command."""
+    _done(orchestrator, "create an epic called Mobile app", "create an epic called Web app")
+    asked = orchestrator.execute("add a story to the app epic: Dark mode")
+    assert asked.outcome is Outcome.ASKED, asked
+    assert orchestrator.execute("#1").outcome is Outcome.DONE
+    assert [item.title for item in orchestrator.tracker.items(WorkFilter(parent=1))] == ["Dark mode"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("start #99", "#99"),
+        ("finish #2", "waits for"),
+        ("add a milestone to #1", "milestone"),
+        ("#1 depends on #1", "wait for itself"),
+        ("what is the meaning of life", "not understand"),
+        ("¿qué tiempo hace hoy?", "not understand"),
+        ("\x00\x07\x1b[2J", "not understand"),
+    ],
+)
+def test_what_cannot_be_is_said_in_words(orchestrator: Orchestrator, line: str, words: str) -> None:
+    """Unknown numbers, wrong kinds, circles, blocked tasks, other languages, control characters: nothing changes."""
+    _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#2 depends on #3")
+    before = [orchestrator.tracker.item(number) for number in (1, 2, 3)]
+    reply = orchestrator.execute(line)
+    assert reply.outcome in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD, Outcome.ASKED), reply
+    assert words in reply.text
+    assert [orchestrator.tracker.item(number) for number in (1, 2, 3)] == before
+
+
+def test_an_empty_line_is_none(orchestrator: Orchestrator) -> None:
+    """Nothing is said and nothing recorded."""
+    assert orchestrator.execute("  \t").text == ""
+    assert orchestrator.memory.query_recent_operations() == []
+
+
+def test_a_line_of_100_kb_is_taken(orchestrator: Orchestrator) -> None:
+    """It is recorded in full and answered within moments."""
+    line = "note: " + "many words " * 9_500
+    reply = orchestrator.execute(line)
+    assert reply.outcome in (Outcome.DONE, Outcome.NOT_UNDERSTOOD)
+    operation = orchestrator.memory.query_recent_operations(limit=1)[0]
+    assert isinstance(operation.data, dict)
+    assert operation.data["user_input"] == line
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=st.text(max_size=80))
+def test_any_line_is_answered(orchestrator: Orchestrator, line: str) -> None:
+    """Whatever is said, there is a reply, and a line that says something is recorded; one that ends it is not."""
+    reply = orchestrator.execute(line)
+    assert bool(reply.operation) == (bool(line.strip()) and reply.outcome is not Outcome.ENDED)
+
+
+def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
+    """A command that fails in its middle has done nothing: all its changes are one."""
+    _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#3 depends on #2")
+    assert orchestrator.execute("finish #3 and #2").outcome is Outcome.REFUSED
+    statuses = {item.status for item in orchestrator.tracker.items(WorkFilter(kinds=(WorkKind.TASK,)))}
+    assert statuses == {WorkStatus.PENDING}
+
+
+def test_changes_made_elsewhere_are_told(tmp_path: Path) -> None:
+    """What another program or a crash has left untold is recorded by the next one, once."""
+    with _opened(tmp_path) as memory:
+        memory.state.create(WorkKind.EPIC, "Billing")
+    for _ in range(2):
+        with _opened(tmp_path) as memory:
+            orchestrator = Orchestrator(memory)
+            told = [each for each in memory.query_recent_operations() if each.type == "work_change"]
+            assert len(told) == 1
+            assert "Billing" in str(told[0].data)
+            assert orchestrator.tracker.unattributed() == []
+
+
+# Tasks
+
+
+def _task(orchestrator: Orchestrator) -> int:
+    return orchestrator.tracker.create(WorkKind.TASK, "Write the tests").id
+
+
+def test_a_task_is_run_until_it_is_good_enough(orchestrator: Orchestrator) -> None:
+    """Each try gets a context and what came before; quality decides, and all of it is recorded."""
+    seen: list[tuple[int, float | None]] = []
+
+    def work(attempt: Attempt) -> TaskResult:
+        assert attempt.context.tokens <= attempt.context.budget_tokens
+        seen.append((attempt.iteration, attempt.previous.quality if attempt.previous else None))
+        return TaskResult(result=f"draft {attempt.iteration}", quality=0.3 * attempt.iteration)
+
+    task = _task(orchestrator)
+    result = orchestrator.execute_task(task, work, max_iterations=5)
+    assert seen == [(1, None), (2, 0.3), (3, 0.6)]
+    assert (result.decision, result.iteration) == (Decision.PROCEED, 3)
+    assert orchestrator.tracker.item(task).status is WorkStatus.DONE
+    tries = orchestrator.memory.query_recent_operations("task_execution")
+    decisions = [each.data["decision"] for each in tries if isinstance(each.data, dict)]
+    assert decisions == ["proceed", "retry", "retry"]
+
+
+def test_a_task_that_fails_says_so(orchestrator: Orchestrator) -> None:
+    """What it raises is told with the item, and asked about later it is found as the failed one."""
+
+    def work(attempt: Attempt) -> str:
+        raise RuntimeError("the disk is full")
+
+    task = _task(orchestrator)
+    result = orchestrator.execute_task(task, work, max_iterations=2)
+    assert (result.decision, result.iteration) == (Decision.ESCALATE, 2)
+    assert orchestrator.tracker.item(task).status is WorkStatus.FAILED
+    assert "disk is full" in _done(orchestrator, "show the last failed task")
+
+
+def test_a_shell_command_is_work(orchestrator: Orchestrator, tmp_path: Path) -> None:
+    """It knows its task, its output is the result, its exit code the outcome; time runs out for it and its children."""
+    task = _task(orchestrator)
+    done = orchestrator.execute_task(task, 'echo "did $ORCHESTRA_MEM_TASK_ID"', folder=tmp_path)
+    assert (done.result, done.error) == (f"did {task}", "")
+    failed = orchestrator.execute_task(_task(orchestrator), "echo no; exit 3")
+    assert (failed.result, failed.error) == ("no", "exit code 3")
+    late = orchestrator.execute_task(_task(orchestrator), "sleep 60 & sleep 60", timeout_s=0.3)
+    assert "no end after 0.3 s" in late.error
+    assert late.duration_s < 20
+
+
+def test_a_task_that_waits_cannot_be_finished(orchestrator: Orchestrator) -> None:
+    """The result is kept, and why the item is not done is told."""
+    first, second = _task(orchestrator), _task(orchestrator)
+    orchestrator.tracker.change(second, depends_on=[first])
+    result = orchestrator.execute_task(second, lambda attempt: "made")
+    assert result.result == "made"
+    assert result.decision is Decision.ESCALATE
+    assert orchestrator.tracker.item(second).status is not WorkStatus.DONE
+
+
+def test_a_task_that_is_done_is_not_run(orchestrator: Orchestrator) -> None:
+    """Nothing is called for an item that cannot be started."""
+    task = _task(orchestrator)
+    orchestrator.tracker.set_status(task, WorkStatus.CANCELLED)
+    with pytest.raises(InvalidChangeError):
+        orchestrator.execute_task(task, lambda attempt: pytest.fail("it was run"))
+
+
+# Around it
+
+
+def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
+    """Before and after, errors too; a line may be put in another's place."""
+    heard: list[tuple[str, Json]] = []
+
+    class Plugin:
+        @hookimpl
+        def before_execution(self, kind: str, subject: Json) -> None:
+            heard.append((f"before {kind}", subject))
+
+        @hookimpl
+        def after_execution(self, kind: str, result: dict[str, Json]) -> None:
+            heard.append((f"after {kind}", result.get("outcome", result.get("decision"))))
+
+        @hookimpl
+        def on_error(self, kind: str, error: Exception) -> None:
+            heard.append((f"error {kind}", str(error)))
+
+        @hookimpl
+        def pre_message(self, text: str) -> str | None:
+            return "create an epic for billing" if text == "bill!" else None
+
+        @hookimpl
+        def post_message(self, text: str, answer: str) -> None:
+            heard.append((text, answer.split()[0]))
+
+    orchestrator.hooks.add(Plugin())
+    orchestrator.execute("bill!")
+    orchestrator.execute_task(_task(orchestrator), "exit 2")
+    assert heard == [
+        ("before nl_command", "create an epic for billing"), ("after nl_command", "done"),
+        ("create an epic for billing", "Created"),
+        ("before task_execution", 2), ("error task_execution", "exit code 2"), ("after task_execution", "escalate"),
+    ]  # fmt: skip
+
+
+def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> None:
+    """They wait for each other; each becomes an item and an operation."""
+    threads = [
+        threading.Thread(target=orchestrator.execute, args=(f"create a task called Part {number}",))
+        for number in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(orchestrator.tracker.items()) == 12
+    assert len(orchestrator.memory.query_recent_operations(limit=50)) == 12
+
+
+def test_long_sessions_refresh_and_go_on(tmp_path: Path) -> None:
+    """A hundred commands in a small window: refreshes happen, nothing is lost, and it still knows what "it" is."""
+    config = {"orchestrator": {"context_window": {"max_tokens": 8_192}}}
+    with open_memory(tmp_path, config=config, clock=_CLOCK) as memory, Orchestrator(memory) as orchestrator:
+        for number in range(1, 61):
+            _done(orchestrator, f"create a task called Part {number} of the long way", "start it")
+        assert memory.context_tracker.refresh_count > 0
+        assert len(memory.operations()) == 120
+        assert orchestrator.tracker.item(60).status is WorkStatus.IN_PROGRESS
+        assert "#60" in _done(orchestrator, "what did we just do?")
+
+
+CHILD = """
+import sys
+from orchestra_mem import open_memory
+from orchestra_mem.orchestrator import Orchestrator
+with open_memory(sys.argv[1]) as memory, Orchestrator(memory) as orchestrator:
+    orchestrator.end_on_signals()
+    orchestrator.execute("create an epic for billing")
+    print("ready", flush=True)
+    import time
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_signals_flush_the_session(tmp_path: Path, kind: signal.Signals) -> None:
+    """SIGINT and SIGTERM end the process after the session was archived."""
+    with subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        child.send_signal(kind)
+        child.wait(30)
+    assert list((tmp_path / ".obra/sessions/archive").glob("session_*.md"))
+    assert "billing" in (tmp_path / ".obra/memory/work_plan.md").read_text(encoding="utf-8").lower()
+
+
+# With a model
+
+
+def _line(messages: Sequence[Message]) -> str:
+    return messages[-1].text
+
+
+def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager) -> None:
+    """By JSON, into the same intents; nonsense, an error or silence of its leave the rules' word."""
+    answer = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Billing"]}]}'
+    orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
+    assert orchestrator.execute("billing would be a fine epic to have, methinks").outcome is Outcome.DONE
+    assert orchestrator.tracker.item(1).title == "Billing"
+    for model in (ScriptedModel("no JSON"), ScriptedModel('{"intents": 3}'), FailingModel(ModelError("gone"))):
+        reply = Orchestrator(memory, model=model).execute("billing would be a fine epic to have, methinks")
+        assert reply.outcome is Outcome.NOT_UNDERSTOOD
+    assert len(orchestrator.tracker.items()) == 1
+
+
+def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:
+    """What takes away is believed only where the rules have read it too."""
+    orchestrator = Orchestrator(memory, model=ScriptedModel('{"intents": [{"action": "cancel", "target": "#1"}]}'))
+    orchestrator.tracker.create(WorkKind.EPIC, "Billing")
+    assert orchestrator.execute("billing is a bore, make it vanish somehow").outcome is Outcome.NOT_UNDERSTOOD
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+
+
+def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> None:
+    """Below it stands what the memory said; asked again it is not called while that is the same."""
+    asked: list[str] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        asked.append(_line(messages))
+        return "Because it is slow on purpose."
+
+    orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
+    _done(orchestrator, "we decided to use bcrypt because it is slow on purpose")
+    for _ in range(2):
+        text = _done(orchestrator, "why did we choose bcrypt?")
+        assert text.startswith("Because it is slow on purpose.\n")
+        assert "use bcrypt because it is slow on purpose [" in text
+    assert len(asked) == 1
+    _done(orchestrator, "we decided to use argon2 in place of bcrypt")
+    _done(orchestrator, "why did we choose bcrypt?")
+    assert len(asked) == 2

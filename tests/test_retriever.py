@@ -1,0 +1,376 @@
+"""The retriever over a whole memory: layers within the budget, what past work says, and a cache that is never stale."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.search_types import SearchFilter
+from orchestra_mem.services.retrieval_cache import VersionedCache
+from orchestra_mem.types import DocumentName, MustKeepKind
+from tests.conftest import START, Clock
+
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
+SAID = (
+    "We decided to hash passwords with bcrypt, as the auditors know it.",
+    "Never deploy the shop on a Friday.",
+    "The garnet parser was slow because of the regular expressions.",
+    "Deploying the shop failed: the certificate had run out, and the gateway refused all connections.",
+    "Tea was had in the long hall.",
+    "A heron stood on the roof.",
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory with facts in its documents."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
+        for text in SAID:
+            clock.now += timedelta(minutes=1)
+            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
+        opened.record_operation(
+            "task_execution", {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"},
+            agent="lin",
+        )  # fmt: skip
+        opened.refresh()
+        time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
+        yield opened
+
+
+def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextManager) -> None:
+    """By the manager's own counter; the index first, then the passages, each fenced with its source."""
+    found = memory.retriever.retrieve_context("why did we choose bcrypt?", max_tokens=400)
+    assert found.notes == ()
+    assert found.tokens == memory._parts.counter.count(found.text) <= 400
+    assert found.counter == memory._parts.counter.name
+    first = found.entries[0]
+    assert "bcrypt" in first.text
+    assert {first.source, *first.also} >= {"op 1", "K1", "decision_log.md"}, found.explain()
+    assert "by words rank" in first.explanation
+    assert first.explanation in found.explain()
+    assert found.text.index("```recalled index") < found.text.index(f"```recalled {first.source} (")
+
+
+def test_a_budget_of_nothing_gives_nothing_and_a_negative_one_is_refused(memory: OrchestratorContextManager) -> None:
+    """0 is a budget."""
+    found = memory.retriever.retrieve_context("bcrypt", max_tokens=0)
+    assert (found.text, found.tokens) == ("", 0)
+    with pytest.raises(ValueError, match="a budget cannot be negative"):
+        memory.retriever.retrieve_context("bcrypt", max_tokens=-1)
+
+
+@pytest.mark.parametrize("task", ["", " ", "\x00", "\ud800", "x" * 100_000, '"NEAR(', "🧪"])
+def test_any_string_is_a_task(memory: OrchestratorContextManager, task: str) -> None:
+    """Nothing is raised."""
+    found = memory.retriever.retrieve_context(task, max_tokens=300)
+    assert found.tokens <= 300
+    assert memory.retriever.get_recommendations(task).task == task
+
+
+def test_whose_work_it_is_goes_a_little_before(memory: OrchestratorContextManager) -> None:
+    """Of two that answer alike: by the agents that are named, by the pattern of their work."""
+    for agent, pattern in (("ada", "sequential"), ("bob", "parallel")):
+        task = f"polish the amber lamp, {agent}"
+        memory.record_operation("task_execution", {"task": task, "pattern": pattern}, agent=agent)
+    for agent, pattern, other in (("ada", "sequential", "bob"), ("bob", "parallel", "ada")):
+        for options in ({"agents": [agent]}, {"pattern": pattern}):
+            found = memory.retriever.retrieve_context("polish the amber lamp", **options)
+            agents = [entry.agent for entry in found.entries]
+            assert agents.index(agent) < agents.index(other), options
+
+
+def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManager) -> None:
+    """Rules and failures as facts, the task itself with what came of it; no more than so many of each."""
+    said = memory.retriever.get_recommendations("deploy the shop")
+    assert [each.source for each in said.rules] == ["K2"]
+    assert "certificate had run out" in " ".join(each.text for each in said.failures)
+    task = next(each for each in said.similar_tasks if each.agent == "lin")
+    assert (task.source, task.outcome) == ("op 7", "failed")
+    assert "```recalled op 7 (" in said.render()
+    assert [name for name, _ in said.groups()] == ["rules", "failures", "similar_tasks"]
+    few = memory.retriever.get_recommendations("deploy the shop", limit=1)
+    assert {len(found) for _, found in few.groups()} == {1}
+    assert [each.source for each in memory.retriever.get_recommendations("passwords bcrypt").decisions] == ["K1"]
+
+
+def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_not(
+    memory: OrchestratorContextManager,
+) -> None:
+    """Before it is looked for in the log it is an operation, after that a fact, as long as that stands."""
+    memory.record_operation("decision", {"text": "We decided to keep amber lamps in the shop window."})
+    said = memory.retriever.get_recommendations("amber lamps").decisions
+    assert [each.source for each in said] == ["op 8"]
+    memory.refresh()
+    fact = next(f for f in memory.facts(MustKeepKind.DECISION) if "amber" in f.text)
+    assert [each.source for each in memory.retriever.get_recommendations("amber lamps").decisions] == [f"K{fact.id}"]
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    blocks = path.read_text(encoding="utf-8").split("\n### ")
+    path.write_text("\n### ".join(block for block in blocks if f"(K{fact.id})" not in block), encoding="utf-8")
+    assert memory.retriever.get_recommendations("amber lamps").decisions == ()
+
+
+def test_an_answer_is_kept_while_the_memory_is_the_same(memory: OrchestratorContextManager) -> None:
+    """The same object again; another budget, another agent are other answers."""
+    retriever = memory.retriever
+    first = retriever.retrieve_context("deploy the shop", agents=["b", "a"])
+    assert retriever.retrieve_context("deploy the shop", agents=["a", "b"]) is first
+    assert retriever.retrieve_context("deploy the shop", agents=["a"]) is not first
+    assert retriever.retrieve_context("deploy the shop", agents=["a", "b"], max_tokens=500) is not first
+    stats = retriever.get_stats()
+    assert (stats["hits"], stats["misses"]) == (1, 3)
+    retriever.clear_cache()
+    assert retriever.retrieve_context("deploy the shop", agents=["a", "b"]) is not first
+
+
+def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: Path, clock: Clock) -> None:
+    """No more than so many are kept; with none the retriever works as well."""
+    for entries, hits in ((2, 1), (0, 0)):
+        config = {**CONFIG, "retrieval": {"cache_entries": entries, "prefetch_tasks": 0}}
+        with open_memory(tmp_path, config=config, clock=clock) as memory:
+            memory.record_operation("note", {"text": "The amber lamp was lit."})
+            time.sleep(0.06)
+            for task in ("one", "two", "one", "three", "two"):
+                memory.retriever.retrieve_context(task)
+            assert (memory.retriever.get_stats()["hits"], memory.retriever.get_stats()["cached"]) == (hits, entries)
+
+
+def test_time_ends_what_is_kept() -> None:
+    """By a clock that never goes back; what is of no version is not kept."""
+    now = [0.0]
+    cache: VersionedCache[str] = VersionedCache(10, 60.0, timer=lambda: now[0])
+    cache.put(1, "key", "value")
+    cache.put(None, "key", "another")
+    now[0] = 59.0
+    assert (cache.get(1, "key"), cache.get(2, "key"), cache.get(None, "key")) == ("value", None, None)
+    now[0] = 61.0
+    assert cache.get(1, "key") is None
+
+
+def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorContextManager) -> None:
+    """When another is asked for the first time after it; what is seldom asked for is not."""
+    retriever = memory.retriever
+    for _ in range(3):
+        retriever.retrieve_context("deploy the shop")
+    retriever.retrieve_context("seldom asked")
+    memory.record_operation("note", {"text": "The shop has a blue door now, to be deployed with care."})
+    time.sleep(0.06)
+    retriever.retrieve_context("something else")
+    deadline = time.monotonic() + 30
+    while not retriever.get_stats()["prefetched"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert retriever.get_stats()["prefetched"] == 1
+    hits = retriever.get_stats()["hits"]
+    assert "blue door" in retriever.retrieve_context("deploy the shop").text
+    assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]
+
+
+class SlowBehind:
+    """Counts as tiktoken does, and takes its time in the thread that works behind."""
+
+    name, exact, additive = "slow", False, True
+
+    def __init__(self) -> None:
+        self._counter = open_counter("tiktoken")
+        self.working = threading.Event()
+
+    def count(self, text: str) -> int:
+        """Count."""
+        if threading.current_thread().name == "orchestra-mem index":
+            self.working.set()
+            time.sleep(0.02)
+        return self._counter.count(text)
+
+
+def test_what_is_retrieved_behind_waits_for_nobody(tmp_path: Path, clock: Clock) -> None:
+    """It goes on while another thread has the memory to itself: who closes it waits for what runs behind."""
+    counter = SlowBehind()
+    with open_memory(tmp_path, config=CONFIG, clock=clock, counter=counter) as memory:
+        for text in SAID:
+            memory.record_operation("note", {"text": text})
+        for _ in range(3):
+            for task in ("deploy the shop", "hash passwords", "heron"):
+                memory.retriever.retrieve_context(task)
+        memory.record_operation("note", {"text": "The shop has two doors."})
+        time.sleep(0.06)
+        memory.retriever.retrieve_context("doors")
+        assert counter.working.wait(30)
+        deadline = time.monotonic() + 30
+        with memory._settled():
+            while memory.retriever.get_stats()["prefetched"] != 3:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+
+
+def test_a_closed_memory_retrieves_nothing(memory: OrchestratorContextManager) -> None:
+    """Also where the answer had been kept."""
+    retriever = memory.retriever
+    retriever.retrieve_context("bcrypt")
+    memory.close()
+    with pytest.raises(ClosedError):
+        retriever.retrieve_context("bcrypt")
+    with pytest.raises(ClosedError):
+        _ = memory.retriever
+
+
+def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:
+    """As a whole prompt, as a passage alone, with words around it: the original answers, its echo does not."""
+    found = memory.retriever.retrieve_context("why bcrypt for passwords?")
+    prompt = f"You are a careful planner of gardens.\n{found.text}Say why."
+    memory.record_operation("llm_prompt", {"prompt": prompt})
+    memory.record_operation("message", {"role": "assistant", "text": SAID[0]})
+    answer = f"You were told this:\n{SAID[0]}\nFar from the orchard."
+    memory.record_operation("message", {"role": "assistant", "text": answer})
+    sources = [hit.chunk.source for hit in memory.search("hash passwords with bcrypt", limit=30).hits]
+    assert sources[0] in {"op 1", "K1", "decision_log.md"}
+    with_word = [hit.chunk for hit in memory.search("bcrypt", limit=30).hits if "bcrypt" in hit.chunk.text]
+    assert {chunk.source for chunk in with_word} <= {"op 1", "K1", "decision_log.md"}
+    assert memory.search("careful planner of gardens").hits[0].chunk.source == "op 8"
+    assert memory.search("orchard").hits[0].chunk.text == "You were told this:\nFar from the orchard."
+    assert memory.expand("op 9").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
+
+
+def test_what_is_recalled_and_recorded_again_is_no_new_fact(memory: OrchestratorContextManager) -> None:
+    """A prompt that holds decisions and rules decides nothing."""
+    before = memory.facts()
+    found = memory.retriever.retrieve_context("why bcrypt for passwords?")
+    context = memory.get_orchestrator_context("x", query="what must we never do?")
+    memory.record_operation("llm_prompt", {"prompt": found.text, "messages": list(context.as_messages())})
+    memory.refresh()
+    assert memory.facts() == before
+
+
+def test_many_threads_retrieve_while_others_record(memory: OrchestratorContextManager) -> None:
+    """Each gets an answer within its budget; nothing is raised."""
+
+    def work(number: int) -> int:
+        for turn in range(6):
+            if number % 2:
+                memory.record_operation("note", {"text": f"The shop got door {number}-{turn} of oak."})
+            found = memory.retriever.retrieve_context(f"doors of the shop {turn % 2}", max_tokens=300)
+            assert found.tokens <= 300
+            assert memory.get_orchestrator_context("x", 800, query="doors of oak").tokens <= 800
+        return number
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [0, 1, 2, 3]
+
+
+def test_another_process_knows_what_was_recalled(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """What one has given to its model is an echo for the index that the other brings up."""
+    memory.retriever.retrieve_context("why bcrypt for passwords?")
+    memory.record_operation("answer", {"text": SAID[0]})
+    memory.close()
+    with open_memory(tmp_path, config=CONFIG) as other:
+        found = other.search("bcrypt", limit=30).hits
+        assert "op 8" not in {hit.chunk.source for hit in found}
+        assert "op 1" in {hit.chunk.source for hit in found}
+
+
+def test_what_was_said_before_it_was_recalled_and_what_names_a_task_stays(memory: OrchestratorContextManager) -> None:
+    """A title that was recalled still finds what is done to it, and the same words said earlier are no echo."""
+    title = "polish the amber lamp in the window of the shop"
+    memory.record_operation("task_created", {"task": title})
+    memory.record_operation("note", {"text": SAID[2]})
+    memory.retriever.retrieve_context(f"{title} garnet parser")
+    number = memory.record_operation("task_execution", {"task": title, "status": "failed"}).id
+    sources = [hit.chunk.source for hit in memory.search(title, limit=30).hits]
+    assert {"op 8", f"op {number}"} <= set(sources)
+    assert "op 9" in [hit.chunk.source for hit in memory.search("garnet parser slow", limit=30).hits]
+
+
+class Memory(RuleBasedStateMachine):
+    """Whatever is recorded, saved by hand, refreshed or flushed: what the cache gives is what would be found anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = Clock()
+        self.clock.now = START
+        self.memory = open_memory(self.folder.name, config=CONFIG, clock=self.clock)
+        self.other = open_memory(self.folder.name, config=CONFIG, clock=self.clock)
+        self.count = 0
+
+    @initialize()
+    def begin(self) -> None:
+        """Something to find."""
+        for text in SAID:
+            self.memory.record_operation("message", {"text": text})
+
+    @rule(what=st.sampled_from(SAID), other=st.booleans())
+    def record(self, what: str, other: bool) -> None:
+        """By this process or another."""
+        self.count += 1
+        writer = self.other if other else self.memory
+        writer.record_operation("message", {"text": f"{what} For the {self.count}. time, said {self.count}."})
+
+    @rule(seconds=st.integers(1, 90_000))
+    def wait(self, seconds: int) -> None:
+        """Days go by as well."""
+        self.clock.now += timedelta(seconds=seconds)
+
+    @rule(name=st.sampled_from(list(DocumentName)), replaced=st.booleans())
+    def edit(self, name: DocumentName, replaced: bool) -> None:
+        """A person saves a document, in its place or as a new file, often with the same size as before."""
+        path = self.memory.episodic_memory.path(name)
+        self.count += 1
+        text = path.read_text(encoding="utf-8")
+        line = f"- The shop has {self.count:04} doors.\n"
+        text = "".join(each for each in text.splitlines(keepends=True) if "doors." not in each) + line
+        if replaced:
+            fresh = path.with_suffix(".new")
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(path)
+        else:
+            path.write_text(text, encoding="utf-8")
+
+    @rule(flush=st.booleans(), other=st.booleans())
+    def settle(self, flush: bool, other: bool) -> None:
+        """Tiers move."""
+        writer = self.other if other else self.memory
+        if flush:
+            writer.flush_session()
+        else:
+            writer.refresh()
+
+    @invariant()
+    def the_cache_is_not_stale(self) -> None:
+        """Of the first asker and the second, and against one that keeps nothing."""
+        self.memory.update_index()
+        for task in ("the doors of the shop", "what was said last?"):
+            first = self.memory.retriever.retrieve_context(task)
+            kept = self.memory.retriever.retrieve_context(task)
+            self.memory.retriever.clear_cache()
+            fresh = self.memory.retriever.retrieve_context(task)
+            assert first.notes == ()
+            assert first.text == kept.text == fresh.text
+            assert first.entries == fresh.entries
+
+    def teardown(self) -> None:
+        """Close."""
+        self.memory.close()
+        self.other.close()
+        self.folder.cleanup()
+
+
+TestTheCacheIsNeverStale = Memory.TestCase
+TestTheCacheIsNeverStale.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
+
+
+def test_sources_lead_back(memory: OrchestratorContextManager) -> None:
+    """Each entry of an operation or a fact can be expanded."""
+    for entry in memory.retriever.retrieve_context("deploy the shop").entries:
+        if entry.source.startswith(("op", "K")):
+            assert memory.expand(entry.source).operations
+    assert memory.search("deploy", where=SearchFilter(agent="lin")).hits[0].chunk.source == "op 7"

@@ -1,0 +1,626 @@
+"""The state of work against a plain dictionary: whatever is done to it in whatever order, both hold the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from orchestra_mem.adapters.database import Database, SqliteWorkStore
+from orchestra_mem.core.work.changes import CREATED, NOTE, with_field
+from orchestra_mem.core.work.transitions import TRANSITIONS, with_status
+from orchestra_mem.errors import CircularDependencyError, ClosedError, InvalidChangeError, NotFoundError
+from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.tiers.state_change import PARENT_KINDS
+from orchestra_mem.types import Author
+from orchestra_mem.work_types import (
+    OPEN_STATUSES,
+    WorkFilter,
+    WorkItem,
+    WorkKind,
+    WorkProgress,
+    WorkStatus,
+    WorkTracker,
+)
+
+NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
+FIELDS = ("title", "status", "priority", "rank", "parent", "depends_on", "assignee", "started", "finished")
+KINDS, STATUSES = st.sampled_from(WorkKind), st.sampled_from(WorkStatus)
+# Small numbers meet the items that there are, and seldom none.
+IDS = st.integers(1, 8)
+
+
+class Refused(Exception):
+    """The model allows no such change; `error` is what must be raised."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        super().__init__(error.__name__)
+        self.error = error
+
+
+class Model:
+    """Items by id, and for each operation what it has made of which field. A change that breaks a law is refused."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, WorkItem] = {}
+        self.log: list[tuple[int, int, str, Any, Any]] = []
+        self.now = NOON
+
+    def item(self, number: int) -> WorkItem:
+        """One item."""
+        if number not in self.items:
+            raise Refused(NotFoundError)
+        return self.items[number]
+
+    def last_rank(self, priority: int) -> float:
+        """The highest rank of a priority."""
+        return max((item.rank for item in self.items.values() if item.priority == priority), default=0.0)
+
+    def store(self, operation: int, new: list[WorkItem]) -> None:
+        """Put items in the place of others, if all laws hold then."""
+        items = self.items | {item.id: item for item in new}
+        for item in new:
+            before = self.items.get(item.id)
+            links = {*item.depends_on, *([item.parent] if item.parent else [])} - set(
+                before.depends_on if before else ()
+            )
+            if any(each not in items or (before is None and each == item.id) for each in links):
+                raise Refused(NotFoundError)
+            parent = items[item.parent].kind if item.parent else None
+            if parent not in PARENT_KINDS[item.kind] and (parent or item.kind is WorkKind.SUBTASK):
+                raise Refused(InvalidChangeError)
+            blocked = any(items[each].status.is_open for each in item.depends_on)
+            if item.status is WorkStatus.DONE and before and before.status is not WorkStatus.DONE and blocked:
+                raise Refused(InvalidChangeError)
+        for item in items.values():
+            if item.parent and item.status.is_open and not items[item.parent].status.is_open:
+                raise Refused(InvalidChangeError)
+        if _goes_in_circles(items):
+            raise Refused(CircularDependencyError)
+        for item in new:
+            before = self.items.get(item.id)
+            if before is None:
+                self.log.append((operation, item.id, CREATED, None, item.title))
+                continue
+            for field in FIELDS:
+                if getattr(before, field) != getattr(item, field):
+                    self.log.append((operation, item.id, field, getattr(before, field), getattr(item, field)))
+        self.items = {
+            number: replace(item, changed=self.now) if item != self.items.get(number) else item
+            for number, item in items.items()
+        }
+
+    def undo(self, operation: int) -> list[WorkItem]:
+        """Take an operation back."""
+        net: dict[int, dict[str, tuple[Any, Any]]] = {}
+        for of, number, field, before, after in self.log:
+            if of == operation:
+                changes = net.setdefault(number, {})
+                changes[field] = (changes[field][0] if field in changes else before, after)
+        new = []
+        for number, changes in net.items():
+            item = self.items[number]
+            if CREATED in changes:
+                if item.status is WorkStatus.CANCELLED:
+                    continue
+                if item.status is WorkStatus.DONE:
+                    raise Refused(InvalidChangeError)
+                new.append(with_status(item, WorkStatus.CANCELLED, self.now))
+                continue
+            effective = {field: pair for field, pair in changes.items() if pair[0] != pair[1]}
+            if any(getattr(item, field) != after for field, (_, after) in effective.items()):
+                raise Refused(InvalidChangeError)
+            if effective:
+                new.append(replace(item, **{field: before for field, (before, _) in effective.items()}))
+        if not new:
+            raise Refused(NotFoundError)
+        self.store(operation, new)
+        return new
+
+    def progress(self, number: int) -> WorkProgress:
+        """Count the leaves below an item one by one."""
+        children = {number: [each for each in self.items.values() if each.parent == number] for number in self.items}
+
+        def leaves(item: WorkItem) -> Iterator[WorkItem]:
+            live = [child for child in children[item.id] if child.status is not WorkStatus.CANCELLED]
+            for child in live:
+                yield from leaves(child)
+            if not live:
+                yield item
+
+        found = [leaf for leaf in leaves(self.items[number]) if leaf.id != number]
+        return WorkProgress(done=sum(leaf.status is WorkStatus.DONE for leaf in found), total=len(found))
+
+
+def _goes_in_circles(items: dict[int, WorkItem]) -> bool:
+    waiting = {number: {*item.depends_on} for number, item in items.items()}
+    for item in items.values():
+        if item.parent:
+            waiting[item.parent].add(item.id)
+    while free := [number for number, others in waiting.items() if not others]:
+        for number in free:
+            del waiting[number]
+        for others in waiting.values():
+            others.difference_update(free)
+    return bool(waiting)
+
+
+class WorkMachine(RuleBasedStateMachine):
+    """Does the same to both, and compares."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = TemporaryDirectory()
+        self.model = Model()
+        self.operation = 0
+        self.open()
+
+    def open(self) -> None:
+        """Open the database."""
+        self.database = Database(Path(self.folder.name) / "obra.db")
+        self.state = StateManager(store=SqliteWorkStore(self.database), clock=lambda: self.model.now)
+
+    def teardown(self) -> None:
+        """Leave nothing behind."""
+        self.database.close()
+        self.folder.cleanup()
+
+    def both(self, expected: Any, real: Any) -> None:
+        """Run the model's and the real change: the same answer or the same error."""
+        self.model.now += timedelta(seconds=1)
+        try:
+            expected()
+        except Refused as refused:
+            with pytest.raises(refused.error):
+                real()
+            return
+        real()
+
+    @initialize()
+    def begin(self) -> None:
+        """With a tree, in which what follows has something to go wrong about."""
+        for kind, parent in (
+            (WorkKind.EPIC, None), (WorkKind.STORY, 1), (WorkKind.STORY, 1), (WorkKind.TASK, 2), (WorkKind.TASK, 2),
+            (WorkKind.SUBTASK, 4), (WorkKind.EPIC, None),
+        ):  # fmt: skip
+            self.create(kind, parent, 1, set())
+
+    @rule(same=st.booleans())
+    def next_operation(self, same: bool) -> None:
+        """What follows comes from another operation."""
+        self.operation += not same
+
+    @rule(number=IDS, depends_on=st.sets(IDS, max_size=1))
+    def create_below(self, number: int, depends_on: set[int]) -> None:
+        """A child of a kind that may be one."""
+        parent = self.model.items.get(number)
+        kinds = [kind for kind, parents in PARENT_KINDS.items() if parent and parent.kind in parents]
+        if kinds:
+            self.create(kinds[0], number, 1, depends_on)
+
+    @rule(kind=KINDS, parent=st.none() | IDS, priority=st.integers(1, 2), depends_on=st.sets(IDS, max_size=1))
+    def create(self, kind: WorkKind, parent: int | None, priority: int, depends_on: set[int]) -> None:
+        """An item at the end of its priority."""
+        number = len(self.model.items) + 1
+
+        def expected() -> None:
+            item = WorkItem(
+                id=number, kind=kind, title=f"Item {number}", parent=parent, priority=priority,
+                rank=self.model.last_rank(priority) + 1.0, depends_on=tuple(sorted(depends_on)),
+                created=self.model.now, changed=self.model.now,
+            )  # fmt: skip
+            self.model.store(self.operation, [item])
+
+        def real() -> None:
+            item = self.state.create(
+                kind, f"Item {number}", parent=parent, priority=priority, depends_on=[*depends_on],
+                operation=self.operation,
+            )  # fmt: skip
+            assert item == self.model.items[number]
+
+        self.both(expected, real)
+
+    @rule(number=IDS, way=st.integers(0, 5))
+    def go_on(self, number: int, way: int) -> None:
+        """Some way that the table has."""
+        if number in self.model.items:
+            allowed = [*TRANSITIONS[self.model.items[number].status]]
+            self.set_status(number, allowed[way % len(allowed)])
+
+    @rule(number=IDS, status=STATUSES)
+    def set_status(self, number: int, status: WorkStatus) -> None:
+        """As the table has it."""
+
+        def expected() -> None:
+            item = self.model.item(number)
+            if status is not item.status:
+                if status not in TRANSITIONS[item.status]:
+                    raise Refused(InvalidChangeError)
+                self.model.store(self.operation, [with_status(item, status, self.model.now)])
+
+        def real() -> None:
+            assert self.state.set_status(number, status, operation=self.operation) == self.model.items[number]
+
+        self.both(expected, real)
+
+    @rule(
+        number=IDS, parent=st.none() | st.just(0) | IDS, depends_on=st.none() | st.sets(IDS, max_size=2),
+        priority=st.none() | st.integers(1, 2), rank=st.none() | st.integers(-3, 3).map(float),
+        assignee=st.sampled_from([None, "", "ann"]),
+    )  # fmt: skip
+    def change(self, number: int, **given: Any) -> None:
+        """Several fields at once, or none."""
+
+        def expected() -> None:
+            item = self.model.item(number)
+            new = {name: value for name, value in given.items() if value is not None}
+            if "depends_on" in new:
+                new["depends_on"] = tuple(sorted(new["depends_on"]))
+            for name in new.keys() & {"parent", "assignee"}:
+                new[name] = new[name] or None
+            if "rank" not in new and new.get("priority", item.priority) != item.priority:
+                new["rank"] = self.model.last_rank(new["priority"]) + 1.0
+            self.model.store(self.operation, [replace(item, **new)])
+
+        def real() -> None:
+            assert self.state.change(number, operation=self.operation, **given) == self.model.items[number]
+
+        self.both(expected, real)
+
+    @rule(number=IDS, other=IDS)
+    def move(self, number: int, other: int) -> None:
+        """Elsewhere in the tree."""
+        self.change(number, parent=other)
+
+    @rule(number=IDS, other=IDS)
+    def wait(self, number: int, other: int) -> None:
+        """For another one."""
+        self.change(number, depends_on={other})
+
+    @rule(back=st.integers(0, 3))
+    def undo(self, back: int) -> None:
+        """One of the newest operations."""
+        operation = max(self.operation - back, 1)
+
+        def real() -> None:
+            for item in self.state.undo(operation):
+                assert item == self.model.items[item.id]
+
+        self.both(lambda: self.model.undo(operation), real)
+
+    @rule()
+    def reopen(self) -> None:
+        """What was closed is there again."""
+        self.database.close()
+        self.open()
+
+    @invariant()
+    def both_hold_the_same(self) -> None:
+        """Items in the order of the backlog, counts, progress, and what each waits for."""
+        items = sorted(self.model.items.values(), key=lambda item: (item.priority, item.rank, item.id))
+        assert self.state.items() == items
+        counts = self.state.counts()
+        assert all(
+            counts[kind][status] == sum(item.kind is kind and item.status is status for item in items)
+            for kind in WorkKind
+            for status in WorkStatus
+        )
+        for item in items:
+            assert self.state.progress(item.id) == self.model.progress(item.id)
+            wanted = [other for other in items if other.id in item.depends_on and other.status.is_open]
+            assert self.state.blockers(item.id) == wanted
+            below = [other for other in items if other.parent == item.id]
+            assert self.state.items(WorkFilter(parent=item.id)) == below
+
+    @invariant()
+    def events_lead_to_the_items(self) -> None:
+        """From what was created, change by change, and back."""
+        items = {item.id: item for item in self.state.items()}
+        for event in reversed(self.state.events()):
+            if event.field != CREATED:
+                items[event.item] = with_field(items[event.item], event.field, event.before)
+        for item in items.values():
+            assert (item.status, item.started, item.finished) == (WorkStatus.PENDING, None, None)
+        for event in self.state.events():
+            if event.field != CREATED:
+                items[event.item] = with_field(items[event.item], event.field, event.after)
+        assert items == self.model.items
+
+
+WorkMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestWork = WorkMachine.TestCase
+
+
+# What people are told
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[StateManager]:
+    """No work yet."""
+    database = Database(tmp_path / "obra.db")
+    yield StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
+    database.close()
+
+
+@pytest.fixture
+def epic(state: StateManager) -> WorkItem:
+    """Epic #1 with the stories #2 and #3, the second of which waits for the first."""
+    epic = state.create(WorkKind.EPIC, "User authentication")
+    login = state.create(WorkKind.STORY, "Log in", parent=epic.id)
+    state.create(WorkKind.STORY, "Sign up", parent=epic.id, depends_on=[login.id])
+    return epic
+
+
+def test_it_is_a_tracker_of_work(state: StateManager) -> None:
+    """A host's own can stand in its place."""
+    tracker: WorkTracker = state
+    assert tracker.items() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda state: state.set_status(3, WorkStatus.FAILED),
+            'Story #3 "Sign up" is pending and cannot become failed; '
+            "it can be started, blocked, finished, deferred or cancelled",
+        ),
+        (
+            lambda state: state.set_status(3, WorkStatus.DONE),
+            'Story #3 "Sign up" cannot be finished before what it waits for: Story #2 "Log in" (pending); '
+            "finish that first, or take the dependency away",
+        ),
+        (
+            lambda state: state.set_status(1, WorkStatus.DONE),
+            'Epic #1 "User authentication" cannot be finished before what is below it: '
+            'Story #2 "Log in" (pending) and Story #3 "Sign up" (pending)',
+        ),
+        (
+            lambda state: state.set_status(1, WorkStatus.CANCELLED),
+            'Epic #1 "User authentication" cannot be cancelled before what is below it: '
+            'Story #2 "Log in" (pending) and Story #3 "Sign up" (pending)',
+        ),
+        (
+            lambda state: state.create(WorkKind.SUBTASK, "Hash", parent=2),
+            'a subtask "Hash" cannot stand under Story #2 "Log in"; it can stand under a task',
+        ),
+        (lambda state: state.create(WorkKind.SUBTASK, "Hash"), 'a subtask "Hash" needs a task as its parent'),
+        (
+            lambda state: state.create(WorkKind.MILESTONE, "Beta", parent=1),
+            'a milestone "Beta" cannot stand under Epic #1 "User authentication"; it stands alone',
+        ),
+        (
+            lambda state: state.change(2, parent=3),
+            'Story #2 "Log in" cannot stand under Story #3 "Sign up"; it can stand under an epic or a milestone',
+        ),
+        (
+            lambda state: state.change(2, depends_on=[3]),
+            'Story #2 "Log in" cannot wait for Story #3 "Sign up": each would wait for the next in #2 → #3 → #2 '
+            "(a parent waits for what is below it)",
+        ),
+        (
+            lambda state: state.change(2, depends_on=[2]),
+            'Story #2 "Log in" cannot wait for itself: each would wait for the next in #2 → #2 '
+            "(a parent waits for what is below it)",
+        ),
+        (
+            lambda state: state.create(WorkKind.TASK, "Hash", parent=2, depends_on=[1]),
+            'a task "Hash" cannot wait for Epic #1 "User authentication": each would wait for the next in '
+            "the new one → #1 → #2 → the new one (a parent waits for what is below it)",
+        ),
+        (lambda state: state.item(9), "there is no work item #9; `orchestra-mem work` lists them"),
+        (lambda state: state.item(2**80), f"there is no work item #{2**80}; `orchestra-mem work` lists them"),
+        (
+            lambda state: state.set_status(0, WorkStatus.DONE),
+            "there is no work item #0; `orchestra-mem work` lists them",
+        ),
+        (lambda state: state.progress(9), "there is no work item #9; `orchestra-mem work` lists them"),
+        (lambda state: state.blockers(9), "there is no work item #9; `orchestra-mem work` lists them"),
+        (lambda state: state.events(9), "there is no work item #9; `orchestra-mem work` lists them"),
+        (lambda state: state.note(2, " \0"), "the note says nothing; give it at least one visible character"),
+        (lambda state: state.undo(7), "there is nothing of operation 7 to undo"),
+        (lambda state: state.undo(0), "there is nothing of operation 0 to undo"),
+        (lambda state: state.undo(2**80), f"there is nothing of operation {2**80} to undo"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_what_can(
+    state: StateManager, epic: WorkItem, change: Any, message: str
+) -> None:
+    """What, why, and what would be allowed; nothing is changed."""
+    items, events = state.items(), state.events()
+    with pytest.raises((InvalidChangeError, NotFoundError)) as caught:
+        change(state)
+    assert str(caught.value) == message
+    assert (state.items(), state.events()) == (items, events)
+
+
+def test_a_circle_is_told_with_its_path(state: StateManager, epic: WorkItem) -> None:
+    """For programs as numbers; also where it goes over a parent."""
+    with pytest.raises(CircularDependencyError) as caught:
+        state.change(2, depends_on=[3])
+    assert caught.value.path == (2, 3, 2)
+    with pytest.raises(CircularDependencyError) as caught:
+        state.change(2, depends_on=[epic.id])
+    assert caught.value.path == (2, 1, 2)
+    other = state.create(WorkKind.EPIC, "Payment")
+    state.change(other.id, depends_on=[2])
+    task = state.create(WorkKind.TASK, "Hash", parent=other.id)
+    state.change(epic.id, depends_on=[other.id])
+    with pytest.raises(CircularDependencyError) as caught:
+        state.change(2, depends_on=[task.id, other.id])
+    assert caught.value.path == (2, 4, 2)
+    state.change(2, depends_on=[])
+    state.change(3, depends_on=[other.id], parent=0)
+    with pytest.raises(CircularDependencyError, match=r'^Story #3 .* cannot stand under Epic #4 "Payment"') as caught:
+        state.change(3, parent=other.id)
+    assert caught.value.path == (4, 3, 4)
+
+
+def test_what_is_open_stands_under_what_is_open(state: StateManager, epic: WorkItem) -> None:
+    """Neither a new item nor a reopened one comes under a closed one."""
+    for number in (2, 3, 1):
+        state.set_status(number, WorkStatus.DONE)
+    told = r'cannot be open under Epic #1 "User authentication", which is done; reopen that first$'
+    with pytest.raises(InvalidChangeError, match=rf'^a story "Reset" {told}'):
+        state.create(WorkKind.STORY, "Reset", parent=epic.id)
+    with pytest.raises(InvalidChangeError, match=rf'^Story #3 "Sign up" {told}'):
+        state.set_status(3, WorkStatus.IN_PROGRESS)
+    state.set_status(1, WorkStatus.IN_PROGRESS)
+    assert state.set_status(3, WorkStatus.IN_PROGRESS).finished is None
+
+
+def test_what_it_is_blocked_for_stays_with_it(state: StateManager, epic: WorkItem) -> None:
+    """Each reason has its event, by whom and from which operation; a status without news has none."""
+    state.set_status(2, WorkStatus.BLOCKED, reason=" the vendor\0 ", author=Author.PERSON, operation=4)
+    state.set_status(2, WorkStatus.BLOCKED, reason="the other vendor")
+    state.set_status(2, WorkStatus.BLOCKED)
+    state.note(2, "rang them up")
+    found = [
+        (event.field, event.before, event.after, event.reason, event.author, event.operation)
+        for event in state.events(2)[1:]
+    ]
+    assert found == [
+        ("status", "pending", "blocked", "the vendor", Author.PERSON, 4),
+        ("status", "blocked", "blocked", "the other vendor", Author.MACHINE, 0),
+        (NOTE, None, "rang them up", "", Author.MACHINE, 0),
+    ]
+
+
+def test_events_are_given_from_a_number_on_and_the_newest_of_many(state: StateManager, epic: WorkItem) -> None:
+    """In the order of their numbers."""
+    assert [(event.id, event.item) for event in state.events()] == [(1, 1), (2, 2), (3, 3)]
+    assert [event.id for event in state.events(after=1)] == [2, 3]
+    assert [event.id for event in state.events(limit=2)] == [2, 3]
+    assert [event.id for event in state.events(1, limit=2)] == [1]
+
+
+def test_undo_is_told_as_events_and_done_once(state: StateManager) -> None:
+    """What an operation created with all below it is cancelled; nothing is deleted."""
+    epic = state.create(WorkKind.EPIC, "Payment", operation=5)
+    story = state.create(WorkKind.STORY, "Refund", parent=epic.id, operation=5)
+    assert [item.status for item in state.undo(5, author=Author.PERSON)] == [WorkStatus.CANCELLED] * 2
+    assert [(event.field, event.after, event.reason) for event in state.events(story.id)][1:] == [
+        ("status", "cancelled", "undo of operation 5"),
+        ("finished", NOON.isoformat(), "undo of operation 5"),
+    ]
+    with pytest.raises(NotFoundError, match=r"^there is nothing of operation 5 to undo$"):
+        state.undo(5)
+
+
+def test_undo_refuses_to_take_back_what_others_built_on(state: StateManager, epic: WorkItem) -> None:
+    """All or nothing."""
+    state.change(2, title="Sign in", operation=6)
+    state.set_status(3, WorkStatus.DEFERRED, operation=6)
+    state.change(2, title="Sign in by mail", operation=7)
+    with pytest.raises(InvalidChangeError, match="has been changed again since: title was made 'Sign in' and is now"):
+        state.undo(6)
+    assert state.item(3).status is WorkStatus.DEFERRED
+    state.undo(7)
+    state.undo(6)
+    assert (state.item(2).title, state.item(3).status) == ("Log in", WorkStatus.PENDING)
+
+
+def test_changes_together_are_all_kept_or_none(state: StateManager, epic: WorkItem) -> None:
+    """One that is refused within and caught was alone not made."""
+
+    def start_and_finish() -> None:
+        with state.together():
+            state.set_status(2, WorkStatus.IN_PROGRESS)
+            state.set_status(1, WorkStatus.DONE)
+
+    with pytest.raises(InvalidChangeError):
+        start_and_finish()
+    assert state.item(2).status is WorkStatus.PENDING
+    with state.together() as events:
+        state.set_status(2, WorkStatus.IN_PROGRESS)
+        with pytest.raises(CircularDependencyError):
+            state.change(2, depends_on=[3])
+        state.change(2, priority=1)
+    assert (state.item(2).depends_on, state.item(2).priority) == ((), 1)
+    assert [event.field for event in events] == ["status", "started", "priority", "rank"]
+    assert state.events(after=3) == events
+
+
+def test_threads_do_not_break_together_what_each_keeps(state: StateManager, epic: WorkItem) -> None:
+    """Two that make each other wait cannot both have their way, and no number is given twice."""
+    first, second = (state.create(WorkKind.TASK, name) for name in ("one", "other"))
+    barrier, refused, numbers = threading.Barrier(2), [], []
+
+    def work(item: WorkItem, other: WorkItem) -> None:
+        for _ in range(20):
+            barrier.wait()
+            try:
+                state.change(item.id, depends_on=[other.id])
+            except CircularDependencyError:
+                refused.append(item.id)
+            numbers.append(state.create(WorkKind.TASK, "more", parent=epic.id).id)
+            barrier.wait()
+            state.change(item.id, depends_on=[])
+
+    threads = [threading.Thread(target=work, args=pair) for pair in ((first, second), (second, first))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 20
+    assert len(set(numbers)) == 40
+    assert state.progress(epic.id) == WorkProgress(done=0, total=42)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (WorkFilter(), [4, 1, 2, 3]),
+        (WorkFilter(limit=2), [4, 1]),
+        (WorkFilter(limit=0), []),
+        (WorkFilter(kinds=(WorkKind.STORY, WorkKind.STORY)), [2, 3]),
+        (WorkFilter(statuses=(WorkStatus.IN_PROGRESS, WorkStatus.DONE)), [4, 2]),
+        (WorkFilter(statuses=OPEN_STATUSES, limit=1), [1]),
+        (WorkFilter(parent=0), [4, 1]),
+        (WorkFilter(parent=1, statuses=(WorkStatus.PENDING,)), [3]),
+        (WorkFilter(parent=2**80), []),
+        (WorkFilter(blocked_by=2), [3]),
+        (WorkFilter(blocked_by=2, statuses=(WorkStatus.DONE,)), []),
+        (WorkFilter(assignee="ann"), [2, 3]),
+        (WorkFilter(assignee="ann", parent=1, kinds=(WorkKind.TASK,)), []),
+        (WorkFilter(text="ÖFFENTLICHE schlüssel"), [2]),
+        (WorkFilter(text="schlüssel", statuses=(WorkStatus.PENDING,)), []),
+        (WorkFilter(text='"*'), []),
+        (WorkFilter(text="in"), [4, 1, 2, 3]),
+        (WorkFilter(text=" ".join(f"w{number}" for number in range(2_000))), []),
+        (WorkFilter(text="y" * 100_000), []),
+    ],
+)
+def test_items_are_found_by_all_conditions_together(
+    state: StateManager, where: WorkFilter, expected: list[int]
+) -> None:
+    """In the order of the backlog."""
+    epic = state.create(WorkKind.EPIC, "Login and sign-up", priority=2)
+    story = state.create(
+        WorkKind.STORY, "Log in", parent=epic.id, assignee="ann",
+        description="Mit dem öffentlichen Schlüssel,\nnicht ohne: Öffentliche",
+    )  # fmt: skip
+    state.create(WorkKind.STORY, "Sign in", parent=epic.id, depends_on=[story.id], assignee=" ann ")
+    task = state.create(WorkKind.TASK, "Printing", priority=1)
+    state.set_status(story.id, WorkStatus.IN_PROGRESS)
+    state.set_status(task.id, WorkStatus.DONE)
+    assert [item.id for item in state.items(where)] == expected
+
+
+def test_after_closing_nothing_is_answered(tmp_path: Path) -> None:
+    """Neither read nor written."""
+    database = Database(tmp_path / "obra.db")
+    state = StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
+    database.close()
+    for call in (state.items, state.counts, lambda: state.create(WorkKind.TASK, "x")):
+        with pytest.raises(ClosedError):
+            call()

@@ -1,0 +1,529 @@
+"""The work plan both ways: it shows the state of work, and what people do to its lines happens to the work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.blame import Writer
+from orchestra_mem.tiers import work_plan
+from orchestra_mem.types import Author, DocumentName
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
+from tests.conftest import Clock
+
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
+STATE, PLAN = DocumentName.PROJECT_STATE, DocumentName.WORK_PLAN
+PENDING, DONE, CANCELLED = WorkStatus.PENDING, WorkStatus.DONE, WorkStatus.CANCELLED
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """An epic with three stories, the second waiting for the first; two loose tasks; one that is put off."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
+        state = opened.state
+        epic = state.create(WorkKind.EPIC, "User authentication", priority=2)
+        login = state.create(WorkKind.STORY, "Login", parent=epic.id)
+        state.create(WorkKind.STORY, "Signup", parent=epic.id, depends_on=[login.id])
+        state.create(WorkKind.STORY, "MFA", parent=epic.id)
+        for title in ("Tidy up", "Paint the door"):
+            state.create(WorkKind.TASK, title)
+        state.set_status(state.create(WorkKind.TASK, "Dark mode").id, WorkStatus.DEFERRED)
+        _go_on(opened, clock)
+        yield opened
+
+
+def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "Tea was had.") -> None:
+    for said in (text, "It rained.", "The bell rang."):
+        clock.now += timedelta(minutes=1)
+        memory.record_operation("message", {"role": "user", "text": said})
+    memory.refresh()
+
+
+def _path(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> Path:
+    return memory.episodic_memory.path(name)
+
+
+def _text(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> str:
+    return _path(memory, name).read_bytes().decode()
+
+
+def _edit(memory: OrchestratorContextManager, *changes: tuple[str, str]) -> None:
+    _path(memory).write_bytes(_edited(_text(memory), *changes).encode())
+
+
+def _edited(text: str, *changes: tuple[str, str]) -> str:
+    for old, new in changes:
+        assert text.count(old) == 1, (old, text)
+        text = text.replace(old, new)
+    return text
+
+
+def _section(text: str, title: str) -> str:
+    return text.partition(f"\n## {title}\n\n")[2].partition("\n\n## ")[0].rstrip("\n") + "\n"
+
+
+def _item(memory: OrchestratorContextManager, title: str) -> WorkItem:
+    (found,) = [item for item in memory.state.items() if item.title == title]
+    return found
+
+
+def _problems(memory: OrchestratorContextManager) -> str:
+    return str(memory.get_stats()["problems"])
+
+
+def test_the_documents_show_the_state_of_work(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In the source design's sections, after each refresh and after the flush."""
+    memory.state.set_status(2, WorkStatus.IN_PROGRESS)
+    memory.state.set_status(6, WorkStatus.BLOCKED, reason="no paint")
+    memory.state.set_status(5, DONE)
+    _go_on(memory, clock)
+    assert _text(memory).partition("UTC\n")[2] == (
+        "\n## Immediate Next Steps\n\n"
+        '- Story #2 "Login": in progress, under #1\n'
+        '- Story #4 "MFA": can be started, under #1\n'
+        "\n## Prioritized Backlog\n\n"
+        "- [ ] #1 User authentication (epic, high, 0 of 3 done)\n"
+        "  - [ ] #2 Login (story, in progress)\n"
+        "  - [ ] #3 Signup (story, blocked by #2)\n"
+        "  - [ ] #4 MFA (story)\n"
+        "- [x] #5 Tidy up (task)\n"
+        "- [ ] #6 Paint the door (task, blocked)\n"
+        "\n## Future Work\n\n"
+        "- [ ] #7 Dark mode (task, deferred)\n"
+    )
+    state = _text(memory, STATE)
+    assert '- Story #2 "Login"\n- [' in _section(state, "Active Work")
+    assert _section(state, "Recent Progress") == '- Task #5 "Tidy up": done 2025-01-15\n'
+    assert _section(state, "Blockers") == '- Task #6 "Paint the door": blocked, no paint\n'
+    assert "- **Total Stories**: 3\n" in state
+    assert "- **Work Done**: 1\n- **Work In Progress**: 1\n- **Work Blocked**: 1\n" in state
+    memory.state.set_status(2, DONE)
+    memory.flush_session()
+    assert "  - [x] #2 Login (story)\n  - [ ] #3 Signup (story)\n" in _text(memory)
+
+
+def test_work_without_a_session_is_shown_by_a_refresh(tmp_path: Path, clock: Clock) -> None:
+    """And what a person writes then gets its number."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.state.create(WorkKind.TASK, "Tidy up")
+        assert memory.refresh() is None
+        _edit(memory, ("- [ ] #1 Tidy up (task)\n", "- [x] #1 Tidy up (task)\n- [ ] Buy a bell\n"))
+        memory.refresh()
+        assert "- [x] #1 Tidy up (task)\n- [ ] #2 Buy a bell (task)\n" in _text(memory)
+
+
+def test_a_new_line_that_may_not_be_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """It stays as it was written, until it may be or is taken out."""
+    _edit(memory, ("- [ ] #5", "- [x] #5"))
+    _go_on(memory, clock)
+    _edit(memory, ("- [x] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n  - [ ] Sweep\n"))
+    for _ in range(2):
+        _go_on(memory, clock)
+    assert "  - [ ] Sweep\n" in _text(memory)
+    assert 'a subtask "Sweep" cannot be open under Task #5' in _problems(memory)
+    _edit(memory, ("  - [ ] Sweep\n", ""))
+    _go_on(memory, clock)
+    assert "Sweep" not in _problems(memory)
+
+
+def test_without_work_a_box_is_a_fact_as_before(tmp_path: Path, clock: Clock) -> None:
+    """And the plan has the sections that it had."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        _go_on(memory, clock)
+        _edit(memory, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Buy a bell\n"))
+        _go_on(memory, clock)
+        assert "## Backlog\n\n- [ ] Buy a bell (K1)\n" in _text(memory)
+        assert memory.state.items() == []
+        memory.state.create(WorkKind.TASK, "Tidy up")
+        _go_on(memory, clock)
+        assert "## Prioritized Backlog\n\n- [ ] #1 Tidy up (task)\n- [ ] Buy a bell (K1)\n" in _text(memory)
+        assert [fact.text for fact in memory.facts()] == ["Buy a bell"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "number", "status"),
+    [
+        ("- [ ] #5 Tidy", "- [x] #5 Tidy", 5, DONE),
+        ("- [ ] #5 Tidy up (task)", "- [ ] ~~#5 Tidy up (task)~~", 5, CANCELLED),
+        ("- [ ] #5 Tidy up (task)\n", "", 5, CANCELLED),
+        ("#5 Tidy up (task)", "#5 Tidy up (task, in progress)", 5, WorkStatus.IN_PROGRESS),
+    ],
+)
+def test_what_is_done_to_a_line_is_done_to_the_item(
+    memory: OrchestratorContextManager, clock: Clock, old: str, new: str, number: int, status: WorkStatus
+) -> None:
+    """By a person, at once for who asks, and so the next plan says."""
+    _edit(memory, (old, new))
+    assert memory.state.item(number).status is status
+    events = [event for event in memory.state.events(number) if event.field == "status"]
+    assert [(event.author, event.after) for event in events] == [(Author.PERSON, status.value)]
+    _go_on(memory, clock)
+    assert memory.state.item(number).status is status
+    assert memory.conflicts() == []
+    assert ("#5" in _text(memory).partition("## Prioritized")[2]) == bool(new)
+
+
+def test_a_tick_that_is_taken_out_reopens(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What was closed stands in the plan for a while; so does what was struck out."""
+    _edit(memory, ("- [ ] #5", "- [x] #5"), ("#6 Paint the door", "~~#6 Paint the door~~"))
+    _go_on(memory, clock)
+    _edit(memory, ("- [x] #5", "- [ ] #5"), ("~~#6 Paint the door~~", "#6 Paint the door"))
+    _go_on(memory, clock)
+    assert [memory.state.item(number).status for number in (5, 6)] == [PENDING, PENDING]
+    assert "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint the door (task)\n" in _text(memory)
+
+
+def test_words_of_a_line_change_the_item(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Title, priority, who does it, what it waits for, and under whom it stands."""
+    _edit(
+        memory,
+        ("  - [ ] #4 MFA (story)", "- [ ] #4 Second factor (story, low, blocked by #5, @Grace)"),
+        ("(story, blocked by #2)", "(story)"),
+    )
+    item = memory.state.item(4)
+    assert (item.title, item.priority, item.depends_on, item.assignee, item.parent) == (
+        "Second factor", 4, (5,), "Grace", None,
+    )  # fmt: skip
+    assert memory.state.item(3).depends_on == ()
+    _go_on(memory, clock)
+    assert "\n- [ ] #4 Second factor (story, low, blocked by #5, @Grace)\n" in _text(memory)
+
+
+def test_new_lines_get_their_numbers(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Under an epic, under a new line, done already, put off, or loose; each once, in the place where it stands."""
+    _edit(
+        memory,
+        (
+            "  - [ ] #4 MFA (story)\n",
+            "  - [ ] Reset a password (high)\n    - [ ] Write the mail\n  - [ ] #4 MFA (story)\n",
+        ),
+        ("- [ ] #6", "- [x] Buy a bell\n- [ ] #6"),
+        ("## Future Work\n\n", "## Future Work\n\n- [ ] A mobile app\n"),
+    )
+    for _ in range(2):
+        _go_on(memory, clock)
+    assert _section(_text(memory), "Prioritized Backlog") == (
+        "- [ ] #1 User authentication (epic, high, 0 of 4 done)\n"
+        "  - [ ] #8 Reset a password (story, high)\n"
+        "    - [ ] #9 Write the mail (task)\n"
+        "  - [ ] #2 Login (story)\n"
+        "  - [ ] #3 Signup (story, blocked by #2)\n"
+        "  - [ ] #4 MFA (story)\n"
+        "- [ ] #5 Tidy up (task)\n"
+        "- [x] #10 Buy a bell (task)\n"
+        "- [ ] #6 Paint the door (task)\n"
+    )
+    assert "- [ ] #11 A mobile app (task, deferred)\n" in _section(_text(memory), "Future Work")
+    assert len(memory.state.items()) == 11
+    assert memory.state.item(10).status is DONE
+    assert memory.facts() == []
+
+
+def test_the_order_of_lines_is_the_order_of_work(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Among those of one priority by rank; who is put before a more urgent one becomes as urgent."""
+    text = _text(memory)
+    _edit(
+        memory,
+        ("  - [ ] #2 Login (story)\n", ""),
+        ("  - [ ] #4 MFA (story)\n", "  - [ ] #4 MFA (story)\n  - [ ] #2 Login (story)\n"),
+        ("- [ ] #6 Paint the door (task)\n", ""),
+        ("- [ ] #1", "- [ ] #6 Paint the door (task)\n- [ ] #1"),
+    )
+    assert [item.id for item in memory.state.items(WorkFilter(parent=1))] == [3, 4, 2]
+    assert [item.id for item in memory.state.items(WorkFilter(parent=0))][:3] == [6, 1, 5]
+    assert memory.state.item(6).priority == 2
+    _go_on(memory, clock)
+    rows = [row.strip() for row in _section(_text(memory), "Prioritized Backlog").splitlines()]
+    assert [row.split()[3] for row in rows] == ["#6", "#1", "#3", "#4", "#2", "#5"]
+    assert memory.conflicts() == []
+    assert "- [ ] #1" in text
+
+
+def test_what_may_not_be_is_told_beside_the_line(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """And to people, until they have taken the remark out; the line says how things are."""
+    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
+    _go_on(memory, clock)
+    assert memory.state.item(3).status is PENDING
+    told = 'Story #3 "Signup" cannot be finished before what it waits for: Story #2 "Login" (pending)'
+    row = next(row for row in _text(memory).splitlines() if told in row)
+    assert row.startswith(f"    <!-- {told}")
+    assert f"  - [ ] #3 Signup (story, blocked by #2)\n{row}\n" in _text(memory)
+    assert told in _problems(memory)
+    _go_on(memory, clock)
+    assert row in _text(memory)
+    _edit(memory, (f"{row}\n", ""))
+    for _ in range(2):
+        _go_on(memory, clock)
+        assert "<!--" not in _text(memory)
+    assert told not in _problems(memory)
+
+
+def test_what_is_refused_holds_up_nothing_else(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A circle of waiting is told with its path, and the new title of the same line stands."""
+    _edit(memory, ("#2 Login (story)", "#2 Sign in (story, blocked by #3)"))
+    _go_on(memory, clock)
+    item = memory.state.item(2)
+    assert (item.title, item.depends_on) == ("Sign in", ())
+    assert "  - [ ] #2 Sign in (story)\n    <!-- Story #2" in _text(memory)
+    assert "#2 → #3 → #2" in _text(memory)
+
+
+def test_a_remark_follows_what_it_tells_of(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What was waited for is done: that is said; the item is done as well: there is nothing more to say."""
+    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
+    _go_on(memory, clock)
+    memory.state.set_status(2, DONE)
+    _go_on(memory, clock)
+    assert "these are closed now, so it can be ticked again -->\n" in _text(memory)
+    _edit(memory, ("- [ ] #3 Signup", "- [x] #3 Signup"))
+    _go_on(memory, clock)
+    assert memory.state.item(3).status is DONE
+    assert "<!--" not in _text(memory)
+
+
+def test_an_item_whose_line_is_taken_out_is_not_lost(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """It is cancelled, which is told, and comes back with its line; one with open work below it stays."""
+    line = "- [ ] #5 Tidy up (task)\n"
+    _edit(memory, (line, ""), ("- [ ] #1 User authentication (epic, high, 0 of 3 done)\n", ""))
+    _go_on(memory, clock)
+    assert memory.state.item(5).status is CANCELLED
+    assert 'Task #5 "Tidy up" is cancelled: its line was taken out of work_plan.md' in _problems(memory)
+    assert "- [ ] #1 User authentication (epic, high, 0 of 3 done)\n  <!-- Epic #1" in _text(memory)
+    assert [memory.state.item(number).parent for number in (2, 3, 4)] == [1, 1, 1]
+    _edit(memory, ("- [ ] #6", f"{line}- [ ] #6"))
+    _go_on(memory, clock)
+    assert memory.state.item(5).status is PENDING
+    assert "Tidy up" not in _problems(memory)
+    assert _text(memory).count(line) == 1
+
+
+def test_a_whole_tree_is_ticked_at_once(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What is below is done before what is above, whatever order the lines have."""
+    _edit(memory, *((f"- [ ] #{number} ", f"- [x] #{number} ") for number in (1, 2, 4)), ("#3 Signup", "~~#3 Signup~~"))
+    assert [memory.state.item(number).status for number in (1, 2, 3, 4)] == [DONE, DONE, CANCELLED, DONE]
+
+
+def test_what_makes_way_for_another_change_is_done_before_it(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Whatever order the lines have: what is waited for, the parent of a new line."""
+    memory.state.change(2, depends_on=[4])
+    _edit(memory, ("- [ ] #2", "- [x] #2"), ("- [ ] #4", "- [x] #4"), ("- [ ] #5", "- [x] #5"))
+    _go_on(memory, clock)
+    assert [memory.state.item(number).status for number in (2, 4, 5)] == [DONE, DONE, DONE]
+    _edit(memory, ("- [x] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task)\n  - [ ] Sweep\n    - [ ] Deeper still\n"))
+    _go_on(memory, clock)
+    assert _item(memory, "Sweep").parent == _item(memory, "Deeper still").parent == 5
+    assert memory.get_stats()["problems"] == []
+
+
+def test_the_last_line_that_was_ticked_may_be_tidied_away(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What is closed stays closed, and does not come back."""
+    _edit(memory, ("- [ ] #5", "- [x] #5"))
+    _go_on(memory, clock)
+    _edit(memory, ("- [x] #5 Tidy up (task)\n", ""))
+    _go_on(memory, clock)
+    assert memory.state.item(5).status is DONE
+    assert "#5" not in _text(memory)
+
+
+def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(memory: OrchestratorContextManager) -> None:
+    """Though it was taken in meanwhile."""
+    before = _path(memory).read_bytes()
+    _edit(memory, ("- [ ] #5 Tidy up", "- [x] #5 Sweep up"), ("- [ ] #6 Paint the door (task)\n", ""))
+    assert (memory.state.item(5).title, memory.state.item(5).status) == ("Sweep up", DONE)
+    assert memory.state.item(6).status is CANCELLED
+    _path(memory).write_bytes(before)
+    assert (memory.state.item(5).title, memory.state.item(5).status) == ("Tidy up", PENDING)
+    assert memory.state.item(6).status is PENDING
+
+
+def test_an_edit_is_taken_in_once(memory: OrchestratorContextManager, tmp_path: Path, clock: Clock) -> None:
+    """What the machine does afterwards stands, though the file still says otherwise, also for another process."""
+    _edit(memory, ("- [ ] #5", "- [x] #5"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
+    assert memory.state.item(5).status is DONE
+    memory.state.set_status(5, WorkStatus.IN_PROGRESS)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as other:
+        assert other.state.item(5).status is WorkStatus.IN_PROGRESS
+        _edit(memory, ("#6 Paint the door", "#6 Paint the gate"))
+        assert other.state.item(6).title == "Paint the gate"
+        assert other.state.item(5).status is WorkStatus.IN_PROGRESS
+        _go_on(other, clock)
+    assert "- [ ] #5 Tidy up (task, in progress)\n- [ ] #8 Buy a bell (task)\n" in _text(memory)
+    assert len(memory.state.items()) == 8
+
+
+def test_an_old_text_undoes_nothing_of_what_came_since(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """An editor was open: what was done, added and renamed meanwhile stands beside what the person did."""
+    opened = _text(memory)
+    memory.state.set_status(2, DONE)
+    memory.state.change(4, title="Second factor")
+    memory.state.create(WorkKind.TASK, "Oil the hinge")
+    _go_on(memory, clock)
+    mine = _edited(
+        opened, ("#2 Login", "#2 Sign in"), ("- [ ] #5", "- [x] #5"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6")
+    )
+    _path(memory).write_text(mine, encoding="utf-8")
+    for _ in range(2):
+        _go_on(memory, clock)
+    assert _section(_text(memory), "Prioritized Backlog") == (
+        "- [ ] #1 User authentication (epic, high, 1 of 3 done)\n"
+        "  - [x] #2 Sign in (story)\n"
+        "  - [ ] #3 Signup (story)\n"
+        "  - [ ] #4 Second factor (story)\n"
+        "- [x] #5 Tidy up (task)\n"
+        "- [ ] #9 Buy a bell (task)\n"
+        "- [ ] #6 Paint the door (task)\n"
+        "- [ ] #8 Oil the hinge (task)\n"
+    )
+    assert memory.conflicts() == []
+
+
+def test_an_editor_that_saves_again_makes_nothing_twice(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Its new line has no number yet, though the file has."""
+    _edit(memory, ("- [ ] #6", "- [ ] Buy a bell\n- [x] Buy a rope\n- [ ] #6"))
+    saved = _text(memory)
+    _go_on(memory, clock)
+    assert "- [ ] #8 Buy a bell (task)\n- [x] #9 Buy a rope (task)\n" in _text(memory)
+    _path(memory).write_text(saved.replace("#6 Paint", "#6 Oil"), encoding="utf-8")
+    _go_on(memory, clock)
+    assert "- [ ] #8 Buy a bell (task)\n- [x] #9 Buy a rope (task)\n- [ ] #6 Oil the door (task)\n" in _text(memory)
+    assert len(memory.state.items()) == 9
+
+
+def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
+    memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it did not come to note is found again by the next one."""
+
+    def dies(text: str, number_of: object) -> str:
+        raise KeyboardInterrupt
+
+    _edit(memory, ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
+    with monkeypatch.context() as patched:
+        patched.setattr(work_plan, "with_item_numbers", dies)
+        with pytest.raises(KeyboardInterrupt):
+            memory.facts()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as other:
+        _go_on(other, clock)
+    assert _item(memory, "Buy a bell").id == 8
+    assert "- [ ] #8 Buy a bell (task)\n" in _text(memory)
+
+
+def test_machine_and_person_change_one_item(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """The person's words stand, and the machine's are told below; what only one of them changed is so."""
+    memory.state.change(5, title="Sweep the yard", priority=2)
+    _edit(memory, ("#5 Tidy up", "#5 Clean up"))
+    _go_on(memory, clock)
+    item = memory.state.item(5)
+    assert (item.title, item.priority) == ("Clean up", 2)
+    assert "- [ ] #5 Clean up (task, high)\n" in _text(memory)
+    assert 'its title had meanwhile become "Sweep the yard"; yours stands -->\n' in _text(memory)
+    clock.now += timedelta(days=2)
+    _go_on(memory, clock)
+    assert "yours stands" not in _text(memory)
+
+
+def test_notes_between_the_lines_stay_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Below their line, wherever that goes; in the document's own line ends."""
+    _edit(
+        memory,
+        ("  - [ ] #4 MFA (story)\n", "  - [ ] #4 MFA (story)\n    Ask Bob.\n    - how long?\n"),
+        ("- [ ] #5 Tidy up (task)\n", "- [ ] #5 Tidy up (task) <!-- pin -->\n  With a broom.\n"),
+    )
+    _path(memory).write_bytes(_text(memory).replace("\n", "\r\n").encode())
+    memory.state.set_status(4, WorkStatus.IN_PROGRESS)
+    memory.state.change(5, priority=1)
+    _go_on(memory, clock)
+    text = _text(memory)
+    assert text.count("\n") == text.count("\r\n")
+    assert "  - [ ] #4 MFA (story, in progress)\r\n    Ask Bob.\r\n    - how long?\r\n" in text
+    assert "Backlog\r\n\r\n- [ ] #5 Tidy up (task, urgent) <!-- pin -->\r\n  With a broom.\r\n- [ ] #1" in text
+    assert memory.facts() == []
+
+
+def test_facts_and_work_share_the_plan(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A list item without a box is a fact as ever, in its place below the work."""
+    _edit(memory, ("- [ ] #6 Paint the door (task)\n", "- [ ] #6 Paint the door (task)\n- Ask Grace about the quota\n"))
+    _go_on(memory, clock, "TODO: write the guide.")
+    assert [fact.text for fact in memory.facts()] == ["Ask Grace about the quota", "TODO: write the guide."]
+    assert "#6 Paint the door (task)\n- Ask Grace about the quota (K1)\n" in _text(memory)
+    _edit(memory, ("- Ask Grace about the quota (K1)\n", ""))
+    _go_on(memory, clock)
+    assert [fact.text for fact in memory.facts()] == ["TODO: write the guide."]
+
+
+def test_a_line_whose_number_was_taken_away_is_still_that_item(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Who writes a line anew without it means no other thing."""
+    _edit(memory, ("- [ ] #5 Tidy up (task)", "- [x] Tidy up"))
+    for _ in range(2):
+        _go_on(memory, clock)
+    assert memory.state.item(5).status is DONE
+    assert "- [x] #5 Tidy up (task)\n" in _text(memory)
+    _edit(memory, ("- [ ] #6 Paint the door (task)", "* [ ] Paint the door"))
+    _go_on(memory, clock)
+    assert len(memory.state.items()) == 7
+    assert _text(memory).count("Paint the door (task)") == 1
+
+
+def test_a_number_that_there_is_not_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """The line stays as it was written."""
+    _edit(memory, ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6"))
+    _go_on(memory, clock)
+    assert "there is no work item #99" in _problems(memory)
+    assert len(memory.state.items()) == 7
+
+
+def test_a_plan_that_is_restored_says_what_it_says(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What was done since is put back, as far as lines tell of it."""
+    _go_on(memory, clock)
+    memory.state.set_status(5, DONE)
+    _go_on(memory, clock)
+    first = next(
+        version.sequence
+        for version in memory.episodic_memory.history(PLAN.value)
+        if "- [ ] #5" in Path(version.path).read_text(encoding="utf-8")
+    )
+    memory.episodic_memory.restore(PLAN.value, first)
+    assert memory.state.item(5).status is PENDING
+
+
+def test_who_wrote_a_line_of_work(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A person where one said last what it says, though the machine has put the number behind the box."""
+    operation = memory.record_operation("task_execution", {"title": "Paint"})
+    memory.state.set_status(6, WorkStatus.IN_PROGRESS, operation=operation.id)
+    _edit(memory, ("- [ ] #5 Tidy up", "- [ ] #5 Sweep up"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6"))
+    _go_on(memory, clock)
+    origins = {
+        line.text.partition("] ")[2][:2]: line.origin for line in memory.blame(PLAN.value) if "- [ ]" in line.text
+    }
+    assert [origins[number].writer for number in ("#4", "#5", "#6", "#8")] == [
+        Writer.MACHINE, Writer.PERSON, Writer.AGENT, Writer.PERSON,
+    ]  # fmt: skip
+    assert origins["#6"].operations == ((operation.id, operation.id),)
+
+
+def test_documents_stay_small_and_quick_with_much_work(tmp_path: Path, clock: Clock) -> None:
+    """The first of the backlog stands there, the rest is counted; looking costs milliseconds, again looking nothing."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for number in range(60):
+            epic = memory.state.create(WorkKind.EPIC, f"Epic {number} " + "long " * 20)
+            for part in range(10):
+                memory.state.create(WorkKind.TASK, f"Task {number}.{part}", parent=epic.id)
+        _go_on(memory, clock)
+        text = _text(memory)
+        assert text.count("- [ ] #") == 80
+        assert "- … and 580 more: `orchestra-mem work`\n" in text
+        assert "\n- [ ] #1 Epic 0" in text
+        assert "(epic, 0 of 10 done)\n  - [ ] #2 Task 0.0 (task)\n" in text
+        assert memory.state.item(300).status is PENDING
+        memory.state.set_status(2, DONE)
+        before = time.process_time()
+        _go_on(memory, clock)
+        assert time.process_time() - before < 1.0
+        assert "  - [x] #2 Task 0.0 (task)\n" in _text(memory)
