@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks._survival import ENTRY_CHARS, NOTE, draft_for
+from benchmarks._survival import ENTRY_CHARS, NOTE, WORK, draft_for
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.build import open_memory, open_watcher
 from orchestra_mem.errors import DocumentConflictError
@@ -265,7 +265,7 @@ def _work(memory: OrchestratorContextManager, marker: str) -> int:
     with memory.state.together() as changes:
         item = memory.state.create(WorkKind.TASK, marker)
         memory.state.set_status(item.id, WorkStatus.IN_PROGRESS)
-    operation = memory.record_operation("work_change", {"result": f"started #{item.id}", "settled": True})
+    operation = memory.record_operation(WORK, {"result": f"started #{item.id}", "settled": True})
     memory.state.attribute([event.id for event in changes], operation.id)
     return item.id
 

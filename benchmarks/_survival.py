@@ -27,6 +27,7 @@ from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionD
 from orchestra_mem.core.summaries.kept import body_of, kept_numbers, with_states
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.types import (
+    Author,
     DocumentName,
     Json,
     MustKeepKind,
@@ -39,6 +40,7 @@ from orchestra_mem.types import (
 )
 
 ENTRY_CHARS = 4_000
+WORK = "work_change"
 NOTE = "a person's note"
 _CLOSING = ("Session Summary", "Current State")
 # Of the newest decisions so many must stand in the decision log one by one, those of ended sessions in any case.
@@ -117,9 +119,12 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
     for title, number in acknowledged.items():
         if title not in found or found[title].id != number:
             yield Violation(kind="lost", text=f"work item {number}, {title}, was acknowledged and is gone")
-    told = Counter(event.item for event in memory.state.events() if event.field in ("created", "status"))
+    events = memory.state.events()
+    told = Counter(event.item for event in events if event.field in ("created", "status"))
+    # A person writes a line, and that creates it; a machine's items are begun as well.
+    by_person = {event.item for event in events if event.field == "created" and event.author is Author.PERSON}
     for item in items:
-        if told[item.id] < 2:
+        if item.id not in by_person and told[item.id] < 2:
             yield Violation(kind="lost", text=f"{item.name} was begun half: {told[item.id]} of its changes are there")
     counted = sum(sum(by_status.values()) for by_status in memory.state.counts().values())
     if counted != len(items):
@@ -155,7 +160,9 @@ class _Examination:
     def _in_log(self, acknowledged: Mapping[str, int]) -> Iterator[Violation]:
         found: Counter[str] = Counter()
         for operation in self._operations:
-            marker = str(operation.data["marker"]) if isinstance(operation.data, dict) else ""
+            marker = str(operation.data.get("marker")) if isinstance(operation.data, dict) else ""
+            if operation.type == WORK:
+                continue
             found[marker] += 1
             if (operation.type, operation.data) != draft_for(marker):
                 yield Violation(kind="lost", text=f"operation {operation.id} ({marker}) is not as recorded")
@@ -340,7 +347,8 @@ def _episodic_faults(path: Path, name: DocumentName) -> Iterator[Violation]:
         return
     text = path.read_bytes().decode("utf-8", "surrogateescape")
     yield from _front_matter_faults(path.name, text, {"document": name.value})
-    found = Counter(block.title for block in split_blocks(text) if block.level in (1, 2))
+    # The list of what is to do has another name where work items stand in it.
+    found = Counter(block.title.removeprefix("Prioritized ") for block in split_blocks(text) if block.level in (1, 2))
     blank = ProjectView(project="", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
     wanted = [block.title for block in split_blocks(render_document(name, blank)) if block.level in (1, 2)]
     for title in wanted:

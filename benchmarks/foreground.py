@@ -109,8 +109,12 @@ def _record(
 
 
 def _ask(model: LanguageModel, number: int) -> None:
-    # Each begins otherwise, so that neither finds its beginning read already.
-    messages = [Message(role=Role.USER, text=f"{number * 7919}: there is {_QUESTION}")]
+    # Each begins otherwise, so that neither finds its beginning read already: what the background leaves in the
+    # model's cache in place of the program's last prompt is another matter.
+    messages = [
+        Message(role=Role.SYSTEM, text=f"{number * 7919} is the number of this prompt."),
+        Message(role=Role.USER, text=f"There is {_QUESTION}"),
+    ]
     model.generate(messages, max_tokens=_ANSWER_TOKENS, timeout_s=120)
 
 

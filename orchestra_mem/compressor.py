@@ -72,7 +72,7 @@ class MemoryCompressor:
         *,
         counter: TokenCounter,
         clock: Clock,
-        timeout_s: float = 120.0,
+        timeout_s: float = 300.0,
         trials: TrialLog | None = None,
     ) -> None:
         self._counter = counter
@@ -97,12 +97,13 @@ class MemoryCompressor:
         """
         critical = [operation for operation in operations if operation.critical and preserve_critical]
         routine = [operation for operation in operations if not (operation.critical and preserve_critical)]
-        below = "".join(f"- [{op.timestamp:%Y-%m-%d %H:%M}] {op.type}: {squeeze(plain_text(op))}\n" for op in critical)
+        below = "".join(map(_line, critical))
         if not routine:
-            return self._whole(below, content=_content(critical))
+            return self._whole(below)
         sources = [_source(operation, self._counter) for operation in routine]
         material = Material.of_operations(sources, _facts(routine), numbered=False)
-        done = self._compressed(material, target_tokens, content=_content(routine))
+        whole = "".join(map(_line, routine))
+        done = self._compressed(material, whole, target_tokens, content=_content(routine))
         return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
 
     def hierarchical_summarize(self, text: str, levels: int = 3) -> list[str]:
@@ -151,7 +152,7 @@ class MemoryCompressor:
         summary = dict(extracted)
         if self._reader is None:
             return summary
-        talk = Talk()
+        talk, start = Talk(), time.perf_counter()
         sources = [_source(operation, self._counter) for operation in operations]
         material = Material.of_operations(sources, (), numbered=False)
         chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
@@ -163,6 +164,7 @@ class MemoryCompressor:
                     break
         except ModelError as error:
             talk.fault, talk.failed = str(error), True
+        talk.seconds = time.perf_counter() - start
         self._note("session", talk, talk.verdict(used=bool(talk.lines)), 0)
         return summary
 
@@ -258,25 +260,26 @@ class MemoryCompressor:
                 )
             )
 
-    def _compressed(self, material: Material, target_tokens: int, *, content: str) -> Compressed:
+    def _compressed(self, material: Material, whole: str, target_tokens: int, *, content: str) -> Compressed:
+        """What is made of a material; its text as it is where nothing shorter passes the check."""
+        if self._counter.count(whole) <= target_tokens:
+            return self._whole(whole)
         base = draft_of(material, target_tokens=target_tokens, counter=self._counter)
+        if not base.verdict.passed:
+            return self._whole(whole)
         return self.improve(material, base, target_tokens=target_tokens, content=content)
 
     def _text(
         self, text: str, passages: Sequence[Passage], target_tokens: int, *, content: str, kept: bool = True
     ) -> Compressed:
-        tokens = self._counter.count(text)
-        if tokens <= target_tokens or not passages:
-            return self._whole(text, content=content)
         facts = _facts_in(passages, self._clock) if kept else ()
-        material = Material.of_passages(passages, tokens, facts)
-        done = self._compressed(material, target_tokens, content=content)
-        return done if done.tokens < tokens else self._whole(text, content=content)
+        material = Material.of_passages(passages, self._counter.count(text), facts)
+        return self._compressed(material, text, target_tokens, content=content)
 
-    def _whole(self, text: str, *, content: str) -> Compressed:
-        material = Material.of_passages([Passage(key=0, text=text)], self._counter.count(text))
-        draft = Draft.whole(text, material.source_tokens)
-        return self._told(material, draft, VERBATIM, TrialVerdict.SKIPPED, Talk())
+    def _whole(self, text: str) -> Compressed:
+        tokens = self._counter.count(text)
+        material = Material.of_passages([Passage(key=0, text=text)], tokens)
+        return self._told(material, Draft.whole(text, tokens), VERBATIM, TrialVerdict.SKIPPED, Talk())
 
     @staticmethod
     def _told(material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
@@ -303,6 +306,10 @@ def _source(operation: Operation, counter: TokenCounter) -> Source:
     return Source(
         operation=operation.id, time=operation.timestamp, type=operation.type, text=text, tokens=counter.count(text)
     )
+
+
+def _line(operation: Operation) -> str:
+    return f"- [{operation.timestamp:%Y-%m-%d %H:%M}] {operation.type}: {squeeze(plain_text(operation))}\n"
 
 
 def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:

@@ -42,6 +42,7 @@ from orchestra_mem.types import (
 )
 
 if TYPE_CHECKING:
+    from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retriever import ContextRetriever
     from orchestra_mem.services.indexing import Backlog
     from orchestra_mem.services.response_cache import ResponseCache
@@ -88,6 +89,11 @@ class OrchestratorContextManager:
             self._check_open()
             self._flow.sync()
             return self._parts.state
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model that this memory has, None where it has none; use it within `foreground`."""
+        return self.compression.compressor.model
 
     # Recording
 
@@ -334,8 +340,11 @@ class OrchestratorContextManager:
                 "episodic_memory": self.episodic_memory.get_stats(),
                 "search": self._answering.stats(),
                 "problems": [
-                    *self._parts.reporter.problems(), *self._conflict_problems(), *self.events.problems(),
-                    *self._answering.problems(), *self.compression.problems(),
+                    *self._parts.reporter.problems(),
+                    *self._conflict_problems(),
+                    *self.events.problems(),
+                    *self._answering.problems(),
+                    *self.compression.problems(),
                 ],
             }
 

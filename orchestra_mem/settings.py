@@ -223,7 +223,7 @@ class LlmSettings:
     base_url: str = ""
     model: str = ""
     api_key: str = ""
-    timeout_s: Annotated[float, Between(1, 86_400)] = 120.0
+    timeout_s: Annotated[float, Between(1, 86_400)] = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,6 +40,15 @@ class WorkStatus(StrEnum):
 
 
 OPEN_STATUSES = tuple(status for status in WorkStatus if status.is_open)
+
+PARENT_KINDS: Mapping[WorkKind, tuple[WorkKind, ...]] = {
+    WorkKind.MILESTONE: (),
+    WorkKind.EPIC: (WorkKind.MILESTONE,),
+    WorkKind.STORY: (WorkKind.EPIC, WorkKind.MILESTONE),
+    WorkKind.TASK: (WorkKind.STORY, WorkKind.EPIC, WorkKind.MILESTONE),
+    WorkKind.SUBTASK: (WorkKind.TASK,),
+}
+"""Of which kinds the parent of an item may be, the usual first. All but a subtask may also stand alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

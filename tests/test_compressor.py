@@ -95,6 +95,14 @@ def test_without_a_model_it_is_extraction() -> None:
     assert done.ratio == done.tokens / done.source_tokens
 
 
+def test_what_is_short_already_stays_as_it_is() -> None:
+    """A summary longer than its source is none."""
+    short = [operation(1, {"text": "The oven is on."}), operation(2, {"text": "Never open it."})]
+    lines = "- [2025-01-15 10:01] step: The oven is on.\n- [2025-01-15 10:02] step: Never open it.\n"
+    done = compressor(good()).compress_operations(short, 500)
+    assert (done.text, done.method) == (lines, VERBATIM)
+
+
 def test_critical_operations_stand_word_for_word() -> None:
     """Below the rest, where they are to be preserved; else they are compressed like the others."""
     operations = [*work(6), operation(13, {"status": "failed", "error": "exit code 2 in src/a.py"}, critical=True)]
@@ -132,6 +140,18 @@ def test_what_a_good_model_finds_stands_beside_what_extraction_chose() -> None:
     assert [line for line in lines if line in base.text.splitlines()] == base.text.splitlines()
     assert "- tests/test_8_8.py::test_row_8 PASSED 64 ms" in lines
     assert done.talk.first == done.talk.asked > 0
+
+
+def test_a_line_that_only_tells_a_time_is_no_news() -> None:
+    """The day stands above it, and a model that copies stamps must not fill a summary with them."""
+    text = "Date: 2019-08-15T10:31:29+01:00. Ginger grows beside lab_1 walls, as birds sing in spring."
+    material = replace(_material([operation(1, {"text": text})]), facts=(), kept="")
+    base = Draft.whole("2025-01-15:\n- lab_1\n", 3)
+    said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
+    lines = [Extract(key=1, text=each, score=0.0, speaker="", when="2025-01-15") for each in said]
+    done = improved(material, base, lines, target_tokens=12, counter=Words())
+    assert done is not None
+    assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
 
 
 def test_lines_stand_under_their_day() -> None:

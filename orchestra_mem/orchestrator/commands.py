@@ -13,14 +13,9 @@ from orchestra_mem.core.language.reference_needs import container_need, need_of
 from orchestra_mem.orchestrator.replies import Effect
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus, WorkTracker
+from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind, WorkStatus, WorkTracker
 
-_CHILD: Mapping[WorkKind, WorkKind] = {
-    WorkKind.MILESTONE: WorkKind.EPIC,
-    WorkKind.EPIC: WorkKind.STORY,
-    WorkKind.STORY: WorkKind.TASK,
-    WorkKind.TASK: WorkKind.SUBTASK,
-}
+_CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _PLURAL = {kind: f"{kind.value[:-1]}ies" if kind.value.endswith("y") else f"{kind.value}s" for kind in WorkKind}
 _FAILED = re.compile(r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|did(?:n't| not) work)\b", re.IGNORECASE)
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}

@@ -49,7 +49,8 @@ class Orchestrator:
     Args:
         memory: where everything is remembered; it stays open when the orchestrator has ended.
         tracker: keeps the state of work; the memory's own by default.
-        model: reads the lines that the rules do not understand and words answers, where there is one.
+        model: reads the lines that the rules do not understand and words answers; the memory's own by default, and
+            where that has none, neither is done.
         agent: the name under which operations are recorded.
         confirm: whether `cancel` and `undo` ask before they are done.
         least_quality: a task's result below this is tried again, 0 to 1.
@@ -72,7 +73,8 @@ class Orchestrator:
         self.hooks = Hooks()
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
-        self._reader = Reader(model)
+        model = model or memory.model
+        self._reader = Reader(model, memory.foreground)
         self._commands = Commands(self.tracker)
         self._questions = Questions(memory, self.tracker, clock, model)
         self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)

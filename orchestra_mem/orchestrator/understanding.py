@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from orchestra_mem.core.language.intents import DESTRUCTIVE, Parsed, from_json, intent_schema, parse
 from orchestra_mem.errors import ModelError
@@ -27,10 +29,12 @@ class Reader:
 
     Args:
         model: is asked where the rules are not sure, where there is one.
+        foreground: keeps background work off the model meanwhile.
     """
 
-    def __init__(self, model: LanguageModel | None = None) -> None:
+    def __init__(self, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]) -> None:
         self._model = model
+        self._foreground = foreground
 
     def read(self, line: str) -> Parsed:
         """Read what a line asks for."""
@@ -40,9 +44,10 @@ class Reader:
             return parsed
         messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
         try:
-            answer = self._model.generate(
-                messages, max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
-            )
+            with self._foreground():
+                answer = self._model.generate(
+                    messages, max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
+                )
             read = from_json(json.loads(answer.text))
         except (ModelError, ValueError) as error:
             logger.warning("the model could not read a line: %s", error)

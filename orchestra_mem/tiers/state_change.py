@@ -6,7 +6,6 @@ of them keeps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -17,6 +16,7 @@ from orchestra_mem.errors import CircularDependencyError, InvalidChangeError
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
+    PARENT_KINDS,
     WorkEvent,
     WorkFilter,
     WorkItem,
@@ -24,15 +24,6 @@ from orchestra_mem.work_types import (
     WorkStatus,
     WorkStore,
 )
-
-PARENT_KINDS: Mapping[WorkKind, tuple[WorkKind, ...]] = {
-    WorkKind.MILESTONE: (),
-    WorkKind.EPIC: (WorkKind.MILESTONE,),
-    WorkKind.STORY: (WorkKind.EPIC, WorkKind.MILESTONE),
-    WorkKind.TASK: (WorkKind.STORY, WorkKind.EPIC, WorkKind.MILESTONE),
-    WorkKind.SUBTASK: (WorkKind.TASK,),
-}
-"""Of which kinds the parent of an item may be. All but a subtask may also stand alone."""
 
 
 class StateChange:

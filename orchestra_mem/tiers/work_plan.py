@@ -19,7 +19,7 @@ from orchestra_mem.core.work.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.person_texts import PersonText
-from orchestra_mem.tiers.work_edits import WorkEditor
+from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
 from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkItem, WorkTracker
@@ -110,13 +110,22 @@ class WorkPlan:
         return with_item_numbers(text, number_of)
 
     def _created_last(self) -> list[PlanLine]:
-        """Lines of what people have made last and is still open: who made it may have died before noting it."""
+        """Lines of what people have made last, but for what is closed: a line put back is no new item.
+
+        One whose line was taken out counts as open: the line may come back from a text that never had its number.
+        """
+        events = self._tracker.events(limit=_LOOKED_BACK)
+        taken_out = {event.item: event.reason == TAKEN_OUT for event in events if event.field == "status"}
         created = [
             self._tracker.item(event.item)
-            for event in self._tracker.events(limit=_LOOKED_BACK)
+            for event in events
             if event.field == "created" and event.author is Author.PERSON
         ]
-        return [item_line(item, depth=int(item.parent is not None)) for item in created if item.status.is_open]
+        return [
+            item_line(item, depth=int(item.parent is not None))
+            for item in created
+            if item.status.is_open or taken_out.get(item.id)
+        ]
 
     def take_in(self, text: PersonText | None) -> int:
         """Do to the tracker what was said in the plan since it was last read; how much of it changed.
@@ -128,9 +137,11 @@ class WorkPlan:
         if text is None or not (edits or self._has_found_numbers(text, said)):
             return 0
         editor = WorkEditor(self._tracker, self._tell)
-        editor.apply(edits)
-        said = with_item_numbers(said, lambda line: editor.created.get(-1 - line.place, 0))
-        self._ledger.confirm_write(_READ, json.dumps(said), digest(text.base), "")
+        # What was done and that it was read are one: whoever dies in between has done nothing.
+        with self._tracker.together():
+            editor.apply(edits)
+            said = with_item_numbers(said, lambda line: editor.created.get(-1 - line.place, 0))
+            self._ledger.confirm_write(_READ, json.dumps(said), digest(text.base), "")
         self._shown = _numbers(said)
         logger.info("took in from the work plan: %d changes of work", editor.changes)
         return editor.changes

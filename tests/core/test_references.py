@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchmarks.references import DATA, Items, faults_of, load_cases
 from orchestra_mem.core.language.intent_types import Action, Intent
-from orchestra_mem.core.language.reference_judgement import CLOSE
+from orchestra_mem.core.language.reference_judgement import CLOSE, CLOSE_OF_NAMED
 from orchestra_mem.core.language.reference_titles import match
 from orchestra_mem.core.language.reference_words import mended
 from orchestra_mem.core.language.references import (
@@ -256,6 +256,48 @@ def test_number_named_alone_is_the_one_given(number: int, words: str) -> None:
 # Questions
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "start the one Kim wanted", "cancel the stories nobody asked us for", "start the story that needs a plumber",
+        "start the one with the longest title", "start the one that isn't for us", "cancel the ones they like",
+        "start this one",
+    ],
+)  # fmt: skip
+def test_clause_that_is_not_understood_is_asked_about(line: str) -> None:
+    """What says which one is meant is never passed over for what is in focus."""
+    resolution = resolve_line(line, THREE_CREATED)
+    assert (resolution.items, bool(resolution.ask)) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("signup can wait, start the first one", [10]),
+        ("keep login but cancel signup", [11]),
+        ("the first looks fine, now start the one after it", [11]),
+        ("finish it and start signup", [5]),
+        ("cancel login and its tasks", [10, 20, 21, 22]),
+        ("start the story after login", [11]),
+        ("start the story before MFA", [11]),
+        ("they need work, thats a pity, defer them", [10, 11, 12]),
+        ("they're all done", [10, 11, 12]),
+        ("start the 1st & 3rd", [10, 12]),
+        ("put the last two on hold", [11, 12]),
+        ("push the first two back", [10, 11]),
+        ("start the ones that aren't blocked", [10, 11, 12]),
+        ("give Kim login", [10]),
+        ("put 3 stories under it: a, b, c", [5]),
+        ("login needs two tasks: a, b", [10]),
+        ("is this story blocked?", []),
+        ("start the first instead of the second", [10]),
+    ],
+)
+def test_clauses_of_a_line_are_told_apart(line: str, meant: list[int]) -> None:
+    """What is ordered, from what is said aside; a status that is asked about, from one that describes."""
+    assert [found.id for found in resolve_line(line, THREE_CREATED).items] == meant
+
+
 def test_question_names_what_is_close() -> None:
     """With kind, number and title of each."""
     resolution = resolve_line("start one of them", ONE_BY_ONE)
@@ -374,7 +416,7 @@ def test_words_that_name_something_else_match_nothing(words: str, title: str) ->
 
 def test_whole_title_is_the_better_match() -> None:
     """So that "login" is the story of that name and not its page."""
-    assert match(["login"], "Login page") < CLOSE * match(["login"], "Login")
+    assert match(["login"], "Login page") < CLOSE_OF_NAMED * match(["login"], "Login")
 
 
 @pytest.mark.parametrize(

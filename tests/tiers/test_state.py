@@ -20,10 +20,10 @@ from orchestra_mem.core.work.changes import CREATED, NOTE, with_field
 from orchestra_mem.core.work.transitions import TRANSITIONS, with_status
 from orchestra_mem.errors import CircularDependencyError, ClosedError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
-from orchestra_mem.tiers.state_change import PARENT_KINDS
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
+    PARENT_KINDS,
     WorkFilter,
     WorkItem,
     WorkKind,

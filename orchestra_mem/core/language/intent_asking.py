@@ -26,7 +26,7 @@ list
         postpone|postponed)[ .+])
     (what|which) (is|are|'s)[ (all|still|currently|now|everything|else|there)]* <s>[ (right now|now|at the moment|
         currently|today|still|there)]
-    (what|which|who|how many|how much) (is|are|'s|stands|belongs|goes|lies|sits|falls|belong|lie|sit)[ (still|all|
+    (what|which|how many|how much) (is|are|'s|stands|belongs|goes|lies|sits|falls|belong|lie|sit)[ (still|all|
         there|currently|left|open)]* (in|under|inside|below|within|part of|on|beneath|underneath) <t>
     what does <T> (contain|have|include|consist of|hold|comprise|cover)[ .+]
     what (am i|are we|is everyone|is \\S+|are they|is the team|do we|do i|does \\S+|should i be|are people)[ (all|

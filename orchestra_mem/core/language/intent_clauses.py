@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestra_mem.core.language.intent_courtesies import strip, with_base_verb
-from orchestra_mem.core.language.intent_verbs import alternatives, destructive_verbs, verbs
+from orchestra_mem.core.language.intent_verbs import alternatives, destructive_verbs, is_verb, verbs
 from orchestra_mem.core.language.intent_words import fill
 from orchestra_mem.core.language.normalising import BULLET, NEWLINE, QUOTED, Clause, Word
 
@@ -95,6 +95,7 @@ _SURELY_OPENS = re.compile(
         rf"|(?:blocked by|depends on|assigned to) |{_TELLS}|show |what (?:is|should))"
     )
 )
+_STATES_WORK = re.compile(_STATED)
 _JOINT = re.compile(
     r" (?:, |; |- |\( )?(?P<then>(?:and |but )?(?:then|after that|afterwards|after which|finally|"
     r"next)(?: also)?)(?: ,)? (?=\S)"
@@ -131,15 +132,29 @@ _CARRIES = re.compile(
 )
 
 
+_NEW_TOO = re.compile(
+    fill(
+        r"(?:an?|another|one more) (?:new )?(?:~KIND) (?:called|named|titled|for|about|under|:|"
+        r"\"q\")"
+    )
+)
+_MAKES = re.compile(r"(?:create|add|make|new|open|need|want|insert|put|log|draft|define)\b")
+
+
 def _carried_verb(left: Clause, begun: str) -> tuple[Word, ...]:
     """Give the verb that the second part has left out: "assign 26 to Bo, 27 to Karl"."""
     words = strip(left).clause.words
-    return words[:1] if words and _CARRIED.match(begun) and _CARRIES.match(words[0].text) else ()
+    if not words:
+        return ()
+    if _NEW_TOO.match(begun):
+        return words[:1] if _MAKES.match(words[0].text) else ()
+    return words[:1] if _CARRIED.match(begun) and _CARRIES.match(words[0].text) else ()
 
 
 # What goes on about what was just spoken of: "start 12, blocked by 10".
 _ABOUT_IT = re.compile(
-    r"(?:(?:is |are )?(?:blocked by|blocked on|stuck on|waiting (?:for|on)|assigned to|owned by|depending on)|depends on|"
+    r"(?:(?:is |are )?(?:blocked by|blocked on|stuck on|waiting (?:for|on)|assigned to|owned by|depending on)|"
+    r"depends on|"
     r"waits for|needs) (?!to\b)\S"
 )
 
@@ -182,28 +197,35 @@ _CONDITIONS = (
     r"otherwise|hypothetically|pretend|theory|example|e\.g|whether"
 )
 _SPEECH = (
-    r"said|says|say|saying|told|tells|tell|asked|asks|ask|asking|wants|wanted|wonder|wonders|wondering|suggested|suggests|"
-    r"thinks|thought|wrote|writes|written|reads|heard|rumou?r|rumou?rs|apparently|claims?|claimed|insists?|insisted|"
-    r"demands?|demanded|texted|emailed|mailed|shouts|shouted|yelled|quote|quotes?|begged|begs|proposed|proposes|"
-    r"recommended|recommends|advised|advises|means?|called|named|titled|replied|answered with|message|messages"
+    r"said|says?|saying|told|tells?|telling|ask(?:s|ed|ing)?|wants|wanted|wonder\w*|suggest\w*|thinks|thought|wrote|"
+    r"writ\w+|reads|"
+    r"reading|heard|rumou?rs?|apparently|claim\w*|insist\w*|demand\w*|text(?:ed|s|ing)|e?mail(?:ed|s|ing)|shout\w*|"
+    r"yell\w*|"
+    r"scream\w*|cried|cries|crying|quot(?:e|es|ed|ing)|beg(?:s|ged|ging)|propos\w+|recommend\w*|advis\w+|means?|called|"
+    r"named|titled|repl(?:y|ies|ied|ying)|messag\w+|typ(?:e|es|ed|ing)|whisper\w*|sings?|sang"
 )
 _NEGATIONS = r"not|never|no|nobody|none|without|stop|avoid|refuse|refuses|hardly|neither|nor|against|wrong"
 # With these a command cannot be told apart from what is only spoken of.
 _UNCLEAR = re.compile(
     rf"\b(?:{_CONDITIONS}|{_SPEECH}|when|whenever|should|would|could|kidding|joking|joke|wait|maybe|perhaps|might|or|"
-    r"what|how|except|instead|rather|never mind|forget|actually|before|right \?)\b|\?|\bq\b"
+    r"what|how|except|instead|rather|never mind|forget|actually|before|right \?|never|do not)\b(?! \S+ (?:need|use))|"
+    r"\?|\bq\b"
 )
 _BAD_LEAD = re.compile(
-    rf"\b(?:{_CONDITIONS}|{_SPEECH}|when|whenever|joking|kidding|(?:after|before) (?:\S+ ){{1,5}}(?:is|are|has|have|gets|"
+    rf"\b(?:{_CONDITIONS}|{_SPEECH}|when|whenever|joking|kidding|(?:after|before) (?:\S+ ){{1,5}}(?:is|are|has|have|"
+    rf"gets|"
     r"ends|finishes))\b|\?"
 )
+_BAD_REASON = re.compile(rf"\b(?:{_CONDITIONS}|when|whenever|joking|kidding)\b|\?")
 _REFUSED_LEAD = re.compile(rf"\b(?:{_NEGATIONS})\b")
 _BAD_ASIDE = re.compile(
-    rf"\b(?:{_CONDITIONS}|when|whenever|kidding|joking|joke|wait|maybe|perhaps|might|or|except|instead|rather|never mind|"
+    rf"\b(?:{_CONDITIONS}|when|whenever|kidding|joking|joke|wait|maybe|perhaps|might|or|except|instead|rather|"
+    rf"never mind|"
     r"forget|actually|before|but)\b|\?"
 )
 _UNNEEDED = re.compile(
-    r"\b(?:no longer|not|nobody|no one|never|none of us|no)(?: \S+){0,2} (?:needs?|needed|uses?|used|wants?|wanted|relevant|necessary|"
+    r"\b(?:no longer|not|nobody|no one|never|none of us|no)(?: \S+){0,2} (?:needs?|needed|uses?|used|wants?|wanted|"
+    r"relevant|necessary|"
     r"worth \S+|required|happening|works?|sense|cares?|interested|useful|point|use|budget|time|demand|value)\b"
 )
 _STATES_WHY = re.compile(
@@ -237,7 +259,7 @@ class Beside:
 def asides(clause: Clause) -> Iterator[Beside]:
     """Yield the ways to take a command out of what is said beside it: no condition, no question, no quotation."""
     text = clause.text
-    clear = _UNCLEAR.search(text) is None
+    clear = _UNCLEAR.search(_UNNEEDED.sub("", text)) is None
     for match in list(_BORDER.finditer(text))[:_MOST_BORDERS]:
         left, right = clause.part(0, match.start() + 1), clause.part(match.end())
         if not right.words or not left.words:
@@ -245,11 +267,16 @@ def asides(clause: Clause) -> Iterator[Beside]:
         if not _BAD_ASIDE.search(right.text) and not begins_command(right):
             yield Beside(left, right, clear)
         refused = ":" in match[0] or "-" in match[0] or "(" in match[0]
-        if _BAD_LEAD.search(left.text) or (refused and _REFUSED_LEAD.search(left.text)):
+        bad = _BAD_REASON if "so " in match[0] else _BAD_LEAD
+        if bad.search(left.text) or (refused and _REFUSED_LEAD.search(left.text)):
             continue
-        if begins_command(right) or _OPENS.match(strip(right).clause.text) or _asks(right):
+        if begins_command(right) or _OPENS.match(strip(right).clause.text) or asks(right):
             yield Beside(right, left, clear, leads=True, so="so " in match[0] or ("," in match[0] and _tells_why(left)))
     yield from _requests_within(clause)
+    for place in [match.start() for match in re.finditer(" and ", text)][:_MOST_BORDERS]:
+        left, right = clause.part(0, place + 1), clause.part(place + 5)
+        if left.words and _STATES_WORK.match(right.text) and not (_BAD_LEAD.search(left.text) or begins_command(left)):
+            yield Beside(right, left, clear=False, leads=True)
 
 
 def _tells_why(lead: Clause) -> bool:
@@ -271,7 +298,7 @@ def _requests_within(clause: Clause) -> Iterator[Beside]:
         left, right = clause.part(0, match.start() + 1), clause.part(match.end())
         if not left.words or _BAD_LEAD.search(left.text) or _REFUSED_LEAD.search(left.text):
             continue
-        if begins_command(right):
+        if is_verb(strip(right).clause.text.partition(" ")[0]):
             yield Beside(right, left, clear=False, leads=True)
 
 
@@ -280,5 +307,6 @@ def begins_command(clause: Clause) -> bool:
     return _BEGINS_COMMAND.match(with_base_verb(strip(clause).clause, ends=("ing",)).text) is not None
 
 
-def _asks(clause: Clause) -> bool:
+def asks(clause: Clause) -> bool:
+    """Tell whether a clause begins like a question or a wish to see something."""
     return _BEGINS_ASK.match(strip(clause).clause.text) is not None

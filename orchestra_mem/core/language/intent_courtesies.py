@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from orchestra_mem.core.language.intent_verbs import base_of, is_verb
 from orchestra_mem.core.language.intent_words import longest_first
@@ -17,7 +18,7 @@ _FILLER = (
     r"sure(?: thing)?|fine|hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|day)|morning|thanks(?: a lot|"
     r" so much)?|"
     r"thank you(?: very much| so much)?|cheers|sorry|listen|look ,|alternatively|after that|afterwards|after this|"
-    r"once more|"
+    r"once (?:more|again)|"
     r"while you are at it|while we are at it|plus|but|quick one|one more thing|one last thing|i guess|i suppose|"
     r"i think|i believe|i reckon|"
     r"on second thought|come on|anyway|anyways|oops|ooh|wow|gosh|no worries|sounds good|that is (?:great|good|fine)|"
@@ -25,6 +26,17 @@ _FILLER = (
     r"that said|"
     r"basically|honestly|literally|obviously|quick question|question|just a question|a question|hopefully|lovely|"
     r"brilliant|"
+    r"(?:the|my) (?:thing|fact|truth|good news|bad news|news|point|problem|understanding|feeling) is(?: that)?|"
+    r"to be (?:honest|fair|clear|frank|precise|safe|sure|on the safe side)|if i (?:remember|recall|am not mistaken)"
+    r"(?: correctly| right| rightly)?|i (?:just )?(?:forgot|wanted|want|meant|need|have|would like|"
+    r"am happy) to (?:mention|say|add|tell you|"
+    r"report|let you know|announce|inform you|confirm|admit)(?: that)?|(?:it|this) (?:looks|seems|appears|"
+    r"sounds)(?: like| as if|"
+    r" that| as though)?|as far as i (?:know|can tell|remember|can see)|i can (?:confirm|report|say|"
+    r"tell you)(?: that)?|"
+    r"i am (?:pretty |quite |fairly )?sure(?: that)?|not sure if you (?:know|knew|saw)|(?:just )?(?:confirming|"
+    r"reporting)(?: that)?|"
+    r"you know what|frankly|in short|long story short|in any case|in other words|by all means|at any rate|"
     r"got it|will do|makes sense|good idea|go on then|of course|absolutely|definitely|exactly|as discussed|"
     r"as agreed|as a next step|"
     r"next step|(?:no |oh |hold on |hang on )?wait(?: a (?:minute|second|moment|sec))?|hold on|(?:(?:i am|"
@@ -40,9 +52,13 @@ _VOCATIVE = (
 )
 _COLON = re.compile(
     r"(?:start|begin|finish|complete|close|block(?:ed)?|unblock|defer|postpone|assign|cancel|rename|prioritise|"
-    r"done|finished|started|delete|drop|reopen|resume|continue|command|action|request|todo|start work|next) : "
+    r"done|finished|started|delete|drop|reopen|resume|continue|command|action|request|start work|next) : "
+    r"|(?:start|begin|finish|complete|close|block|unblock|defer|postpone|assign|prioritise|resume) , (?=#?\d)"
 )
-_FILLERS = re.compile(rf"(?:(?:{longest_first(_FILLER)}){_VOCATIVE}(?: [,:.!\-])* |(?:dear|hey|hello|hi) (?:\S+ )?, |[,:.!;?\-•|)] )+")
+_FILLERS = re.compile(
+    rf"(?:(?:{longest_first(_FILLER)}){_VOCATIVE}(?: [,:.!\-])* |(?:dear|hey|hello|hi) (?:\S+ )?, |"
+    rf"[,:.!;?\-•|)] )+"
+)
 _NAMED_GREETING = re.compile(r"(?:hi|hello|hey) \S+ (?:, |! )")
 _ADV = (
     r"(?: (?:really|just|also|now|still|then|kindly|please|very much|quickly|maybe|possibly|perhaps|actually|finally|"
@@ -54,7 +70,8 @@ _LIKED = (
     r"splendid|grand|appreciated|fine|handy|useful|kind|sweet|much appreciated)"
 )
 _WANT = (
-    rf"(?:i|we|you){_ADV} ?(?:(?:would|will|do){_ADV} )?(?:like|love|want|wanted|need|needed|wish|prefer|have|had|ought|"
+    rf"(?:i|we|you){_ADV} ?(?:(?:would|will|do){_ADV} )?(?:like|love|want|need|wish|prefer|have|"
+    rf"ought|"
     rf"got|intend|plan|expect|ask|appreciate|request|got|require|hope|mean)(?: it)?{_FOR}{_ADV} "
     r"(?:to|if you could|if you would|if you can|that you|that we)"
 )
@@ -67,10 +84,12 @@ _CLEAR = re.compile(
     rf"it is{_ADV}(?: about| high)? time(?: that| for)? (?:you|we|i|us)(?: to)?|{_WANT}|"
     rf"(?:(?:i|we) (?:am|are){_ADV} )?(?:asking you|going|about|planning|ready|here|trying) to|(?:we|you|i) must{_ADV}|"
     rf"i (?:would be|am|will be) (?:very |so |really )?(?:grateful|glad|happy|thankful|obliged)(?: if you(?: could|"
-    rf" would| can)?| to)?|(?:can|could|will|would) (?:you|u|ya){_ADV}(?: be able to| be (?:so )?kind (?:enough )?(?:as )?to)?|"
+    rf" would| can)?| to)?|(?:can|could|will|would) (?:you|u|ya){_ADV}(?: be able to|"
+    rf" be (?:so )?kind (?:enough )?(?:as )?to)?|"
     rf"(?:would|do) you mind|mind|(?:would it be|is it|is there a way|would it be a problem)(?: ok| okay| alright|"
     rf" possible)? (?:for you )?to|(?:i (?:was|am) (?:wondering|hoping|wanting to ask)|i wonder|i hope|i hoped|"
-    rf"wondering|any chance|is there any chance|do you think)(?: that| if| whether)? (?:you|u) (?:could|can|would|might){_ADV}|"
+    rf"wondering|any chance|is there any chance|do you think)(?: that| if| whether)? (?:you|u) (?:could|can|would|"
+    rf"might){_ADV}|"
     rf"are you able to|might you|help me(?: to)?|help us(?: to)?|it (?:would|will) be (?:\S+ )?{_LIKED}"
     rf"(?: if (?:you|we)(?: could| would| can)?)?(?: to)?|it would help(?: me| us| a lot)? if you(?: could| would)?|"
     rf"if you (?:could|would|can)|if (?:possible|you (?:do not mind|have (?:time|a (?:minute|moment|second|sec))|"
@@ -80,13 +99,19 @@ _CLEAR = re.compile(
     rf"get (?:round|around) to it)(?= ,| please)|(?:we|i|you) (?:will|shall|can)(?: now| just| also| then| first)?|"
     rf"i hereby|hereby|proceed to|get ready to|i now|we now|you may|you should|for me|as soon as you can|right away|"
     rf"immediately|asap|at once|straight away|this time|today|for now|this one time|"
-    rf"(?:the|my|our) plan is to|(?:what|all) (?:i|we){_ADV} (?:want|need|ask)(?: you)?(?: from you| of you)? is(?: for you)? to|"
-    rf"next up|(?:i )?(?:want|wanted|like|need|gonna) to|i was wondering)(?: [,:\-])? )"
-    r"|(?:(?:(?:please|kindly) )?(?:tell|remind|show|let|inform|explain to)(?: me| us)?(?: know| again)?|do you know|"
-    r"any (?:idea|clue)|i (?:would (?:like|love)|want|need) to (?:know|see|hear)|i (?:wonder|am wondering|was wondering|"
-    r"am curious|need to know)|curious|wondering|you know|can you say|have you any idea|do you happen to know|"
+    rf"(?:the|my|our) plan is to|(?:what|all) (?:i|we){_ADV} (?:want|need|ask)(?: you)?(?: from you|"
+    rf" of you)? is(?: for you)? to|"
+    rf"next up|(?:i )?(?:want|like|need) to|i was wondering)(?: [,:\-])? )"
+)
+# Behind these a question stands.
+_TELL_ME = re.compile(
+    r"(?:(?:please|kindly) )?(?:(?:tell|remind|show|let|inform|explain to)(?: me| us)?(?: know| again)?|do you know|"
+    r"any (?:idea|clue)|i (?:would (?:like|love)|want|need) to (?:know|see|hear)|i (?:wonder|am wondering|"
+    r"was wondering|"
+    r"am curious|need to know)|curious|wondering|you know|can you say|have you any idea|do you (?:happen to know|"
+    r"have any idea)|"
     r"can anyone tell me|find out|check|just checking|i (?:forgot|forget|do not (?:remember|know|recall)))(?: [,:\-])? "
-    r"(?=(?:what|how|where|which|who|when|why|whether)\b)"
+    r"(?=(?:what|how|where|which|who|when|why|whether|if)\b)"
 )
 _BY_US = re.compile(
     r"(?:(?:can|could|may|might) (?:we|i)|how about(?: we| you| if you| if we| i)?|what do you say we|"
@@ -99,12 +124,18 @@ _HEDGED = re.compile(
     rf"(?:i|we|you|someone|somebody|one of us|the team){_ADV} (?:might|may|could|should|had better|had best|ought to|"
     rf"need to|needs to|has to)"
     rf"(?: want to| as well| need to| probably| really| maybe| also| now| just| then| start to)*|"
-    rf"(?:i|we){_ADV} managed to|(?:i would )?say|i (?:think|guess|suggest|propose|recommend|vote|reckon|figure|believe|feel|say)(?: that)?(?: (?:we|i|you|it)(?: should|"
-    rf" could| will| might| can)?)?|(?:i|we) (?:was|were|am|are|have been) (?:thinking|wondering|hoping)(?: that| if| whether|"
+    rf"(?:i|we){_ADV} (?:managed|wanted|needed|had|meant|hoped|intended){_FOR} to|(?:i would )?say|"
+    rf"i (?:think|guess|suggest|propose|recommend|vote|reckon|figure|"
+    rf"believe|feel|say)(?: that)?(?: (?:we|i|you|it)(?: should|"
+    rf" could| will| might| can)?)?|(?:i|we) (?:was|were|am|are|have been) (?:thinking|wondering|hoping)(?: that| if|"
+    rf" whether|"
     rf" maybe| perhaps)* (?:we|you|i) (?:could|should|can|might|would|will)(?: maybe| perhaps)?|"
-    rf"(?:the|my|our|your|another|one)(?: \S+){{0,2}} (?:thing|step|plan|idea|request|wish|job|move|point|order of business|"
-    rf"suggestion|proposal)(?: (?:i|we) (?:have|want|need))?(?: (?:to|we) do)?(?: now| today| then| next| here)? (?:is|would be)"
-    rf"(?: for you)?(?: to| that (?:you|we))|(?:what|all) (?:i|we){_ADV} (?:want|need|would like|am asking(?: for)?|propose|"
+    rf"(?:the|my|our|your|another|one)(?: \S+){{0,2}} (?:thing|step|plan|idea|request|wish|job|move|point|"
+    rf"order of business|"
+    rf"suggestion|proposal)(?: (?:i|we) (?:have|want|need))?(?: (?:to|we) do)?(?: now| today| then| next|"
+    rf" here)? (?:is|would be)"
+    rf"(?: for you)?(?: to| that (?:you|we))|(?:what|all) (?:i|we){_ADV} (?:want|need|would like|am asking(?: for)?|"
+    rf"propose|"
     rf"suggest)(?: now| here| next| you)? is(?: to| that (?:you|we))?|"
     rf"it (?:would make|makes)(?: more)? sense to|better|it is best to|(?:i|we) would|"
     rf"(?:there is a|there is) need to|it is (?:necessary|important) to)(?: ,)? "
@@ -119,10 +150,13 @@ _TAIL = re.compile(
     r"it is (?:ok|possible))|"
     r"when you (?:can|have time|get a chance|have a (?:moment|minute|sec|second)|get the chance|are ready|"
     r"get to it|get around to it)|ok|okay|alright|right|got it|for me please|real quick|lol|haha|buddy|mate|"
-    r"(?<=,) (?:man|folks|team|everyone|guys|dear|friend|friends|boss|all|there|yeah|yes|will ya|eh|huh)|you know|i guess|"
+    r"(?<=,) (?:man|folks|team|everyone|guys|dear|friend|friends|boss|all|there|yeah|yes|will ya|eh|huh)|you know|"
+    r"i guess|"
     r"i think|i suppose|i would say|i believe|i reckon|"
-    r"as discussed|as agreed|as you know|by the way|btw|and thanks|as soon as you can|whenever you (?:can|have time|like)|"
-    r"at your convenience|no rush|no hurry|no worries|that would be (?:\S+ )?(?:great|nice|lovely|awesome|perfect|helpful|"
+    r"as discussed|as agreed|as you know|by the way|btw|and thanks|as soon as you can|whenever you (?:can|have time|"
+    r"like)|"
+    r"at your convenience|no rush|no hurry|no worries|that would be (?:\S+ )?(?:great|nice|lovely|awesome|perfect|"
+    r"helpful|"
     r"appreciated)|you are (?:the best|a star|awesome)|if you get a (?:moment|minute|sec|second))$"
 )
 _END_MARKS = re.compile(r"(?: [.!,;:\-|•()=])+$")
@@ -140,7 +174,8 @@ _TIMES = re.compile(
 class Stripped:
     """A clause without its courtesies, and how it was put.
 
-    `asked` is "could you …", `by_us` "can we …", `hedged` "maybe …", `question` that it ends with a question mark.
+    `asks` is "tell me …", `asked` "could you …", `by_us` "can we …", `hedged` "maybe …", `question` that it ends with
+    a question mark.
     """
 
     clause: Clause
@@ -148,8 +183,10 @@ class Stripped:
     asked: bool = False
     by_us: bool = False
     hedged: bool = False
+    asks: bool = False
 
 
+@lru_cache(maxsize=64)
 def strip(clause: Clause) -> Stripped:
     """Take greetings, courtesies and thanks off both ends."""
     result = strip_ends(clause)
@@ -157,7 +194,7 @@ def strip(clause: Clause) -> Stripped:
         text = f"{result.clause.text} "
         if match := _FILLERS.match(text) or _NAMED_GREETING.match(text):
             pass
-        elif match := _CLEAR.match(text):
+        elif (match := _TELL_ME.match(text)) or (match := _CLEAR.match(text)):
             result = replace(result, asked=True)
         elif match := _BY_US.match(text):
             result = replace(result, by_us=True)
@@ -166,13 +203,22 @@ def strip(clause: Clause) -> Stripped:
         else:
             break
         result = replace(result, clause=result.clause.part(match.end()))
+        if match.re is _TELL_ME:
+            return replace(result, clause=_whether(result.clause), asks=True)
         if match.re is not _FILLERS:
             result = replace(result, clause=with_base_verb(result.clause))
     return result
 
 
-def strip_ends(clause: Clause) -> Stripped:
-    """Take thanks and marks off the end, and fillers and marks off the beginning."""
+def _whether(clause: Clause) -> Clause:
+    """Make sure that "(tell me) if 12 is done" is not taken for a condition."""
+    first, *rest = clause.words
+    return Clause(clause.line, (Word("whether", first.start, first.end), *rest)) if first.text == "if" else clause
+
+
+@lru_cache(maxsize=64)
+def strip_tail(clause: Clause) -> tuple[bool, Clause]:
+    """Take thanks and marks off the end; tells whether there was a question mark."""
     question = False
     for _ in range(8):
         text = f" {clause.text}"
@@ -182,8 +228,15 @@ def strip_ends(clause: Clause) -> Stripped:
             clause = clause.part(0, max(0, match.start() - 1)) if match.start() else clause.between(0, 0)
         else:
             break
+    return question, clause
+
+
+@lru_cache(maxsize=64)
+def strip_ends(clause: Clause) -> Stripped:
+    """Take thanks and marks off the end, and fillers and marks off the beginning."""
+    question, clause = strip_tail(clause)
     if match := _COLON.match(clause.text):  # "assign: 641 to Hana"
-        colon = match[0].split().index(":")
+        colon = len(match[0].split()) - 1
         clause = Clause(clause.line, (*clause.words[:colon], *clause.words[colon + 1 :]))
     if match := _FILLERS.match(f"{clause.text} "):
         rest = clause.part(match.end())
@@ -207,5 +260,3 @@ def without_time(clause: Clause) -> Clause:
             break
         clause = clause.part(0, match.start())
     return clause
-
-

@@ -13,6 +13,7 @@ from orchestra_mem.core.language.intent_new_patterns import (
     AT_INTRO,
     CONTINUED,
     COUNTED,
+    GOES_UNDER,
     LAST_LEVEL,
     LAST_NEED,
     LAST_OWNER,
@@ -44,16 +45,16 @@ from orchestra_mem.core.language.intent_phrases import (
 from orchestra_mem.core.language.intent_types import Action, Intent
 from orchestra_mem.core.language.intent_verbs import base_of, is_verb
 from orchestra_mem.core.language.intent_words import KINDS, PLURALS, fill
-from orchestra_mem.core.language.normalising import Clause
+from orchestra_mem.core.language.normalising import QUOTED, Clause
 from orchestra_mem.work_types import WorkKind
 
 
 def read_creation(clause: Clause) -> tuple[Intent, ...]:
     """Read what a clause wants new; nothing where it wants nothing new."""
     text = clause.text
-    if (match := SPLIT_UP.match(text)) and is_named(match["parent"]):
+    if (match := SPLIT_UP.match(text)) and is_named(match["parent"]) and not _TURNS_INTO_ONE.match(match[0]):
         return tuple(_made(clause, match.end(), match["count"] or "", match["kind"], _said(clause, match, "parent")))
-    if (match := NEEDS.match(text)) and is_named(match["parent"]):
+    if (match := NEEDS.match(text)) and _may_need(match):
         return tuple(_made(clause, match.end(), match["count"], match["kind"], _said(clause, match, "parent")))
     if (match := LEADING_PARENT.match(text)) and is_named(match["parent"]):
         rest = read_creation(clause.part(match.end()))
@@ -77,6 +78,14 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
     return _from_no_kind(clause) or tuple(_from_any_verb(clause)) or _from_parts(clause)
 
 
+_TURNS_INTO_ONE = re.compile(r"(?:turn|expand) .* an? \S+$")
+
+
+def _may_need(match: re.Match[str]) -> bool:
+    parent = match["parent"]
+    return is_named(parent) or (number_of(match["count"]) > 1 and is_phrase(parent))
+
+
 def _from_any_verb(clause: Clause) -> Iterator[Intent]:
     """Read "whack a new task on #3 called Tiles": what is new is told by "a", whatever the verb."""
     match = any_verb().match(clause.text)
@@ -96,13 +105,15 @@ def _from_parts(clause: Clause) -> tuple[Intent, ...]:
     titles = split_titles(clause.part(match.start("titles")), 0, True)
     if len(titles) < 2:
         return ()
-    return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent"), sure=0.8),)
+    parent = _said(clause, match, "parent")
+    return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=parent, sure=0.8),)
 
 
 def _may_stand_before(match: re.Match[str]) -> bool:
     """Words before the kind are its title, unless they name work that is there: "add it to the story"."""
     before = match["before"].strip()
-    return not is_named(before) and before.split()[0] not in (
+    named = is_named(before) or is_named(re.sub(r" an?$", "", before))
+    return not named and before.split()[0] not in (
         "it",
         "that",
         "the",
@@ -150,7 +161,10 @@ def _made(
         yield from _in_what_is_new(nested)
 
 
-_NEW = rf"(?:(?P<count>{COUNTED}|{SINGLE}) (?:{QUALITY} )*(?P<kind>~KIND)|(?P<kinds>(?:the )?(?:stories|tasks|subtasks|epics)))\b"
+_NEW = (
+    rf"(?:(?P<count>{COUNTED}|{SINGLE}) (?:{QUALITY} )*(?P<kind>~KIND)|"
+    r"(?P<kinds>(?:the )?(?:stories|tasks|subtasks|epics)))\b"
+)
 _NESTED = re.compile(fill(rf"(?:, ?)?{CONTINUED}{_NEW}"))
 
 
@@ -287,8 +301,10 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
     if (match := ADDED_THESE.fullmatch(text)) and is_named(match["parent"]):
         titles = split_titles(clause.part(match.start("titles")), 0, True)
         return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent")),)
-    if (match := MOVED.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
+    if (match := GOES_UNDER.fullmatch(text)) and is_named(match["target"]) and kind_of(match["parent"]):
         return _moved(clause, match)
+    if (match := MOVED.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
+        return _moved(clause, match) if not _QUOTED_NEW.match(text) else _added(clause, ADDED.fullmatch(text))
     if match := ADDED_AS.fullmatch(text):
         if is_named(match["titles"]):
             return ()
@@ -301,13 +317,21 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
     return ()
 
 
+_QUOTED_NEW = re.compile(
+    rf"(?:add|append|insert|include) (?:{QUOTED}[ ,&]*(?:and )?)+(?:to|under|in|into|on|onto|"
+    rf"below|inside) "
+)
+
+
 def _endings(regex: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     match = regex.fullmatch(text)
     if match:
         yield match
 
 
-def _added(clause: Clause, match: re.Match[str]) -> tuple[Intent, ...]:
+def _added(clause: Clause, match: re.Match[str] | None) -> tuple[Intent, ...]:
+    if match is None:
+        return ()
     region = clause.part(match.start("titles"), match.end("titles"))
     if region.words and region.words[0].text in ("a", "an", "the") and len(region.words) > 1:
         region = region.between(1)

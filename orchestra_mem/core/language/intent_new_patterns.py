@@ -38,7 +38,8 @@ QUALITY = (
     r"tiny|of the|of|last|second|third|following|product|project|dev|development|work|quick little|standalone|real)"
 )
 CONTINUED = (
-    "(?:and |with |plus |including |containing |that has |which has |having |consisting of |made of |along with )"
+    r"(?:(?:and |with |plus |including |containing |that has |which has |having |consisting of |made of |along with |"
+    r"(?:and )?(?:under|in|below|inside|within|beneath) it (?:, |also |add |put )*)|(?=(?:stories|tasks|subtasks) :))"
 )
 
 
@@ -66,7 +67,8 @@ def heads() -> dict[str, re.Pattern[str]]:
             rf"follow-up) (?:{QUALITY} )*){kind}"
         ),
         "make_before": rf"(?:{MAKE})(?: (?:me|us|up|in|also|just))* (?:{count} )?{middle}{listed}{kind}",
-        "again": rf"(?:{MAKE}|{WISH})(?: me| us)? (?:another|yet another|a new|a second|a third|a further) (?P<kind>one)"
+        "again": rf"(?:{MAKE}|{WISH})(?: me| us)? (?:another|yet another|a new|a second|a third|"
+        rf"a further) (?P<kind>one)"
         r"(?= (?:called|named|titled|for|about|[:\-]|under|\"q\"))",
         "wish_before": rf"(?:{WISH})(?: (?:me|us|also|just|have|to have))* {wished} {middle}{before}{kind}",
     }
@@ -78,7 +80,8 @@ def any_verb() -> re.Pattern[str]:
     """Give the pattern of what is to be new behind any verb: "pop a ticket in for the lamp"."""
     return re.compile(
         fill(
-            r"(?!(?:is|are|was|were|has|have|had|does|did|like|be|it|that|there|i|we|you|they|he|she|not|never|what|how|"
+            r"(?!(?:is|are|was|were|has|have|had|does|did|like|be|it|that|there|i|we|you|they|he|she|not|never|what|"
+            r"how|"
             r"who|why|which|where|when|said|saw|read|with|for|in|on|as|of|to|about|by|from|if|got|found|because)\b)"
             r"(?P<verb>[a-z]+)(?<!ed)(?<!ing)(?<!s)(?: (?:me|us|in|up|down|out|together|on))* "
             rf"(?P<count>{COUNTED}|{SINGLE}) (?:(?:{QUALITY}) )*(?P<kind>~KIND)(?: (?:in|up|down|out|together))?"
@@ -122,7 +125,8 @@ ADDED = re.compile(
     r"(?P<parent>[^:]{1,120}?)(?: as (?:(?:a|new|an|separate|the) )*(?P<kind>~KIND))?".replace("~KIND", fill("~KIND"))
 )
 ADDED_AS = re.compile(
-    r"(?:add|put|append|insert|include|create|log|file|enter|set up|make|register|track) (?P<titles>\S.*?) as "
+    r"(?:(?:add|put|append|insert|include|create|log|file|enter|set up|make|register|"
+    r"track) |(?=\"q\"))(?P<titles>\S.*?) as "
     r"(?:(?:a|an|new|another|separate|the) )*(?P<kind>~KIND)"
     r"(?: (?:to|under|of|in|for|into|on|within|inside|below) (?P<parent>[^:]{1,120}))?".replace("~KIND", fill("~KIND"))
 )
@@ -140,7 +144,15 @@ MOVED = re.compile(
     r"part of|as part of|children of|a subtask of|a story of|a task of|as a subtask of|as a story of|belong to)"
     r" (?P<parent>\S.{0,120}?)(?: (?:now|instead|as well|too))?"
 )
-ADDED_TO = re.compile(r"(?:add|put|append|insert|include|attach|create|make)(?: also)? (?:to|under|into|in|onto|below|for) ")
+GOES_UNDER = re.compile(
+    r"(?P<target>\S.{0,80}?) (?:(?:now |also )?(?:goes|belongs|moves|lives)|"
+    r"(?:should|must|has to|needs to|will) (?:go|belong|move|be|live)) "
+    r"(?:under|in|into|to|inside|within|below) (?P<parent>\S.{0,80}?)"
+)
+ADDED_TO = re.compile(
+    r"(?:add|put|append|insert|include|attach|create|make)(?: also)? (?:to|under|into|in|onto|"
+    r"below|for) "
+)
 NEW_BEGINS = re.compile(
     fill(rf"(?: ,| :| -)? (?=(?:(?:the following|these|the|{COUNTED}|{SINGLE}) )?(?:{QUALITY} )*(?:~KIND)\b)")
 )

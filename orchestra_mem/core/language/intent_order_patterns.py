@@ -36,6 +36,9 @@ unblock
         left)]
     <T> can (proceed|continue|go ahead|move on|move forward|go on|start|begin|move|be worked on)[ (now|again|
         now again)]
+    <T> 's (blocker|blockers|block|dependency|impediment|obstacle) (~BE) [~ADV ](gone|resolved|removed|fixed|cleared|
+        lifted|
+        solved|out of the way|over|done|closed)[ (now|already)]
     nothing (is blocking|blocks|is holding up) <t>[ (any more|anymore|now)]
 depend
     (add|create|set|put|make|record|draw|introduce) (a|the) [new ](dependency|dependence|link) (from|for|to|of|
@@ -68,7 +71,8 @@ depend
         go ahead|be started|be done|happen|be finished|finish|be completed|go|move|move on|continue|be worked on|run|
         ship|close|go out|go live|come)[ forward| on| out] (until|till|before|unless|without|till after|
         until after) <O>[ ~BE][ has been][ ~DONE]
-    (do not|never|please do not) (start|begin|do|touch|work on|pick up|ship|release) <T> (until|till|before|unless|
+    [(we|i|you) ](do not|can not|never|please do not) (start|begin|do|finish|touch|work on|pick up|ship|
+        release) <T> (until|till|before|unless|
         without|until after) <O>[ ~BE][ has been][ ~DONE]
     (hold|keep|delay|block|postpone|defer|hold off on|hold off|hold back|hold up|wait with|park) <T> (until|till|
         before|until after) <O> (~BE|has been)[ ~DONE]
@@ -90,7 +94,7 @@ depend
     <T> (blocked until|not before|not until) <O>[ ~BE][ has been][ ~DONE]
 prioritise
     (raise|increase|up|bump|boost|lift|lower|decrease|reduce|drop|cut|set|change|make|update|put|bring|turn|edit|
-        adjust|get) [up |down ](the|its|their) (priority|prio|importance|urgency)[ level] [(of|on|for) <t> ][up |
+        adjust|get) [up |down ][(the|its|their) ](priority|prio|importance|urgency)[ level] [(of|on|for) <t> ][up |
         down ](to|as|at|=|into) <P>
     (set|change|make|update|raise|lower|bump|drop|increase|decrease) [the ](priority|prio) (of|on|for) <t> (to|as|:|=|
         at) <P>
@@ -125,7 +129,7 @@ prioritise/5
         our) (very )?(bottom|end|tail|back)( of .+)?
     (move|put|push|send) <t> last
 prioritise/higher
-    (raise|increase|up|bump|boost|lift|bump up|step up) (the|its|their) (priority|prio|importance|
+    (raise|increase|up|bump|boost|lift|bump up|step up) [(the|its|their) ](priority|prio|importance|
         urgency)[ level][ (of|on|for) <t>][ up]
     (raise|increase|bump|boost|lift|up) <t> 's (priority|prio)
     (prioritise|escalate|expedite|bump|bump up|upgrade|raise|boost|move up|push up|fast track|fast-track|reprioritise|
@@ -137,7 +141,7 @@ prioritise/higher
     (give|assign) <t> (more|a higher|higher|extra) (priority|importance|weight|prio)
     <T> (~BE) [~ADV ](more important|more urgent|a priority|the priority)( than <o>)?[ (now)]
 prioritise/lower
-    (lower|decrease|reduce|drop|cut|bump down) (the|its|their) (priority|prio|importance|urgency)[ level][ (of|on|
+    (lower|decrease|reduce|drop|cut|bump down) [(the|its|their) ](priority|prio|importance|urgency)[ level][ (of|on|
         for) <t>][ down]
     (lower|decrease|reduce|drop) <t> 's (priority|prio)
     (deprioritise|downgrade|lower|bump down|move down|demote|push down|de-prioritise|de-prioritize|decrease|
@@ -153,17 +157,17 @@ block
     (add|set|put|record|note|report|raise) (a|the) [new ](block|blocker|impediment|hold) (on|to|for|in) <t>[ ( : | - |
         because of |because |by )<o>]
     (add|put) [a |the ]blocker <O> (on|to|for) <t>
-    ~MARK <t> [(as|to|is|into) ][being ]~STUCK [status ](because|since|as) <v>
+    ~MARK <t> [(as|to|is|into) ][being ]~STUCK [status ](because|since|as) (?!of )<v>
     ~MARK <t> [(as|to|is|into) ][being ]~STUCK [(:|-|,|~BY|waiting on|waiting for)] <o>
     ~MARK <t> [(as|to|is|into|in) ][the |being ]~STUCK[ status| state| column]
     ~MARK as ~STUCK[ :] <t>
-    block <t> (because|since) <v>
+    block <t> (because|since) (?!of )<v>
     block <T> [(on|by|with|behind|because of|due to|until|pending|via|using|thanks to|for|against) ]<O>
     block <t> (on|by|with|behind|because of|due to|until|pending|via|for|till|against) <o>
     (blocked|block) <T> (by|on) <O>
     block <T> [:|-|,] <v>
     block <t>
-    <T> (~BE) [~ADV ]~STUCK [(because|since|as|:|-)] <v>
+    <T> (~BE) [~ADV ]~STUCK [(because|since|as|:|-)] (?!of )<v>
     <T> (~BE) [~ADV ]~STUCK (~BY|waiting for|waiting on|at|in|over|against|after|through) <o>
     <T> (~BE) [~ADV ]~STUCK[ (now|again|right now|at the moment|for now|too|as well|here|already)]
     <T> ~STUCK ~BY <o>
@@ -176,7 +180,8 @@ block
     <o> (blocks|holds up|stops|impedes|prevents|stalls|stands in the way of|is blocking|is holding up|
         is a blocker for|is a blocker of|are blocking|is stopping|keeps blocking|is stalling) <T>
     <O> block <T>
-    <T> can not (proceed|continue|go on|move|move on|move forward|progress|be finished|be done|go ahead|start) [(because|
+    <T> can not (proceed|continue|go on|move|move on|move forward|progress|be finished|be done|go ahead|
+        start) [(because|
         since|as|due to|:|-) ](of )?<v>
 defer
     (stop|quit|pause) (work|working) on <t>[ <w>]
@@ -206,7 +211,7 @@ defer
     <T> (~BE) [~ADV ](deferred|postponed|on hold|parked|delayed|paused|on ice|suspended|shelved|pushed back|pushed|
         put off|put on hold|on the back burner|for later|not for now|something for later|not now)[ <w>]
     not [now ](for|with) <T>
-    !<T> (later|some other time|another time|not now|next (week|sprint|month))
+    !<T> (later|tomorrow|some other time|another time|not now|next (week|sprint|month))
     !(not <T> now)
 """
 UNDO = r"""
@@ -230,7 +235,7 @@ cancel
         chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|outright|
         for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|tracker|
         sprint))]
-    (throw|call|toss|chuck|strike) <T> (away|out|off)
+    (throw|call|toss|chuck|strike) <T> (away|out|off)[ (the|our) (list|plan|board)]
     ~MARK <T> [(as|to|into|over to) ](~GONE)[ (now|status|please)]
     (close) <T> [(as|to) ](~GONE)
     (set|change|update) (the )?status (of|on|for) <T> to (~GONE)

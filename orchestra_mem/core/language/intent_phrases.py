@@ -30,7 +30,8 @@ _NAMED = re.compile(
         rf"{_COUNT})(?: (?:{_COUNT}|ones?|of (?:them|these|those|it|the .+)))*"
         rf"|(?:(?:the|this|that|those|these|my|our|your|its|their|his|her|an?|another|every|some|same|\S+ 's|"
         rf"\S+ \S+ 's) )*"
-        rf"(?:(?!(?:the|is|to|and|a|an|for|with|of|on|from|by|at|about|as|not|no|me|us|under|below|into|in|within|inside)\b|"
+        rf"(?:(?!(?:the|is|to|and|a|an|for|with|of|on|from|by|at|about|as|not|no|me|us|when|what|how|why|who|where|"
+        rf"if|under|below|into|in|within|inside)\b|"
         rf"[,:])\S+ ){{0,5}}?(?:~KIND|ones?|work items?|items?)(?: ~Q|"
         rf" {_NUMBER})?"
         rf"|~Q)"
@@ -97,7 +98,8 @@ def is_named(text: str) -> bool:
         return _no_verb_before_kind(text)
     border = _BORDER.search(text)
     if border and border.start() and is_named(text[: border.start()]):
-        return kind_of(text[: border.start()]) is not None or _GOES_ON.match(text[border.start() :]) is not None
+        head, rest = text[: border.start()], text[border.start() :]
+        return kind_of(head) is not None or _GOES_ON.match(rest) is not None or head.endswith((" one", " ones"))
     pieces = _SPLIT_NAMES.split(text)
     return len(pieces) > 1 and all(is_named(piece) for piece in pieces)
 

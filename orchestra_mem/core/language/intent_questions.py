@@ -7,12 +7,13 @@ from functools import cache
 
 from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
 from orchestra_mem.core.language.intent_phrases import clean_phrase, is_named, kind_of
-from orchestra_mem.core.language.intent_rules import Rule, compiled
+from orchestra_mem.core.language.intent_rules import Rule, read_rules
 from orchestra_mem.core.language.intent_slots import phrase_in, said_in, unquoted
 from orchestra_mem.core.language.intent_telling import ASKING
 from orchestra_mem.core.language.intent_types import Action, Intent
+from orchestra_mem.core.language.intent_verbs import alternatives, verbs
 from orchestra_mem.core.language.intent_words import KINDS, fill
-from orchestra_mem.core.language.normalising import NEWLINE, Clause
+from orchestra_mem.core.language.normalising import NEWLINE, QUOTED, Clause
 from orchestra_mem.work_types import WorkKind
 
 _ASK_CHARS = 240
@@ -20,7 +21,7 @@ _ASK_CHARS = 240
 
 @cache
 def _asking() -> tuple[Rule, ...]:
-    return tuple(compiled(ASKING + ASKING_OF_WORK))
+    return tuple(read_rules(ASKING + ASKING_OF_WORK))
 
 
 def read_asking(clause: Clause) -> tuple[Intent, ...]:
@@ -29,7 +30,7 @@ def read_asking(clause: Clause) -> tuple[Intent, ...]:
     if not text or len(text) > _ASK_CHARS or NEWLINE in text:
         return ()
     for rule in _asking():
-        match = rule.regex.fullmatch(text)
+        match = rule.fits(text)
         if match and (intent := _asked(rule, clause, match)):
             return (intent,)
     return ()
@@ -53,6 +54,8 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
         if action is Action.FIND and not _may_be_sought(value):
             return None
         return Intent(action=action, kind=_kind_sought(clause, match), value=unquoted(value))
+    if action is Action.STATUS and groups.get("target_named") == QUOTED and clause.text.startswith("look up"):
+        return None
     if action is Action.NEXT and (left := _LEFT_IN.search(clause.text)) and kind_of(left["target"]):
         return Intent(action=Action.STATUS, kind=kind_of(left["target"]), target=clean_phrase(left["target"]))
     if action is Action.NEXT:
@@ -60,11 +63,18 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     return Intent(action=action, kind=kind_of(target) if target else None, target=target)
 
 
-_HAS_DONE = re.compile(r"have (?:#?\d|it|this|that|the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|two))")
-_LEFT_IN = re.compile(
-    r"\b(?:left|remaining|remains|outstanding|missing|open)(?: to do| to be done)? (?:in|on|under|for|of|with|from) (?P<target>.+)$"
+_HAS_DONE = re.compile(
+    r"have (?:#?\d|it|this|that|the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|"
+    r"two))"
 )
-_NO_WHY = re.compile(r"(?:would|should|shall|can|could|not|do not we|do not you|will|might)\b|.*\b(?:cancel|delete)\b")
+_LEFT_IN = re.compile(
+    r"\b(?:left|remaining|remains|outstanding|missing|open)(?: to do| to be done)? (?:in|on|under|for|of|with|"
+    r"from) (?P<target>.+)$"
+)
+_NO_WHY = re.compile(
+    rf"(?:would|should|shall|can|could|not (?:just )?(?:{alternatives(verbs())})|do not we|"
+    rf"do not you|will|might)\b|.*\b(?:cancel|delete)\b"
+)
 _TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|since|last|recently|just|this|ago|monday|tuesday|wednesday|thursday|friday|saturday|"
     r"sunday|so far|lately|latest|past|now)\b"
@@ -108,15 +118,19 @@ _EMPTY = frozenset(
 _NOT_LISTED = re.compile(
     r"\b(?:up|status|state|(?<!in )progress|details?|priority|owner|assignee|update|news|next|last|latest|recent|"
     r"happening|happened|point|matter|wrong|"
-    r"going|reason|about|mention|mentions|mentioning|difference|weather|time|name|date|word|title)\b"
+    r"going|reason|idea|clue|chance|about|mention|mentions|mentioning|difference|weather|time|name|date|word|title)\b"
 )
 
 
+_FOR_ME = re.compile(r" for (?:me|us)$")
 _IS_TOLD = re.compile(
     r"(?!what|which|who|how|is|are|show|list|do|have|any|give|tell|count|there)\S.* (?:is|are|has|have|was|were|"
     r"needs|will|should|must|can|'s) "
 )
-_GIVES_NEW = re.compile(r"(?:give|get)(?: me| us)? (?:an?|another|one|new|\d+|two|three|four|five|some more)\b")
+_GIVES_NEW = re.compile(
+    r"(?:give|get)(?: me| us)? (?:an?(?! (?:full |quick |short )?(?:list|overview))|another|one|"
+    r"new|\d+|two|three|four|five|some more)\b"
+)
 _WHAT_IS = re.compile(r"what (?:is|are)\b")
 _WHOSE = re.compile(r"\b(?:assigned to|owned by|belonging to|blocked by|waiting for|due) \S")
 _STATE_WORDS = frozenset(
@@ -145,6 +159,7 @@ def _listed(clause: Clause, match: re.Match[str]) -> Intent | None:
             kind=_first_kind(clause.text[: match.start(named)]),
             target=said_in(clause, match, named),
         )
+    clause = clause.part(0, found.start()) if (found := _FOR_ME.search(clause.text)) else clause
     start = min((match.start(name) for name in ("listed", "rest") if groups.get(name)), default=0)
     region = clause.part(start)
     border = _UNDER.search(region.text)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from orchestra_mem.core.language.intent_courtesies import Stripped, strip, strip_ends, without_time
+from orchestra_mem.core.language.intent_courtesies import Stripped, strip, strip_ends, strip_tail, without_time
 from orchestra_mem.core.language.intent_creating import read_creation
 from orchestra_mem.core.language.intent_phrases import (
     clean_phrase,
@@ -17,7 +17,7 @@ from orchestra_mem.core.language.intent_phrases import (
 )
 from orchestra_mem.core.language.intent_questions import read_asking
 from orchestra_mem.core.language.intent_rewording import rewordings
-from orchestra_mem.core.language.intent_rules import Rule, compiled, rules
+from orchestra_mem.core.language.intent_rules import Rule, read_rules, rules
 from orchestra_mem.core.language.intent_slots import phrase_in, said_in, unquoted
 from orchestra_mem.core.language.intent_telling import TELLING, TELLING_AT_LAST
 from orchestra_mem.core.language.intent_types import DESTRUCTIVE, Action, Intent
@@ -30,12 +30,12 @@ _MAX_CHARS = 600  # no command is longer, but for the titles and texts that it b
 
 @cache
 def _telling() -> tuple[Rule, ...]:
-    return tuple(compiled(TELLING, dotall=True))
+    return tuple(read_rules(TELLING, dotall=True))
 
 
 @cache
 def _telling_at_last() -> tuple[Rule, ...]:
-    return tuple(compiled(TELLING_AT_LAST, dotall=True))
+    return tuple(read_rules(TELLING_AT_LAST, dotall=True))
 
 
 def read_clause(clause: Clause) -> tuple[Intent, ...]:
@@ -44,11 +44,11 @@ def read_clause(clause: Clause) -> tuple[Intent, ...]:
         return _read_long(clause)
     lightly = strip_ends(clause)
     stripped = strip(clause)
-    for candidate in (lightly.clause, stripped.clause):
-        asked = read_asking(candidate)
+    for words in dict.fromkeys((strip_tail(clause)[1].words, lightly.clause.words, stripped.clause.words)):
+        asked = read_asking(Clause(clause.line, words))
         if asked:
             return asked
-    if not stripped.clause.words or (lightly.question and not (stripped.asked or stripped.by_us)):
+    if not stripped.clause.words or stripped.asks or (lightly.question and not (stripped.asked or stripped.by_us)):
         return ()
     for words in dict.fromkeys((lightly.clause.words, stripped.clause.words)):
         found = _read_command(Clause(clause.line, words))
@@ -59,15 +59,22 @@ def read_clause(clause: Clause) -> tuple[Intent, ...]:
 
 def read_reworded(clause: Clause) -> tuple[Intent, ...]:
     """Read a clause that is put in a roundabout way: passives, topics put first, questions within sentences."""
-    for candidate in {part.words: part for part in (strip_ends(clause).clause, strip(clause).clause)}.values():
-        question = strip_ends(clause).question
-        for other in rewordings(candidate):
+    lightly, stripped = strip_ends(clause), strip(clause)
+    for words in dict.fromkeys((lightly.clause.words, stripped.clause.words)):
+        candidate = Clause(clause.line, words)
+        requested = not lightly.question or stripped.asked or stripped.by_us or _ASKS_FOR.match(candidate.text)
+        commands = requested and not stripped.asks
+        for other in rewordings(candidate, asks=stripped.asks):
             if found := read_asking(other):
                 return found
-            found = () if question and not _ASKS_FOR.match(candidate.text) else _read_command(other)
-            if found and not any(i.action in _TOLD or (i.target and not is_determined(i.target.lower())) for i in found):
-                return () if _is_guessed(found, strip(clause)) else found
+            found = _read_command(other) if commands else ()
+            if found and all(map(_is_sure, found)):
+                return () if _is_guessed(found, stripped) else found
     return ()
+
+
+def _is_sure(intent: Intent) -> bool:
+    return intent.action not in _TOLD and (not intent.target or is_determined(intent.target.lower()))
 
 
 _ASKS_FOR = re.compile(r"(?:can|could|may) ")
@@ -125,10 +132,33 @@ def is_courtesy(clause: Clause) -> bool:
     return not strip(clause).clause.words
 
 
+def is_small_talk(clause: Clause) -> bool:
+    """Tell whether a clause neither asks for anything nor forbids it: "that was wrong"."""
+    text = strip(clause).clause.text
+    return not text or _SMALL_TALK.fullmatch(text) is not None
+
+
+def is_taken_back(line: Clause) -> bool:
+    """Tell whether a line ends with a word that takes it back, or hangs on a condition: "cancel it, just kidding"."""
+    return _TAKEN_BACK.search(line.text) is not None or _HANGS.search(_POLITE_IF.sub("", line.text)) is not None
+
+
+_TAKEN_BACK = re.compile(
+    r"\b(?:kidding|joking|joke|jk|(?:actually|no|or) (?:, )?(?:no|not|wait|do not)|never mind|forget (?:it|that)|no|"
+    r"nope|nah|"
+    r"not really|wait)[ .!?)]*(?:lol|haha|sorry|please)?[ .!?)]*$"
+)
+_HANGS = re.compile(r"\b(?:if|unless|in case)\b")
+_POLITE_IF = re.compile(
+    r"\bif (?:you (?:can|could|would|will|please|do not mind|have time|like|want|get a chance|wish)|possible|(?:that|"
+    r"it) is (?:ok|okay|"
+    r"fine|possible|alright|all right|not too much trouble))\b"
+)
+
+
 def may_be_dropped(sentence: Clause) -> bool:
     """Tell whether a sentence asks for nothing: small talk, or what is not to be done."""
-    text = strip(sentence).clause.text
-    return not text or _SMALL_TALK.fullmatch(text) is not None or _NEGATED.match(text) is not None
+    return is_small_talk(sentence) or _NEGATED.match(strip(sentence).clause.text) is not None
 
 
 def _read_command(clause: Clause) -> tuple[Intent, ...]:
@@ -140,13 +170,16 @@ def _read_command(clause: Clause) -> tuple[Intent, ...]:
     if told:
         made = read_creation(clause) if told[0].action is not Action.REPORT and _MAY_CREATE.match(clause.text) else ()
         return made if made and made[0].kind else told
-    for candidate in dict.fromkeys((without_time(clause).words, clause.words)):
+    since = _FROM_NOW.match(clause.text)
+    later = clause.part(since.end()) if since else clause
+    for candidate in dict.fromkeys((without_time(later).words, later.words)):
         found = _read_rules(Clause(clause.line, candidate))
         if found:
             return found
     return read_creation(clause) or _read_telling(clause, _telling_at_last())
 
 
+_FROM_NOW = re.compile(r"(?:from now on|as of (?:now|today)|going forward|from today on)(?: ,)? (?=\S)")
 # What is only announced is a note where it is not about how work stands: "fyi 14 waits for 13".
 _ANNOUNCED = re.compile(
     r"(?:fyi|for your information|heads up|just so (?:you|we) know|so (?:you|we) know|good to know|psa)"
@@ -162,7 +195,7 @@ _MAY_CREATE = re.compile(
 
 def _read_telling(clause: Clause, table: tuple[Rule, ...]) -> tuple[Intent, ...]:
     for rule in table:
-        match = rule.regex.fullmatch(clause.text)
+        match = rule.fits(clause.text)
         if match and (intent := _told(rule.action, clause, match)):
             return (intent,)
     return ()
@@ -173,6 +206,8 @@ def _told(action: Action, clause: Clause, match: re.Match[str]) -> Intent | None
     if target is None:
         return None
     value = said_in(clause, match, "value")
+    if action is Action.DECIDE and match["value"].endswith(" up"):
+        return None
     if action is Action.REPORT and _BEGINS_ANEW.match(match["value"]):
         return None
     if match["value"].startswith(("?", "up ")) or not any(c.isalnum() for c in value):
@@ -191,7 +226,7 @@ def _read_rules(clause: Clause) -> tuple[Intent, ...]:
     if len(text) > _MAX_CHARS:
         return ()
     for rule in rules():
-        match = rule.regex.fullmatch(text)
+        match = rule.fits(text)
         if match and (intent := _built(rule, clause, match)):
             return (intent,)
     return ()
@@ -204,22 +239,22 @@ def _built(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     target, other = phrase_in(clause, match, strict=strict), phrase_in(clause, match, "other", strict=strict)
     if rule.action is Action.ASSIGN and target is None and match.groupdict().get("person"):
         return _assigned_later(clause, match)
-    if target is None or other is None:
+    if target is None or other is None or (rule.action is Action.DEPEND and target.lower() in ("the one", "the ones")):
         return None
     groups = match.groupdict()
     if rule.action in DESTRUCTIVE and not _may_be_destroyed(rule.action, target.lower(), match):
         return None
     value = rule.value
     if groups.get("person"):
-        value = "" if groups["person"].startswith(("us ", "not ")) else _person(said_in(clause, match, "person"))
-        if not value:
+        value = _person(said_in(clause, match, "person"))
+        if not value or _SENTENCE.search(groups["person"].removeprefix("to ")):
             return None
         if value == "me" and "target_named" in groups and not is_named((groups["target_named"] or "").lower()):
             return None
     elif groups.get("priority"):
         value = priority_of(groups["priority"])
     elif value is None:
-        value = _time(said_in(clause, match, "value")) if groups.get("value") else ""
+        value = _time(clause.part(*match.span("value"))) if groups.get("value") else ""
     named = not target or is_named(target.lower()) or _is_determined(target)
     return Intent(
         action=rule.action,
@@ -261,6 +296,8 @@ def _may_be_destroyed(action: Action, target: str, match: re.Match[str]) -> bool
     if action is Action.UNDO:
         return not target or _OURS.fullmatch(target) is not None
     head = re.split(r" (?:of|from|on|in|for|about|with|under|to|at|by) ", target)[0]
+    if " or " in target or match[0].startswith("drop everything"):
+        return False
     if re.search(r" from (?:the )?(?:epic|story|task|milestone|#|\d|it\b)", target) or not target:
         return False
     if is_named(head):
@@ -299,6 +336,8 @@ def _assigned_later(clause: Clause, match: re.Match[str]) -> Intent | None:
     places = [start + m.start() for m in re.finditer(" ", text[start:])]
     for place in places[1:3]:
         if is_named(text[place + 1 :]):
+            if _SENTENCE.search(clause.part(start, place).text):
+                return None
             person = _person(clean_phrase(clause.part(start, place).said))
             target = clean_phrase(clause.part(place + 1).said)
             return (
@@ -318,6 +357,13 @@ _NO_PERSON = re.compile(
 )
 
 
+_SENTENCE = re.compile(
+    r"\b(?:us|not|would|could|should|can|will|be|been|is|are|was|like|want|need|assigned|have|has|do|does|did|we|you|"
+    r"they|and|or|if|"
+    r"with|on|in|i \S+)\b"
+)
+
+
 def _person(said: str) -> str:
     """Give whom a name means: "me" for the speaker, empty for what is no name."""
     said = re.sub(r"^(?:to|user|dev|developer)\s+(?=\S)", "", said.strip(" .,!"), flags=re.IGNORECASE)
@@ -332,5 +378,11 @@ def _person(said: str) -> str:
     return "" if not said or _NO_PERSON.fullmatch(said) else said.removeprefix("@")
 
 
-def _time(said: str) -> str:
-    return re.sub(r"^(?:to|until|till|on|by|for|into|because of|due to)\s+(?=\S)", "", said, flags=re.IGNORECASE)
+_BEFORE_TIME = frozenset("to until till on by for into".split())
+
+
+def _time(value: Clause) -> str:
+    """Give a time or a reason without the word that leads to it."""
+    words = [word.text for word in value.words]
+    first = 2 if words[:2] in (["because", "of"], ["due", "to"]) else 1 if words[0] in _BEFORE_TIME else 0
+    return clean_phrase(value.between(first if len(words) > first else 0, None).said)

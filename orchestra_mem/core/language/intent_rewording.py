@@ -1,6 +1,7 @@
 """The same thing put another way: passives, topics put first, questions within sentences, turned into plain ones.
 
-Only tried where nothing else fits. What cancels or undoes is only ever turned round where somebody says that they want it.
+Only tried where nothing else fits. What cancels or undoes is only ever turned round where somebody says that they
+want it.
 """
 
 from __future__ import annotations
@@ -15,56 +16,74 @@ from orchestra_mem.core.language.normalising import Clause, Word
 
 _LONGEST = 200
 _ADVERBS = r"(?:(?:now|also|please|just|finally|all|both|really|still|then|soon|immediately|quickly|properly) )*"
-_WISH = r"(?:i|we) (?:want|wanted|need|needed|wish|prefer|(?:would|will) (?:like|love|prefer|want|need|appreciate))(?: for)?"
+_WISH = (
+    r"(?:i|we) (?:want|wanted|need|needed|wish|prefer|(?:would|will) (?:like|love|prefer|want|need|appreciate))"
+    r"(?: for)?"
+)
 _WANTED = re.compile(
     rf"(?:{_WISH}|(?:what|all) (?:i|we) (?:really |now )?(?:want|need|would like)(?: now)? is(?: for)?|"
     r"have|get|let us (?:have|get)|see(?: to it)?(?: that)?|make sure(?: that)?|ensure(?: that)?|"
     r"it would be (?:\S+ )?\S+(?: if| to (?:have|get|see))?|let) (?P<body>.+)"
 )
 _PASSIVE = re.compile(
-    rf"(?P<item>.+?) (?:(?P<need>needs?|has|have|ought|wants?|is|are|is ready|are ready|is due) {_ADVERBS}to (?:be|get)|"
-    rf"(?P<should>should|must|can|shall|had better)(?: {_ADVERBS}(?:be|get))?|(?P<must>needs?|deserves)) {_ADVERBS}(?P<body>.+)"
+    rf"(?P<item>.+?) (?:(?P<need>needs?|has|have|ought|wants?|is|are|is ready|are ready|is due) {_ADVERBS}to (?:be|"
+    rf"get)|"
+    rf"(?P<should>should|must|can|shall|had better)(?: {_ADVERBS}(?:be|get))?|(?P<must>needs?|"
+    rf"deserves)) {_ADVERBS}(?P<body>.+)"
 )
 _MAY_IT = re.compile(r"(?:can|could|may) (?P<body>.+)")
-_BEFORE_VERB = frozenset("to be is are get gets was were being now also please just finally all both really still then".split())
+_BEFORE_VERB = frozenset(
+    "to be is are get gets was were being now also please just finally all both really still then".split()
+)
 _WE_DID = re.compile(r"(?:i|we)(?: have)?(?: (?:just|now|already|also|finally|then))* ")
 _TO_DO = re.compile(
-    r"(?:i|we) (?:want|need|would like) (?P<person>\S+) to (?P<rest>(?:do|take|handle|own|work on|tackle|have|finish) .+)"
+    r"(?:i|we) (?:want|need|would like) (?P<person>\S+) to (?P<rest>(?:do|take|handle|own|work on|tackle|have|"
+    r"finish) .+)"
 )
 _TOPIC = re.compile(
-    fill(r"(?:for |on |regarding |as for |about |concerning |re )?(?P<item>.{1,80}?)(?P<mark> (?:[:,\-=(]|to))+ (?P<rest>\S.*?)(?: \))?")
+    fill(
+        r"(?:for |on |regarding |as for |about |concerning |re )?(?P<item>.{1,80}?)(?P<mark> (?:[:,\-=(]|"
+        r"to))+ (?P<rest>\S.*?)(?: \))?"
+    )
 )
-_BARE_TOPIC = re.compile(fill(r"(?P<item>(?:(?:the )?(?:~KIND) )?#?\d+|it|both|the (?:\S+ ){0,4}?(?:~KIND|one)) (?P<rest>\S.*)"))
+_BARE_TOPIC = re.compile(
+    fill(
+        r"(?P<item>(?:(?:the )?(?:~KIND) )?#?\d+|it|both|the (?:\S+ ){0,4}?(?:~KIND|"
+        r"one)) (?P<rest>\S.*)"
+    )
+)
 _THAT_IS = re.compile(r"(?:that is|that makes|there goes|here is) (?P<item>.{1,60}?) (?P<rest>[a-z]+)")
 _INDIRECT = re.compile(
-    r"(?P<ask>(?:what|how|where|why|when|who|which(?: \S+)?)(?: far| much| long| many \S+| soon| exactly)?) "
+    r"(?P<ask>(?:what|how|where|when|why|who|which(?: \S+)?)(?: far| much| long| many \S+| soon| exactly)?) "
     r"(?P<item>.{1,80}?) (?P<aux>is|are|was|were|has|have|can|should|did|do|does|will) ?(?P<rest>.*)"
 )
 _INDIRECT_DO = re.compile(
-    r"(?P<ask>what|how|where|why|when|which \S+) (?P<item>we|i|you|they|it|the team|#?\d+|.{1,60}?) "
+    r"(?P<ask>what|how|where|when|why|which \S+) (?P<item>we|i|you|they|it|the team|#?\d+|.{1,60}?) "
     r"(?P<verb>[a-z]+(?:ed|s)|did|does|made|got|took|went|chose|stands?|put|left|began|kept|wrote|said) ?(?P<rest>.*)"
 )
 _WHETHER = re.compile(r"whether (?P<item>.{1,80}?) (?P<aux>is|are|was|were|has|have|can|did|does|will) ?(?P<rest>.*)")
+_SUBJECTS = frozenset("we i you they it things everything".split())
 _PAST = {
     "did": "do", "made": "make", "got": "get", "took": "take", "went": "go", "chose": "choose", "stands": "stand",
     "stand": "stand", "put": "put", "left": "leave", "does": "do",
 }  # fmt: skip
 
 
-def rewordings(clause: Clause) -> Iterator[Clause]:
-    """Yield the ways to put a clause as a plain command or question."""
+def rewordings(clause: Clause, *, asks: bool = False) -> Iterator[Clause]:
+    """Yield the ways to put a clause as a plain command or question; `asks` is that "tell me" stands before it."""
     text = clause.text
     if not clause.words or len(text) > _LONGEST:
         return
     yield from _active(clause, text)
-    yield from _asked(clause, text)
+    if asks or not text.startswith("when "):
+        yield from _asked(clause, text)
     yield from _about(clause, text)
 
 
 def _active(clause: Clause, text: str) -> Iterator[Clause]:
     """Turn "12 has to be moved under epic 5" into "move 12 under epic 5"."""
     if match := _WANTED.fullmatch(text):
-        yield from _turned(clause.part(match.start("body")), destroy=True)
+        yield from _turned(clause.part(match.start("body")), destroy=not text.startswith("it "))
     if match := _MAY_IT.fullmatch(text):
         yield from _turned(clause.part(match.start("body")))
     if match := _PASSIVE.fullmatch(text):
@@ -95,17 +114,21 @@ def _turned(clause: Clause, *, destroy: bool = False) -> Iterator[Clause]:
 
 def _asked(clause: Clause, text: str) -> Iterator[Clause]:
     """Turn "how task 7 is going" into "how is task 7 going"."""
-    if match := _INDIRECT.fullmatch(text):
+    if (match := _INDIRECT.fullmatch(text)) and _is_subject(match["item"]):
         yield _put(clause, match, "", "ask", "aux", "item", "rest")
     if match := _WHETHER.fullmatch(text):
         yield _put(clause, match, "", "aux", "item", "rest")
-    if match := _INDIRECT_DO.fullmatch(text):
+    if (match := _INDIRECT_DO.fullmatch(text)) and _is_subject(match["item"]):
         verb = match["verb"]
         base = _PAST.get(verb) or base_of(verb) or verb.removesuffix("s")
         does = "does" if verb.endswith("s") and not verb.endswith("ss") else "did"
         ask, item, rest = (_cut(clause, match, name) for name in ("ask", "item", "rest"))
         place = item[-1].end
         yield Clause(clause.line, (*ask, Word(does, place, place), *item, Word(base, place, place), *rest))
+
+
+def _is_subject(text: str) -> bool:
+    return text in _SUBJECTS or is_phrase(text)
 
 
 def _about(clause: Clause, text: str) -> Iterator[Clause]:

@@ -15,12 +15,12 @@ from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
 from orchestra_mem.core.language.intent_order_patterns import CANCEL, ORDER, UNDO
 from orchestra_mem.core.language.intent_telling import ASKING, TELLING
 from orchestra_mem.core.language.intent_types import Action
-from orchestra_mem.core.language.intent_words import MACROS, expand
+from orchestra_mem.core.language.intent_words import MACROS, expand, first_words, longest_first, templates
 from orchestra_mem.core.language.intent_work_patterns import WORK
 
 # Of two words that are equally near the first is meant.
 _COMMONEST = """
-start finish create make add rename block blocked unblock defer postpone assign priority depends note remember
+start begin finish create make add rename block blocked unblock defer postpone assign priority depends note remember
 decided report
 resume continue what why how where when which who show list find search status next help done story stories epic
 epics task
@@ -34,40 +34,55 @@ class Rule:
     """What a pattern means; `value` is what it comes with, None where the words have it.
 
     Where it is `strict`, marked by a `!`, "the boss fight" is not enough to name work: it takes a kind or a number.
+    `opens` are the words of which one stands first, None where any may.
     """
 
     action: Action
     value: str | None
-    regex: re.Pattern[str]
+    template: str
+    dotall: bool
     strict: bool
+    opens: frozenset[str] | None
+
+    def fits(self, text: str) -> re.Match[str] | None:
+        """Hold the pattern against a whole clause; it is compiled when it is first needed."""
+        if self.opens is not None and text.partition(" ")[0] not in self.opens:
+            return None
+        return _regex(self.template, self.dotall).fullmatch(text)
+
+
+@cache
+def _regex(template: str, dotall: bool) -> re.Pattern[str]:
+    return re.compile(expand(_longest_first(template)), re.DOTALL if dotall else 0)
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
     """Give all rules in the order in which they are tried."""
-    return tuple(compiled(UNDO + ORDER + CANCEL + WORK))
+    return tuple(read_rules(UNDO + ORDER + CANCEL + WORK))
 
 
-def compiled(table: str, *, dotall: bool = False) -> list[Rule]:
+def read_rules(table: str, *, dotall: bool = False) -> list[Rule]:
     """Make rules of a table of patterns; with `dotall` a text may hold line ends."""
     made, action, value = [], Action.HELP, None
-    for line in filter(str.strip, re.sub(r"\n {8}", "", table).split("\n")):
+    for line in templates(table):
         if not line.startswith(" "):
             name, stroke, fixed = line.partition("/")
             action, value = Action(name), fixed if stroke else None
         else:
             template = line.strip()
-            regex = re.compile(expand(_longest_first(template.lstrip("!"))), re.DOTALL if dotall else 0)
-            made.append(Rule(action, value, regex, template.startswith("!")))
+            made.append(
+                Rule(action, value, template.lstrip("!"), dotall, template.startswith("!"), first_words(template))
+            )
     return made
 
 
 def _longest_first(template: str) -> str:
     """Let "start on" be tried before "start": of what may stand in one place the longest is meant."""
-    return _CHOICE.sub(lambda m: f"({'|'.join(sorted(m[1].split('|'), key=len, reverse=True))})", template)
+    return _CHOICE.sub(lambda match: f"({longest_first(match[1])})", template)
 
 
-_CHOICE = re.compile(r"\(([a-z' |-]+)\)")
+_CHOICE = re.compile(r"\(((?:[a-z' |-]|\([a-z' |-]*\))+)\)")
 
 
 @cache

@@ -11,7 +11,7 @@ decide
         the|this|that|our|my|another|as a|as the|as|it as a) ][new |following |final |design |architecture |technical |
         team ]decision[ (to|that|:|-|,|about|for|of|is|as follows|on|is that)][ (:|that|we|to)] <v>
     [the |our |my |a ][final |new |design |architecture |team |technical ](decision|conclusion|verdict|resolution|
-        ruling) (:|-|is|was|,|made|on|to|has been made)[ (:|that|to|on)] <v>
+        ruling|choice|call|answer) (:|-|is|was|,|made|on|to|has been made)[ (:|that|to|on)] <v>
     (decided|decide|resolved|agreed) (:|-|,|that|to|on|upon|against)[ (:|that|to|on)] <v>
     [(after|in|at|during|following|on|yesterday|today|this) \S.{0,40}? ,? ?](i|we|the team|everyone|us)[ (have|had|
         all|just|now|finally|already|both)] [(just|now|finally|all|already|then|also|eventually|jointly|
@@ -43,6 +43,7 @@ report
         to) <T> ](:|-|that|,|is|saying)[ that] <v>
     (log|record|report|book|track|put|clock|enter|add) (?P<value>.+? (hours?|hrs?|minutes?|mins?|days?|h|points?|%|
         percent|progress)) (on|for|against|to|of|in|into) <T>
+    (spent|burned|worked|logged) (?P<value>.+?) (on|into|for|in) <T>
     (i|we)[ (have|just)] (spent|put|worked|used|burned|needed|logged) (?P<value>.+?) (on|into|for|in) <T>
     (report|result|outcome|progress report|status report|status update|progress update|test results|results|
         findings) (:|that|-|,)[ that] <v>
@@ -85,6 +86,9 @@ note
     [a |another |quick |one ](note|comment|remark|memo|reminder) (on|to|for|about|re|regarding|in) <T> [, ](:|-|that|
         ,|is|to)[ that] <v>
     (note|annotate) <T> (:|-|that|with|,) <v>
+    (note|write|write down|jot down|note down|put down|record|log|mention|remark|comment|add|state) (on|for|against|
+        under|in|at|
+        about|to) <T> (that|:|,|-|saying) <v>
     (comment on|annotate|note on|note for|note about|write on|put on|note against|comment)[ (the)] <T> [, ](that|with|
         saying|:|-|,) <v>
     (tell|inform) <T> that <v>
@@ -195,7 +199,8 @@ next
     (what|which) (is|are|'s|remains|remain|does remain)[ (still|there)] (left|remaining|outstanding|to do|to be done|
         still to do|open to do|left to do|left over|there left|missing)[ .+]
     what (remains|is left|needs doing|needs to be done|has to be done|still needs doing|do we still have to do|
-        do i still have to do|do we have left|do i have left|must be done|else needs doing|needs attention|
+        do i still have to do|do we have left|do i have left|must be done|else needs doing|is on for today|
+        is up for today|needs attention|
         needs my attention|have we got left|is there to do|is there left to do|else is there|is still to be done|
         still has to be done|do we have to do|do i have to do|needs work|is on today|is planned|is the plan)[ .+]
     (which|what) (one|task|story|epic|item)[ (of .+)] (comes|goes|is|has to come|should come|should be|gets done|
@@ -227,7 +232,7 @@ recent
         updates|event|events|failure|failures|error|errors|bit|moves?|happenings|result|results|session|progress|
         edits?|entries|log|thing)[ .+]
     (who) (did|has|changed|created|added|finished|started|closed|cancelled|worked on|completed|blocked|touched|made|
-        assigned|moved|renamed|opened|decided|noted|broke) .+
+        assigned|moved|renamed|opened|decided|noted|broke) (?!what$).+
     (when) (did|was|were|has|have|had|is|are|do|does) .+
     (show|list|give|tell|display|print|get|read|see|let me see|pull up|bring up|fetch|view|recall|recap|replay|dump|
         look at|remind)[ (me|us)] [(to me|me|us|about|of|on|again) ](the |my |our |your |a |all |all the |any |some |
@@ -260,6 +265,8 @@ recent
     (the )?(last|latest|most recent|previous) (failed |finished |completed |created |few |two |three |five |ten |
         \d+ )*(~KIND|operations?|changes?|commands?|steps?|actions?|events?|things?|failures?|errors?|decisions?)
     how did (we|i) get here
+    what (is|has|have|'s) [been ](happening|going on|cooking)[ (lately|recently|today|here|around here|so far|
+        this week|now)]
     where (were|was) (we|i)[ (again|at|now)]
 why
     why (did|do|does|are|is|was|were|have|has|had) <v>

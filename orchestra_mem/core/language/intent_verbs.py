@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from orchestra_mem.core.language.intent_order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intent_words import first_words, templates
 from orchestra_mem.core.language.intent_work_patterns import WORK
 
 _MORE = """
@@ -26,9 +27,9 @@ _IRREGULAR = {
     "frozen": "freeze", "put": "put", "set": "set", "cut": "cut", "split": "split",
     "let": "let", "rolled": "roll", "dealt": "deal",
 }  # fmt: skip
-_HARMLESS = frozenset("call change close do flag give go make mark move put set step switch take turn update get treat".split())
-_NESTED = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-_HEAD = re.compile(r"^    !?\((?=[a-z])((?:[a-z' |-]|\([a-z' |-]*\))+)\)", re.MULTILINE)
+_HARMLESS = frozenset(
+    "call change close do flag give go make mark move put set step switch take turn update get treat".split()
+)
 _INFLECTED = re.compile(r"(?P<stem>[a-z-]{2,}?)(?P<end>ing|ed)")
 
 
@@ -45,14 +46,8 @@ def destructive_verbs() -> frozenset[str]:
 
 
 def _heads(table: str) -> frozenset[str]:
-    """Give the first words of the choices with which the patterns of a table begin."""
-    lines = re.sub(r"\n {8}", "", table)
-    return frozenset(
-        choice.split()[0]
-        for match in _HEAD.finditer(lines)
-        for choice in _NESTED.sub("", match[1]).split("|")
-        if choice.strip()
-    )
+    """Give the words with which the patterns of a table begin."""
+    return frozenset[str]().union(*(first_words(line) or () for line in templates(table) if line.startswith(" ")))
 
 
 def alternatives(words: frozenset[str]) -> str:

@@ -61,7 +61,8 @@ MACROS = {
     "PROGRESS": "in progress|started|under way|underway|ongoing|active|doing|being worked on|in development"
     "|in the works",
     "STUCK": "blocked|stuck|held up|stalled|held back|impeded|hung up|hindered|jammed",
-    "BE": "is|are|'s|was|were|gets|got|has been|have been|became|remains|stays|am|seems|looks|will be|should be|must be"
+    "BE": "is|are|'s|was|were|gets|got|has been|have been|has become|have become|is becoming|became|remains|stays|am|"
+    "seems|looks|will be|should be|must be"
     "|needs to be|has to be|ought to be|'re",
     "ADV": "now|currently|already|also|still|finally|just|all|both|really|actually|officially|apparently|temporarily"
     "|unfortunately|again|very|super|extremely|definitely|pretty|quite|too|probably",
@@ -107,8 +108,14 @@ SLOTS = {
     r"|postponed|to do|closed|underway|being worked on|late|outstanding|stalled|paused|parked|not done|not finished|"
     r"waiting|ready)(?: .+)?)",
 }  # fmt: skip
+
+
 def longest_first(choices: str) -> str:
     """Sort the alternatives of a regular expression so that "good news" is tried before "good"."""
+    return "|".join(sorted(_apart(choices), key=len, reverse=True))
+
+
+def _apart(choices: str) -> list[str]:
     found, depth = [""], 0
     for character in choices:
         depth += (character == "(") - (character == ")")
@@ -116,7 +123,24 @@ def longest_first(choices: str) -> str:
             found.append("")
         else:
             found[-1] += character
-    return "|".join(sorted(found, key=len, reverse=True))
+    return found
+
+
+def templates(table: str) -> list[str]:
+    """Give the lines of a table of patterns, headings and all, those that go on in the next line made whole."""
+    return [line for line in re.sub(r"\n {8}", "", table).split("\n") if line.strip()]
+
+
+def first_words(template: str) -> frozenset[str] | None:
+    """Give the words with which what fits a pattern begins, None where it may begin with any."""
+    template = template.strip().lstrip("!")
+    if template.startswith("~MARK "):
+        return frozenset(MACROS["MARK"].split("|"))
+    match = _OPENING.match(template)
+    return frozenset(choice.split()[0] for choice in _apart(match[1])) if match else None
+
+
+_OPENING = re.compile(r"\(((?:[a-z' |-]|\([a-z' |-]*\))+)\)(?=[ \[]|$)")
 
 
 _PART = re.compile(r"~([A-Z]+)|<(\w2?)>|\((?!\?)|[\[\]]")
@@ -196,7 +220,7 @@ KNOWN = frozenset(
     weight height wide wise rise raise raises praise phrase anna bob mara maria mark marc nina dana tina dina
     lena lisa sara sarah tom tim jim kim sam dan ben ken jan ian ana epicenter topic topics picture pictures
     mixture fixture fixtures feature features future nature mature capture cancellation assignment assignments
-    milestone depending pending spending ending sending lending bending finnish famished varnish diminish
+    milestone depending pending spending ending sending lending bending famished varnish diminish
     burnish furnish fish dish wish rich which witch switch switches pitch docs doc dock docks deck decks check
     checks chuck chunk chunks click clicks clicked clock flick deploy deploys deployment employ employee staff
     stuff stiff still spill skill skills kill bill billing filling starter stared started restart restarts

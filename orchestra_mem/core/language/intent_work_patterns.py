@@ -22,6 +22,7 @@ assign/me
     (leave|give) <T> (to|with|for) (me|myself)
     dibs on <T>
 assign
+    !(i|we) (need|want|would like) <n> on <T>
     (assign|reassign|re-assign|delegate|hand|hand over|hand off|pass|pass on|pass over|give|transfer|allocate|allot|
         entrust|shift|switch|delegate responsibility (for|of)|handoff|turn over|route) <t> [(over|off|on|back|along|
         out|all|both|now) ][from \S+ ]to <n>
@@ -39,6 +40,7 @@ assign
         look after|to look after|look at|to look at|pick up|to pick up|finish|to finish|run with|to run with|
         look into|to look into|start|to start|get on|to get on|have|work|to have|get|lead|to lead) <T>
     !(put|place|set|get|stick|throw) <n> (on|onto|in charge of|on to|to work on) <T>
+    !(assign|reassign|allocate|delegate|appoint|designate) <n> (to|on|onto|for) <T>
     put <t> (on|in|into) <n> 's (plate|queue|hands|list|name|desk|pile|court)
     (give|hand|pass|assign|reassign|delegate|allocate|offer) <n> <T>
     <T> (is|are|'s|goes|go|belongs|should go|will go|gets|has to go|is going|was|should be|must go|has been|
@@ -53,7 +55,8 @@ assign
         will pick up|is on|is working on|is responsible for|works on|takes over|will be taking|is going to do|
         is going to take|is going to handle|is going to work on|is in charge of|will work on|should work on|
         should own|can do|can handle|will be doing|has|will get|will look after|looks after|takes care of|
-        will take care of|has taken|took|has picked up|has got|'s got|'s on|'s taking|'s doing|'s handling|will have|volunteered for|volunteers for|will lead|leads|wants|
+        will take care of|has taken|took|has picked up|has got|'s got|'s on|'s taking|'s doing|'s handling|will have|
+        volunteered for|volunteers for|will lead|leads|wants|
         would like|is to do|must do|is the owner of|is the assignee of|will run with|will take on|takes on|
         should pick up|could take|is taking over|will take over)[ (on|over|care of|up)] <T>[ (over|on|now|from here|
         from now on)]
@@ -77,7 +80,8 @@ rename
     <T> (is|'s|are)[ (now|actually|really|to be|from now on)] (called|named|titled|renamed to|known as|entitled|
         retitled) <v>
     (its|the) [new ](name|title) (is|should be|shall be|will be|must be|becomes)[ now] <v>
-    !(call|name|title|entitle) <T>[ (now|rather|instead)] <v>
+    !(call|name|title|entitle) <T>[ (now|rather|instead)][ (to|as|:)] <v>
+    <T> 's [new ](name|title) (is|should be|will be|becomes)[ now] <v>
     !(rename|retitle) <T> <v>
     <T> (gets|has) a new (name|title) [: |, |- ]<v>
 finish
@@ -89,9 +93,9 @@ finish
     (finish|complete|close|conclude|finalise|ship|resolve|end|deliver|accomplish|wrap|sign off|tick|tick off|
         check off|cross off|wrap up|close out|close off|close down|finish up|finish off|complete off|sign off on|
         mark off|knock out|polish off|check|cross|button up|bring to a close|put to bed|call it a day on|put a bow on|
-        cap off|round off|strike off|clear off)[ (with|out|off|up)] <t>[ (up|out|off|off the list|off my list|
+        cap off|round off|clear off)[ (with|out|off|up)] <t>[ (up|out|off|off the list|off my list|
         off our list|off the board|from the list|down|as done)]
-    (sign|tick|check|cross|wrap|knock|polish|strike|finish|close|round|button) <t> (off|up|out)[ (the|my|our) (list|
+    (sign|tick|check|cross|wrap|knock|polish|finish|close|round|button) <t> (off|up|out)[ (the|my|our) (list|
         board|plan)][ for good]
     (bring|put) <t> (to a close|to an end|to bed|to completion|behind us)
     get <t> (over with|over the line|out the door|off the list|off my plate|across the line)
@@ -127,7 +131,8 @@ start
     (start|begin|commence|initiate|launch|tackle|pick up|kick off|take up|take on|work on|get (going|started|cracking|
         working|moving|to work|rolling|busy) (on|with)|get on with|get into|get to|jump (on|into|onto|to|right into|
         in on)|dive (into|in to|right into)|reopen|re-open|activate|turn to|move on to|move onto|move to|
-        crack on with|get to work on|switch to|switch over to|dig into|have a go at|attack|set off on|step into|
+        crack on with|focus on|concentrate on|get to work on|switch to|switch over to|dig into|have a go at|attack|
+        set off on|step into|
         restart|go for|on to|onto|embark on|set about|fire up|get down to|begin to work on|engage|make a start on|
         make a start with|spin up work on|get stuck into|be working on|head into|go with|proceed to|
         put in progress) <t>[ (now|today|again|then|straight away|up)]

@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.language.intent_clauses import Beside, asides, joints, sentences
+from orchestra_mem.core.language.intent_clauses import Beside, asides, asks, joints, sentences
 from orchestra_mem.core.language.intent_json import from_json, intent_schema
 from orchestra_mem.core.language.intent_nearest import nearest_commands, why_not
-from orchestra_mem.core.language.intent_reading import is_courtesy, may_be_dropped, read_clause, read_reworded, swallows
+from orchestra_mem.core.language.intent_reading import (
+    is_courtesy,
+    is_small_talk,
+    is_taken_back,
+    may_be_dropped,
+    read_clause,
+    read_reworded,
+    swallows,
+)
 from orchestra_mem.core.language.intent_rules import destructive_words, vocabulary
 from orchestra_mem.core.language.intent_types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.intent_words import KNOWN
-from orchestra_mem.core.language.normalising import Clause, mend, normalise
+from orchestra_mem.core.language.normalising import Clause, Word, mend, normalise
 
 __all__ = ["ASKS", "DESTRUCTIVE", "MAX_LINE_CHARS", "Action", "Intent", "Parsed", "from_json", "intent_schema", "parse"]
 
@@ -34,11 +42,16 @@ class _Reading:
     intents: list[Intent] = field(default_factory=list)
     missed: list[Clause] = field(default_factory=list)
     left: int = _MAX_READINGS
+    known: dict[tuple[Word, ...], tuple[Intent, ...]] = field(default_factory=dict)
 
     def read(self, clause: Clause) -> tuple[Intent, ...]:
         """Read a clause, as long as not too much has been tried on this line."""
-        self.left -= 1
-        return read_clause(clause) or read_reworded(clause) if self.left >= 0 else ()
+        if clause.words not in self.known:
+            self.left -= 1
+            if self.left < 0:
+                return ()
+            self.known[clause.words] = read_clause(clause) or read_reworded(clause)
+        return self.known[clause.words]
 
 
 def parse(line: str) -> Parsed:
@@ -58,7 +71,7 @@ def parse(line: str) -> Parsed:
     mended = mend(words, vocabulary(), KNOWN, destructive_words())
     if mended is not words:
         other = _read(mended)
-        if _is_better(other, reading):
+        if _is_better(other, reading) or _swallowed(words, mended, reading, other):
             reading = other
             reading.intents = [replace(intent, sure=intent.sure * _MENDED_SURE) for intent in other.intents]
     return _parsed(words, reading)
@@ -72,11 +85,28 @@ def _is_better(mended: _Reading, plain: _Reading) -> bool:
     return len(mended.missed) < len(plain.missed) or len(mended.intents) > len(plain.intents)
 
 
+def _swallowed(words: Clause, mended: Clause, plain: _Reading, other: _Reading) -> bool:
+    """Tell whether a mistyped word of a command was taken for a part of a phrase: "set pirority of 30 to low"."""
+    if len(other.missed) > len(plain.missed) or len(other.intents) < len(plain.intents):
+        return False
+    if plain.intents and all(intent.action in ASKS for intent in (*plain.intents, *other.intents)):
+        return [intent.action for intent in plain.intents] != [intent.action for intent in other.intents]
+    right = {(word.start, word.text) for word in mended.words}
+    wrong = {word.text for word in words.words if (word.start, word.text) not in right}
+    return bool(wrong & _in_phrases(plain.intents) - _in_phrases(other.intents))
+
+
+def _in_phrases(intents: list[Intent]) -> set[str]:
+    phrases = [phrase for intent in intents for phrase in (intent.target, intent.other, *intent.titles)]
+    phrases += [intent.value for intent in intents if intent.action is Action.LIST]
+    return {word.strip(".,;:!?") for phrase in phrases for word in phrase.lower().split()}
+
+
 def _parsed(words: Clause, reading: _Reading) -> Parsed:
-    if not reading.missed and reading.intents:
+    destructive = any(intent.action in DESTRUCTIVE for intent in reading.intents)
+    if not reading.missed and reading.intents and not (destructive and is_taken_back(words)):
         return Parsed(intents=tuple(reading.intents), understood=True)
     missed = reading.missed or [words]
-    destructive = any(intent.action in DESTRUCTIVE for intent in reading.intents)
     return Parsed(
         intents=() if destructive else tuple(reading.intents),
         understood=False,
@@ -118,7 +148,7 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
     elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
         intents[-1] = intent
     elif _says_on_what(intent, last):
-        intents[-1] = replace(last, other=intent.other, value=intent.value)
+        intents[-1] = replace(intent, target=last.target or intent.target, kind=last.kind or intent.kind)
     elif _names_new(intent, last):
         intents[-1] = replace(last, titles=(intent.value,))
     elif last.action is intent.action is Action.RESUME and not last.target:
@@ -129,8 +159,12 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
 
 def _says_on_what(intent: Intent, last: Intent) -> bool:
     """Tell whether a block only says what the last one left open: "12 is stuck, it waits for #9"."""
-    blocks = last.action is intent.action is Action.BLOCK and not last.other and not last.value
-    return blocks and intent.target.lower() in ("", "it", last.target.lower())
+    if intent.action is last.action is Action.UNBLOCK and not last.target:
+        return True
+    if intent.action is not last.action or intent.target.lower() not in ("", "it", last.target.lower()):
+        return False
+    blocks = intent.action is Action.BLOCK and not last.other and not last.value
+    return blocks or (intent.action is Action.DEPEND and intent.other == last.other)
 
 
 def _names_new(intent: Intent, last: Intent) -> bool:
@@ -154,10 +188,12 @@ def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
         if not first and not may_be_dropped(left):
             continue
         rest = list(_intents(right, reading))
+        if rest and first and all(intent.action in ASKS for intent in first) and not asks(left):
+            first = ()  # "we are ready, so start 12"
         if first and not rest and may_be_dropped(right):
             yield from first
             return
-        if rest and not (not first and any(intent.action in DESTRUCTIVE for intent in rest)):
+        if rest and (first or is_small_talk(left) or not any(intent.action in DESTRUCTIVE for intent in rest)):
             yield from first
             yield from rest
             return
@@ -181,4 +217,4 @@ def _several(clause: Clause, reading: _Reading) -> tuple[Intent, ...]:
 
 def _is_plain(beside: Beside) -> bool:
     """Tell whether even something destructive may be asked for with such an aside."""
-    return beside.clear and (not beside.leads or beside.so or may_be_dropped(beside.aside))
+    return beside.clear and (not beside.leads or beside.so or is_small_talk(beside.aside))

@@ -30,6 +30,7 @@ _PIECE = re.compile(
     r"|(?P<quoted>\"[^\"\n]{1,400}\"|`[^`\n]{1,400}`"
     r"|(?<!\w)'(?=[^\s'])(?:[^'\n]|(?<=\w)'(?=\w)){1,200}(?<=\S)'(?!\w))"
     r"|(?P<number>\#[ ]?\d{1,9}(?!\w)|(?<![\w.])(?:no|nr|num)\.?[ ]?\d{1,9}(?!\w))"
+    r"|(?P<title>(?<!\w)(?:dr|mr|mrs|ms|prof|st|vs|approx)\.(?=\s))"
     rf"|(?P<word>(?:[^{_CUT}]|[.](?=[^{_CUT}])|(?<=\d):(?=\d)|:(?=[/:])|(?<=:):)+)"
     r"|(?P<mark>[^\s])",
     re.IGNORECASE,
@@ -62,7 +63,8 @@ _SPELLINGS = {
     whatd=what did;howd=how did;whered=where did;whos=who is;wheres=where is;hows=how is;tho=though
     thru=through;alr=already;tn=tonight;atm=at the moment;rn=right now;smth=something;sth=something;abt=about
     nvm=never mind;imo=i think;k=ok;kk=ok;okey=ok;yea=yes;ya=you;dunno=do not know;nevermind=never mind
-    favour=favor;nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
+    favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till;untill=until
+    nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
     """.split("\n")
     for part in entry.strip().split(";")
     if part
@@ -115,7 +117,8 @@ class Clause:
         if not self.words:
             return ""
         start, end = self.words[0].start, max(word.end for word in self.words)
-        return self.line[start:end].strip() if end > start else self.text
+        said = self.line[start:end].strip() if end > start else self.text
+        return self.text if len(self.words) == 1 and said.lower() in _SPELLINGS else said
 
 
 def normalise(line: str) -> Clause:
@@ -126,7 +129,8 @@ def normalise(line: str) -> Clause:
 
 
 _ITEM = re.compile(
-    r"(?P<open>[:,;\-]\s*|(?:s|following|these)\s+|^)?(?<![^\s:])(?P<paren>\()?(?P<mark>\d{1,2}|[a-h])(?P<close>[.)])(?=\s+\S)"
+    r"(?P<open>[:,;\-]\s*|(?:s|following|these)\s+|^)?(?<![^\s:])(?P<paren>\()?(?P<mark>\d{1,2}|"
+    r"[a-h])(?P<close>[.)])(?=\s+\S)"
 )
 
 
@@ -151,20 +155,23 @@ def _with_items_apart(plain: str) -> str:
 _HESITATION = frozenset("uh uhm um umm hmm hm er erm please".split())
 
 
+_GOES_ON = frozenset("to as called named titled for is a an the and on by".split())
+
+
 def _without_hesitation(words: Iterator[Word]) -> Iterator[Word]:
-    """Leave out what is only a pause, and a comma that would stand twice; at the ends it is looked at later."""
+    """Leave out what is only a pause, and the commas around it that part nothing; at the ends it is looked at later."""
+    kept: list[Word] = []
     hesitated = False
-    last = Word(".", 0, 0)
     for word in words:
-        if word.text in _HESITATION and last.text != ".":
+        if word.text in _HESITATION and kept and kept[-1].text != ".":
             hesitated = True
+            if kept[-1].text == "," and len(kept) > 1 and kept[-2].text in _GOES_ON:
+                kept.pop()
             continue
-        if hesitated and word.text == "," and last.text == ",":
-            continue
-        if hesitated and word.text == QUOTED and last.text == ",":
-            pass
-        last = word
-        yield word
+        if not (hesitated and word.text == "," and kept[-1].text in {",", *_GOES_ON}):
+            kept.append(word)
+        hesitated = False
+    return iter(kept)
 
 
 def _clean(line: str) -> str:
@@ -198,6 +205,8 @@ def _words(plain: str) -> Iterator[Word]:
             yield Word(QUOTED, start, end)
         elif kind == "number":
             yield Word("#" + "".join(c for c in text if c.isdecimal()), start, end)
+        elif kind == "title":
+            yield Word(text[:-1].lower(), start, end)
         elif kind == "word":
             yield from _read(text, start, end)
         elif text in _MARKS:
@@ -268,12 +277,13 @@ _MOST_MENDED = 12
 def mend(clause: Clause, vocabulary: Sequence[str], known: Collection[str], guarded: Sequence[str]) -> Clause:
     """Put words of the closed vocabulary in the place of mistyped ones; the line itself stays as it is.
 
-    A word of four or five letters may be off by one letter or one swap, a longer one by two. What is as near to a
+    A word of four letters may be off by one letter or one swap, a longer one by two. What is as near to a
     guarded word is left alone: nothing is ever mended into one of those, or away from it.
     """
     mended, changed = [], 0
     for word in clause.words:
         better = _mended(word.text, vocabulary, known, guarded) if changed < _MOST_MENDED else word.text
+        better = _SPELLINGS.get(better, better)
         changed += better != word.text
         first, _, second = better.partition(" ")
         mended.append(Word(first, word.start, word.end) if better != word.text else word)
@@ -296,7 +306,7 @@ def _mended(word: str, vocabulary: Sequence[str], known: Collection[str], guarde
     return word if guard and guard[1] <= found[1] else found[0]
 
 
-_LENGTHENED = re.compile(r"([a-z])\1+(?=[a-z]?$)")
+_LENGTHENED = re.compile(r"([a-z])\1+$")
 _SHORT = frozenset("the add why how who and put set".split())
 _SECOND_HALVES = frozenset("on as to in of up off out is it for with by done the".split())
 
@@ -314,10 +324,17 @@ def nearest_word(word: str, vocabulary: Sequence[str]) -> tuple[str, int] | None
 
     The distance is optimal string alignment (Damerau 1964, restricted): letters left out, put in, changed, or swapped.
     """
-    allowed = 2 if len(word) >= 6 else 1
+    allowed = 2 if len(word) >= 5 else 1
     found = process.extract(word, vocabulary, scorer=OSA.distance, score_cutoff=allowed, limit=8)
     near = [
-        (distance, sorted(candidate) != sorted(word), candidate[0] != word[0], vocabulary.index(candidate), candidate)
+        (
+            distance,
+            sorted(candidate) != sorted(word),
+            candidate[0] != word[0],
+            candidate[-1] != word[-1],
+            vocabulary.index(candidate),
+            candidate,
+        )
         for candidate, distance, _ in found
         if _may_stand_for(word, candidate, int(distance))
     ]

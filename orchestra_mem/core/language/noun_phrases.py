@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestra_mem.core.language.phrase_words import PLURAL, SINGULAR, is_head, is_plain, low
+from orchestra_mem.core.language.phrase_words import (
+    PLURAL,
+    QUALITIES,
+    SINGULAR,
+    VERBS_BEHIND,
+    becomes,
+    is_head,
+    is_plain,
+    low,
+)
 from orchestra_mem.core.language.phrases import Form, Parts
 from orchestra_mem.core.language.reference_words import (
     ADVERBS,
@@ -30,15 +39,7 @@ from orchestra_mem.core.language.reference_words import (
 )
 
 _PARTICLES = frozenset("in up out on off over of for with to by without via from at".split())
-# What items and talks have, and are not.
-_QUALITIES = frozenset(
-    """
-    status state progress priority title name description assignee owner deadline estimate reason list plan backlog
-    time way day week month year morning end beginning start team person people guy number id change changes note
-    notes comment comments dependency dependencies blocker blockers order question answer decision thing rest moment
-    board log history summary report overview details
-    """.split()
-)
+_AWAY = frozenset("back away forward together apart aside ahead".split())
 _MAX_WORDS = 8
 _MAX_MODIFIERS = 12
 
@@ -79,12 +80,23 @@ def _read_determiner(tokens: Sequence[Token], at: int, parts: Parts) -> int:
         if parts.quantifier == "everything":
             parts.many = parts.has_head = True
             return at
+        if parts.quantifier in ("both", "all") and _is_verb_of_several(tokens, at):
+            parts.many = parts.has_head = True
+            return at
         if low(tokens, at) == "of":
             return at
     if low(tokens, at) in DETERMINERS and not (tokens[at].owns and low(tokens, at) in DEMONSTRATIVES):
         parts.determiner = low(tokens, at)
         at += 1
     return at
+
+
+def _is_verb_of_several(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a verb stands behind "both" or "all", and nothing that these could be of: "both get priority 1"."""
+    if not is_plain(tokens, at) or _plural_head_ahead(tokens, at) or is_head(tokens, at):
+        return False
+    joined = any(low(tokens, place) in ("and", "&", ",") for place in range(at + 1, at + _MAX_WORDS))
+    return low(tokens, at) in VERBS_BEHIND or (low(tokens, at - 1) == "both" and not joined)
 
 
 def _read_modifier(tokens: Sequence[Token], at: int, parts: Parts, is_inside: bool) -> int:
@@ -97,11 +109,17 @@ def _read_modifier(tokens: Sequence[Token], at: int, parts: Parts, is_inside: bo
         return 1
     if is_head(tokens, at) and not _heads_follow(tokens, at):
         return _read_head(tokens, at, parts, is_inside)
+    if (parts.is_selective or parts.count) and _is_complement(tokens, at):
+        return 0
+    # "keep other one", where the verb is not known; "do the welcome mail first"
+    is_behind = bool(parts.words) and not ((parts.determiner or parts.quantifier) and _head_is_near(tokens, at))
     for read in (_read_selector, _read_number, _read_state):
-        step = read(tokens, at, parts, is_inside)
+        step = read(
+            tokens, at, Parts(determiner=parts.determiner, words=parts.words) if is_behind else parts, is_inside
+        )
         if step:
-            if parts.words and not (parts.determiner or parts.quantifier):
-                return 0  # a verb that is not known, and the phrase behind it: "keep other one"
+            if is_behind:
+                return 0
             parts.owns = tokens[at].owns
             return step
     if word in ADVERBS and is_inside:
@@ -113,6 +131,11 @@ def _read_modifier(tokens: Sequence[Token], at: int, parts: Parts, is_inside: bo
         parts.owns = tokens[at].owns
         return 1
     return _read_joint(tokens, at, parts)
+
+
+def _is_complement(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a word says what becomes of "the last two": "push them back", "put them on hold"."""
+    return (becomes(tokens, at) or low(tokens, at) in _AWAY) and not _head_is_near(tokens, at)
 
 
 def _heads_follow(tokens: Sequence[Token], at: int) -> bool:
@@ -138,7 +161,7 @@ def _read_head(tokens: Sequence[Token], at: int, parts: Parts, is_inside: bool) 
         return 0
     parts.has_head = True
     parts.kind = KINDS.get(word) or PLURAL_KINDS.get(word)
-    parts.many = word in PLURAL
+    parts.many = None if word == "stuff" else word in PLURAL
     parts.owns = tokens[at].owns
     if low(tokens, at + 1) in ("one", "ones") and parts.determiner and not parts.owns:
         parts.many = low(tokens, at + 1) == "ones"
@@ -296,13 +319,16 @@ def _is_phrase(tokens: Sequence[Token], at: int, parts: Parts, owned: bool, *, i
             or (parts.kind is not None and parts.many is False)
         )
     if parts.quantifier and not parts.words:
-        return parts.quantifier in ("all", "both", "everything", "each") and not is_plain(tokens, at)
+        is_whole = parts.count is not None or not is_plain(tokens, at)
+        return parts.quantifier in ("all", "both", "everything", "each") and is_whole
     if parts.words:
         if parts.owns and any(is_head(tokens, place) for place in range(at, at + 3)):
             return True
-        if parts.words[-1][-1] in _QUALITIES:
+        if parts.is_quoted:
+            return True
+        if parts.words[-1][-1] in QUALITIES:
             return False
-        return parts.is_quoted or parts.determiner in ("the", "our", "my", "your", "this", "that") or owned
+        return parts.determiner in ("the", "our", "my", "your", "this", "that") or owned
     if parts.determiner or owned:
         return parts.is_selective or parts.count is not None or bool(parts.statuses)
     return bool(parts.selectors & {Form.OTHER, Form.REST, Form.SAME}) or (

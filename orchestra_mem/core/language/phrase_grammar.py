@@ -6,9 +6,27 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.language.noun_phrases import read_noun_phrase
-from orchestra_mem.core.language.phrase_clauses import read_as_before, read_clause
+from orchestra_mem.core.language.phrase_clauses import read_as_before, read_clause, read_same
 from orchestra_mem.core.language.phrase_numbers import more_numbers, number_at, read_indefinite
-from orchestra_mem.core.language.phrase_words import VERBS_BEHIND, content_at, first_command, is_head, is_plain, low
+from orchestra_mem.core.language.phrase_words import (
+    ASKING,
+    BELOW,
+    CONJOINING,
+    CONTENT,
+    EXCEPT,
+    LEADING,
+    MOVES,
+    NUMBER_WORDS,
+    PARTITIVE,
+    PLACES,
+    SUBJECTS,
+    VERBS_BEHIND,
+    content_at,
+    first_command,
+    is_head,
+    is_plain,
+    low,
+)
 from orchestra_mem.core.language.phrases import Form, Parts, Phrase, Relation
 from orchestra_mem.core.language.reference_words import (
     ADVERBS,
@@ -29,15 +47,8 @@ from orchestra_mem.core.language.reference_words import (
 
 _Read = tuple[Phrase | None, int]
 
-_NUMBER_WORDS = frozenset("number no nr num id ids numbers nos".split())
-_BELOW = frozenset("of in under from below within inside beneath underneath for on belonging".split())
-_PLACES = frozenset("in under below within inside beneath underneath".split())
-_PARTITIVE = frozenset("of from among amongst in".split())
-_EXCEPT = frozenset("except besides minus excluding but without".split())
-_MOVES = frozenset("move put place add nest shift file attach stick".split())
-_CONTENT = frozenset("called named titled labelled labeled entitled saying note comment".split())
-_LEADING = frozenset("to under below beneath inside into of by from".split())
 _PRONOUN_FORMS = {"this": Form.THAT, "that": Form.THAT, "these": Form.THEM, "those": Form.THEM}
+_ORDERING = {"after": Form.NEXT, "following": Form.NEXT, "before": Form.PREVIOUS, "preceding": Form.PREVIOUS}
 _MAX_DEPTH = 3
 
 
@@ -58,7 +69,7 @@ class _Reader:
         self._line = line
         self._tokens = tokens
         self._verb = first_command(tokens)
-        self._moves = low(tokens, self._verb) in _MOVES
+        self._moves = low(tokens, self._verb) in MOVES
 
     def phrases(self) -> list[Phrase]:
         found: list[Phrase] = []
@@ -68,7 +79,8 @@ class _Reader:
                 at += 1
                 continue
             goes_on = found and found[-1].position is not None and low(self._tokens, at - 1) in ("and", ",", "&")
-            phrase, end = self._phrase(at, depth=0, owned=bool(goes_on and low(self._tokens, at) in ORDINALS))
+            is_place = low(self._tokens, at) in ORDINALS or self._tokens[at].nth is not None
+            phrase, end = self._phrase(at, depth=0, owned=bool(goes_on and is_place))
             if phrase:
                 found.append(phrase)
             elif end == at and (bare := self._bare(at)):
@@ -114,7 +126,7 @@ class _Reader:
             plural = low(self._tokens, at) in PLURAL_HEADS
             at += 1
         named = at > begin and low(self._tokens, at - 1) not in ("the", "both")
-        if low(self._tokens, at) in _NUMBER_WORDS and at + 1 < len(self._tokens):
+        if low(self._tokens, at) in NUMBER_WORDS and at + 1 < len(self._tokens):
             at += 1 + (low(self._tokens, at + 1) in (".", ":"))
             named = True
         first = number_at(self._tokens, at, verb=self._verb, named=named, begin=begin)
@@ -157,15 +169,15 @@ class _Reader:
         before, after = low(self._tokens, at - 1), low(self._tokens, at + 1)
         if not self._tokens[at].owns:
             if word == "that" and (
-                is_head(self._tokens, at - 1) or (before in _CONJOINING and not (at == 1 and before in ("so", "now")))
+                is_head(self._tokens, at - 1) or (before in CONJOINING and not (at == 1 and before in ("so", "now")))
             ):
                 return None, at + 1
             read = read_noun_phrase(self._tokens, at)
             if read and (read[0].has_head or read[0].count is not None):
                 return None
-            if at - 1 == self._verb >= 0 or before in _LEADING:
+            if at - 1 == self._verb >= 0 or before in LEADING | ASKING:
                 return self._made(at, at + 1, _PRONOUN_FORMS[word], many=word in ("these", "those")), at + 1
-            if after in _SUBJECTS or (is_plain(self._tokens, at + 1) and after not in ADVERBS | STATUSES.keys()):
+            if after in SUBJECTS or (is_plain(self._tokens, at + 1) and after not in ADVERBS | STATUSES.keys()):
                 return None, at + 1
         return self._made(at, at + 1, _PRONOUN_FORMS[word], many=word in ("these", "those")), at + 1
 
@@ -179,31 +191,14 @@ class _Reader:
         return self._made(at, end, of.form, many=False, is_choice=True, owner=of), end
 
     def _same(self, at: int) -> _Read | None:
-        """Read "same as before", "the same again", "as before"; not what is done in the same way."""
-        begin = at
-        at += low(self._tokens, at) == "the"
-        if low(self._tokens, at) == "same" and low(self._tokens, at + 1) == "thing":
-            return None, at + 2
-        if low(self._tokens, at) == "same" and not is_head(self._tokens, at + 1):
-            at += 1
-            if low(self._tokens, at) in NUMBERS and low(self._tokens, at) != "one":
-                return None
-            if low(self._tokens, at) in ("for", "with", "to", "on") or is_plain(self._tokens, at):
-                return None, at
-        elif (
-            begin != at
-            or low(self._tokens, at) not in ("as", "like")
-            or low(self._tokens, at + 1) not in ("before", "last")
-        ):
-            return None
-        end = read_as_before(self._tokens, at)
-        return self._made(begin, end, Form.SAME), end
+        read = read_same(self._tokens, at)
+        return read and (self._made(at, read[1], Form.SAME) if read[0] else None, read[1])
 
     # Noun phrases
 
     def _noun_phrase(self, at: int, depth: int, owned: bool) -> _Read | None:
         before = low(self._tokens, at - 1)
-        if self._tokens[at].is_quoted and before in _CONTENT:
+        if self._tokens[at].is_quoted and before in CONTENT:
             return None
         read = read_noun_phrase(self._tokens, at, owned=owned)
         if read is None:
@@ -220,6 +215,9 @@ class _Reader:
             return self._quantified(at, end, parts, depth)
         if parts.owns:
             return self._owned(self._from_parts(at, end, parts), end, depth)
+        if parts.kind and parts.words == [["parent"]] and not owned:
+            it = self._made(at, end, Form.IT, many=False)
+            return self._with_owner(self._from_parts(at, end, parts), it, Relation.ABOVE), end
         end = read_clause(self._tokens, end, parts) if parts.has_head or parts.is_selective or parts.count else end
         if Form.SAME in parts.selectors:
             end = read_as_before(self._tokens, end)
@@ -227,6 +225,8 @@ class _Reader:
 
     def _from_parts(self, at: int, end: int, parts: Parts) -> Phrase:
         many = parts.is_plural
+        if many is None and parts.has_head and not parts.words:
+            many = True  # "the blocked stuff"
         if many is None and not parts.has_head and (parts.determiner or parts.position is not None):
             many = False if parts.form() not in (Form.SAME, Form.REST) else None
         return self._made(
@@ -272,6 +272,9 @@ class _Reader:
             phrase = replace(phrase, owner=None, relation=None)
         is_plain_set = phrase.form in (Form.KIND, Form.ALL, Form.THEM, Form.THAT)
         form = Form.CHILDREN if relation is Relation.BELOW and is_plain_set else phrase.form
+        if phrase.words == (("parent",),):
+            phrase, form = replace(phrase, words=()), Form.KIND
+            relation = Relation.ABOVE
         if self._line[phrase.end - 6 : phrase.end].lower().endswith("parent"):
             relation = Relation.ABOVE
         return replace(
@@ -284,8 +287,10 @@ class _Reader:
         """Take in "of them", "under the epic", "except the last one"."""
         for _ in range(2):
             word = low(self._tokens, end)
-            if word in _EXCEPT or (word == "other" and low(self._tokens, end + 1) == "than"):
+            if word in EXCEPT or (word == "other" and low(self._tokens, end + 1) == "than"):
                 read = self._excepted(phrase, end, depth)
+            elif word in _ORDERING and phrase.form in (Form.KIND, Form.THAT) and phrase.many is False:
+                read = self._beside(phrase, end, depth)
             elif word in ("it", "they", "that") and phrase.kind and phrase.form is Form.KIND:
                 read = self._belonging(phrase, end)
             else:
@@ -300,23 +305,16 @@ class _Reader:
         at = end + 1
         if word in ("that", "which") and low(self._tokens, at) in ("are", "is", "belong", "belongs"):
             word, at = low(self._tokens, at), at + 1
-        if word in ("are", "is", "still", "stuff") and low(self._tokens, at) in _BELOW and at > end + 1:
+        if word in ("are", "is", "still", "stuff") and low(self._tokens, at) in BELOW and at > end + 1:
             word, at = low(self._tokens, at), at + 1
         if word in ("belonging", "belong", "belongs") and low(self._tokens, at) == "to":
             word, at = "of", at + 1
-        if word not in _BELOW | _PARTITIVE or phrase.owner is not None or phrase.form is Form.IT:
+        if word not in BELOW | PARTITIVE or phrase.owner is not None or phrase.form is Form.IT:
             return None
-        if phrase.form is Form.ID or (self._moves and word in _PLACES and depth == 0 and phrase.many is not True):
+        if phrase.form is Form.ID or (depth == 0 and word in PLACES and self._is_destination(phrase, end)):
             return None
-        owner, stop = self._phrase(at, depth=depth + 1)
-        if (
-            owner is None
-            and stop == at
-            and (phrase.many or phrase.position)
-            and word in ("of", "in", "under", "below", "for")
-        ):
-            owner = self._bare(at)
-            stop = self._end_of(owner, at) if owner else at
+        takes_title = (phrase.many or phrase.position) and word in ("of", "in", "under", "below", "for")
+        owner, stop = self._phrase_or_title(at, depth) if takes_title else self._phrase(at, depth=depth + 1)
         if owner is None or (
             word in ("for", "on", "from", "in")
             and owner.form is Form.NAMED
@@ -325,10 +323,24 @@ class _Reader:
         ):
             return None
         selects = phrase.many is None or phrase.position is not None or phrase.form not in (Form.KIND, Form.ALL)
-        is_part = word in _PARTITIVE and selects and owner.many is True and owner.form is not Form.ID
+        is_part = word in PARTITIVE and selects and owner.many is True and owner.form is not Form.ID
         if phrase.form in (Form.THAT, Form.THEM) and phrase.kind is None and not is_part and phrase.many is False:
             return None
         return self._with_owner(phrase, owner, Relation.PART if is_part else Relation.BELOW), stop
+
+    def _is_destination(self, phrase: Phrase, at: int) -> bool:
+        """Tell whether a preposition says where something moves to: it is the only one behind what moves."""
+        places = PLACES | {"to", "into"}
+        later = any(token.low in places for token in self._tokens[at + 1 :])
+        return self._moves and not later and self._line[: phrase.start].lower().split()[-1:] != ["to"]
+
+    def _beside(self, phrase: Phrase, end: int, depth: int) -> tuple[Phrase, int] | None:
+        """Read "the one after login", "the story before this one"."""
+        owner, stop = self._phrase_or_title(end + 1, depth)
+        if owner is None:
+            return None
+        form = _ORDERING[low(self._tokens, end)]
+        return replace(self._with_owner(phrase, owner, Relation.BESIDE), form=form), stop
 
     def _belonging(self, phrase: Phrase, end: int) -> tuple[Phrase, int] | None:
         """Read "the epic it belongs to", "the epic that it is in"."""
@@ -349,14 +361,17 @@ class _Reader:
         at = end + 1 + (low(self._tokens, end) == "other" or low(self._tokens, end + 1) == "for")
         if phrase.many is not True:
             return None
-        left_out, stop = self._phrase(at, depth=depth + 1)
+        left_out, stop = self._phrase_or_title(at, depth)
         if left_out is None:
-            left_out = self._bare(at)
-            if left_out is None:
-                return None
-            stop = self._end_of(left_out, at)
+            return None
         text = self._line[phrase.start : left_out.end]
         return replace(phrase, text=text, end=left_out.end, excepted=left_out), stop
+
+    def _phrase_or_title(self, at: int, depth: int) -> _Read:
+        phrase, end = self._phrase(at, depth=depth + 1)
+        if phrase is None and end == at and (phrase := self._bare(at)):
+            end = self._end_of(phrase, at)
+        return phrase, end
 
     # Titles without article or kind
 
@@ -381,9 +396,3 @@ class _Reader:
             return None
         words = tuple(token.low for token in self._tokens[at:end])
         return self._made(at, end, Form.NAMED, words=(words,), is_bare=True)
-
-
-_CONJOINING = frozenset(
-    "so note decide decided remember say says said sure think know means given provided now see such saw forget".split()
-)
-_SUBJECTS = frozenset("i we you he she they it the a an this there all our my these those its".split())

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestra_mem.core.language.phrase_words import is_head, is_plain, low
-from orchestra_mem.core.language.reference_words import ALL_KINDS, INDEFINITE, NUMBERS, Token
+from orchestra_mem.core.language.reference_words import (
+    ALL_KINDS,
+    DETERMINERS,
+    INDEFINITE,
+    NUMBERS,
+    SINGULAR_PRONOUNS,
+    Token,
+)
 
 _RANGES = frozenset("- – — … through thru till until".split())
+_AUXILIARIES = frozenset("do does did has have".split())
 _MAX_RANGE = 100
+_MIN_SPELT = 13  # smaller ones in letters are amounts: "start two"
 
 
 def number_at(tokens: Sequence[Token], at: int, *, verb: int, named: bool, begin: int) -> int | None:
@@ -22,10 +31,13 @@ def number_at(tokens: Sequence[Token], at: int, *, verb: int, named: bool, begin
         if token.low == "one" and begin < at - 1:
             return None  # "the epic one"
         return token.digits if token.digits is not None else NUMBERS.get(token.low)
+    value = token.digits if token.digits is not None else NUMBERS.get(token.low, 0)
     behind_verb = at == begin and at - 1 == verb >= 0
-    if token.digits is None or not behind_verb or is_plain(tokens, at + 1) or is_head(tokens, at + 1):
+    is_amount = token.digits is None and value < _MIN_SPELT
+    is_alone = low(tokens, at + 1) in _RANGES or not (is_plain(tokens, at + 1) or is_head(tokens, at + 1))
+    if is_amount or not behind_verb or not is_alone:
         return None
-    return token.digits
+    return value
 
 
 def more_numbers(tokens: Sequence[Token], at: int, ids: list[int], *, verb: int, plain: bool) -> tuple[list[int], int]:
@@ -59,12 +71,20 @@ def more_numbers(tokens: Sequence[Token], at: int, ids: list[int], *, verb: int,
     return list(dict.fromkeys(ids)), end
 
 
+def _is_asked_of(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether what is asked for is of something else: "which tasks does it have", "what story is that in"."""
+    copula = low(tokens, at) in ("is", "are", "was", "were")
+    return low(tokens, at) in _AUXILIARIES or (copula and low(tokens, at + 1) in DETERMINERS | SINGULAR_PRONOUNS)
+
+
 def read_indefinite(tokens: Sequence[Token], at: int, *, verb: int) -> int:
     """Give the end of what is new or any: "a story", "3 stories", "two more tasks"."""
     word = low(tokens, at)
     counted = tokens[at].digits is not None or (word in NUMBERS and word != "one")
     if verb == at - 1 and low(tokens, at - 1) in ("create", "add") and word in ALL_KINDS:
         return at + 1 + (at + 1 < len(tokens) and tokens[at + 1].is_quoted)
+    if word in ("which", "what") and low(tokens, at + 1) in ALL_KINDS and _is_asked_of(tokens, at + 2):
+        return at + 2
     if word not in INDEFINITE and not counted:
         return at
     for place in range(at + 1, at + 5):

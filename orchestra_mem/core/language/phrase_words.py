@@ -11,12 +11,14 @@ from orchestra_mem.core.language.reference_words import (
     HEADS,
     INDEFINITE,
     KINDS,
+    NUMBERS,
     PLURAL_HEADS,
     PLURAL_KINDS,
     PLURAL_PRONOUNS,
     POSSESSIVES,
     QUANTIFIERS,
     SINGULAR_PRONOUNS,
+    STATUSES,
     Token,
     is_one_off,
     is_swapped,
@@ -41,11 +43,35 @@ VERBS_BEHIND = frozenset(
     requires turn turns keep keeps run runs start starts end ends finish finishes move moves
     """.split()
 )
+_COPULAR = frozenset("looks seems sounds remains stays becomes".split())
 _FILLERS = frozenset(
     "please pls plz can could would will you we i let's lets let us now and then just to also go ahead ok okay "
-    "so i i'd we'd i'll we'll want need should must like have gonna wanna try yes no "
+    "but only instead rather so i i'd we'd i'll we'll want need should must like have gonna wanna try yes no "
     "hey hi hello well so good great".split()
 )
+QUALITIES = frozenset(
+    """
+    status state progress priority title name description assignee owner deadline estimate reason list plan backlog
+    time way day week month year morning end beginning start team person people guy number id change changes note
+    notes comment comments dependency dependencies blocker blockers order question answer decision thing rest moment
+    board log history summary report overview details
+    """.split()
+)
+"""What items and talks have, and are not."""
+_MARKING = frozenset("mark set flag put move tag make leave keep call".split())
+NUMBER_WORDS = frozenset("number no nr num id ids numbers nos".split())
+BELOW = frozenset("of in under from below within inside beneath underneath for on belonging".split())
+PLACES = frozenset("in under below within inside beneath underneath".split())
+PARTITIVE = frozenset("of from among amongst in".split())
+EXCEPT = frozenset("except besides minus excluding but without".split())
+MOVES = frozenset("move put place add nest shift file attach stick".split())
+CONTENT = frozenset("called named titled labelled labeled entitled saying note comment".split())
+ASKING = frozenset("did does is was has will can could should would must may".split())
+LEADING = frozenset("to under below beneath inside into of by from".split())
+CONJOINING = frozenset(
+    "so note decide decided remember say says said sure think know means given provided now see such saw forget".split()
+)
+SUBJECTS = frozenset("i we you he she they it the a an this there all our my these those its".split())
 PLURAL = PLURAL_KINDS.keys() | PLURAL_HEADS
 SINGULAR = KINDS.keys() | HEADS
 
@@ -70,7 +96,15 @@ def _is_verb(tokens: Sequence[Token], at: int) -> bool:
     if at + 1 >= len(tokens):
         return True
     after = tokens[at + 1]
-    return not after.is_word or after.low in _UNDESCRIBING or after.number is not None or after.text[0].isupper()
+    is_amount = after.digits is not None or after.low in NUMBERS
+    return (
+        tokens[at].low in _COPULAR
+        or is_amount
+        or not after.is_word
+        or after.low in _UNDESCRIBING
+        or after.number is not None
+        or after.text[0].isupper()
+    )
 
 
 _UNDESCRIBING = (
@@ -92,6 +126,11 @@ def first_command(tokens: Sequence[Token]) -> int:
     if word in COMMANDS or (word and any(len(verb) > 3 and _is_slip_of(word, verb) for verb in COMMANDS)):
         return at
     return -1
+
+
+def becomes(tokens: Sequence[Token], at: int) -> bool:
+    """Tell whether a word is the status that a verb like "mark" or "put" gives."""
+    return low(tokens, at) in STATUSES and low(tokens, first_command(tokens)) in _MARKING
 
 
 def _is_slip_of(word: str, verb: str) -> bool:

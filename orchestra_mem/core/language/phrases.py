@@ -40,6 +40,8 @@ class Relation(StrEnum):
     PART = "part"
     """Some of the items that the owner means."""
     ABOVE = "above"
+    BESIDE = "beside"
+    """The next or the previous one of the owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ class Parts:
     def _form_of_rest(self) -> Form:
         if self.count == 2 and self.is_plural:
             return Form.BOTH
-        if self.quantifier in ("all", "everything", "every", "each"):
+        if self.quantifier in ("all", "everything", "every", "each") and self.determiner not in ("these", "those"):
             return Form.ALL
         if self.kind:
             return Form.KIND

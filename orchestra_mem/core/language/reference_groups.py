@@ -8,14 +8,14 @@ from orchestra_mem.core.language.mentions import Happening, Need
 from orchestra_mem.core.language.phrases import Form, Phrase
 from orchestra_mem.core.language.reference_judgement import Candidate, fitting, status_fit
 from orchestra_mem.core.language.reference_scene import Group, Scene
-from orchestra_mem.work_types import WorkItem, WorkStatus
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkStatus
 
 Items = tuple[WorkItem, ...]
 
 _CLOSED = (WorkStatus.DONE, WorkStatus.CANCELLED)
 _ONE_OF_MANY = 0.7
 _GROUPED = 0.5  # who has seen a list means its last by "the last one", and not the one of it spoken of last
-_MILD = 0.85  # an order or a number tells more than a status that does not suit
+_MILD = 0.95  # an order or a number tells more than a status that does not suit
 
 
 def pick_position(items: Items, phrase: Phrase) -> Items:
@@ -128,12 +128,17 @@ def others(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
     """Read "the other one", "the others", "the rest": a group less those that were dealt with since."""
     groups = scene.groups()
     told = [group for group in groups if not group.is_loose and len(fitting(group.items, phrase, need, scene)) > 1]
+    touched = {item.id for item, _ in scene.subjects()}
+    wide = [set(group.items) for group in told if not touched.issuperset(item.id for item in group.items)]
+    told = [group for group in told if not any(set(group.items) < items for items in wide)]
     for group in told or groups:
         pool = fitting(group.items, phrase, need, scene)
         if len(pool) < 2:
             continue
         left, is_known = _left(pool, group, phrase, need, scene)
         if not left or (phrase.count is not None and len(left) != phrase.count):
+            continue
+        if phrase.form is Form.REST and not is_known:
             continue
         score = group.weight * (1.0 if is_known else 0.9)
         is_any = phrase.form is Form.OTHER and len(left) == len(pool)  # other than which?
@@ -180,6 +185,11 @@ def other_of_kind(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidat
         for item_id, weight in scene.singles().items()
         if (item := scene.item(item_id)) and fitting((item,), phrase, need, scene)
     ]
+    if phrase.kind and not pool[1:]:
+        there = scene.find(WorkFilter(kinds=(phrase.kind,), limit=3))
+        left = [item for item in there if pool and item is not pool[0][0] and item.id != pool[0][0].id]
+        if len(left) == 1 and fitting(left, phrase, need, scene):
+            yield Candidate(items=(left[0],), score=0.5, reasons=(f"the only other {phrase.kind}",))
     for item, weight in pool[1:]:
         score = 0.5 + 0.3 * weight if len(pool) == 2 else 0.5
         yield Candidate(items=(item,), score=score, reasons=("spoken of besides the one in focus",))
@@ -206,9 +216,9 @@ def siblings(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
         yield Candidate(items=left, score=0.5, reasons=(f"beside {focus.name}",))
 
 
-def neighbours(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
-    """Read "the next one", "the previous one" by the order of a group around the item in focus."""
-    focus = scene.focus()
+def neighbours(phrase: Phrase, need: Need, scene: Scene, focus: WorkItem | None = None) -> Iterator[Candidate]:
+    """Read "the next one", "the previous one" by the order of a group around an item, which is the one in focus."""
+    focus = focus or scene.focus()
     if focus is None:
         return
     rows = [(group.items, group.weight, group.reason) for group in scene.groups() if not group.is_loose]

@@ -11,8 +11,14 @@ from orchestra_mem.core.language.reference_scene import Scene
 from orchestra_mem.core.language.reference_titles import match
 from orchestra_mem.work_types import WorkItem, WorkKind
 
-CLOSE = 0.8
+CLOSE = 0.76
 """From this share of the best score on, another candidate is too close to choose without asking."""
+
+SURE = 0.72
+"""What scores less was spoken of some while ago: of that, less closeness is doubt enough."""
+
+CLOSE_OF_UNSURE = 0.67
+CLOSE_OF_NAMED = 0.8
 
 FLOOR = 0.15
 """What scores less is no answer."""
@@ -74,14 +80,17 @@ def word_fit(item: WorkItem, phrase: Phrase, scene: Scene, *, above: bool = True
     own = max(name_fit(item, words) for words in phrase.words)
     if own or not above or phrase.is_bare or item.parent is None:
         return own
-    return max(_fit_with_above(item, words, scene) for words in phrase.words)
+    return max(_fit_with_above(item, words, phrase, scene) for words in phrase.words)
 
 
-def _fit_with_above(item: WorkItem, words: Sequence[str], scene: Scene) -> float:
+def _fit_with_above(item: WorkItem, words: Sequence[str], phrase: Phrase, scene: Scene) -> float:
     """Fit "the kitchen story" to what stands under "Kitchen", "the kitchen wiring" to "New wiring" there."""
     for above in scene.ancestors(item):
-        found = match(words, above.title) or (len(words) > 1 and match(words, f"{above.title} {item.title}"))
-        if found:
+        is_meant_itself = phrase.kind in (None, above.kind) and not phrase.statuses
+        found = match(words, above.title)
+        if found and not is_meant_itself:
+            return _NAMED_ABOVE * found
+        if not found and len(words) > 1 and (found := match(words, f"{above.title} {item.title}")):
             return _NAMED_ABOVE * found
     return 0.0
 
@@ -120,7 +129,9 @@ def decide(phrase: Phrase, found: Iterable[Candidate]) -> Resolution:
     ranked = tuple(sorted(merged.values(), key=lambda candidate: -candidate.score))
     if not ranked or ranked[0].score < FLOOR:
         return Resolution(phrase=phrase, candidates=ranked, ask=_none(phrase))
-    close = [candidate for candidate in ranked if candidate.score > CLOSE * ranked[0].score]
+    share = CLOSE if ranked[0].score >= SURE else CLOSE_OF_UNSURE
+    share = CLOSE_OF_NAMED if phrase.form is Form.NAMED else share
+    close = [candidate for candidate in ranked if candidate.score > share * ranked[0].score]
     if len(close) > 1:
         return Resolution(phrase=phrase, candidates=ranked, ask=_which(phrase, close))
     return Resolution(phrase=phrase, items=ranked[0].items, candidates=ranked)

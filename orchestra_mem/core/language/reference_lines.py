@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from orchestra_mem.core.language.phrase_words import first_command
 from orchestra_mem.core.language.phrases import Form, Phrase
-from orchestra_mem.core.language.reference_words import COMMANDS
+from orchestra_mem.core.language.reference_words import COMMANDS, NEEDING, STATUSES, tokenise
 
+_LEAVING = frozenset("wait waits stay stays stayed remain remains leave keep skip ignore forget later not".split())
+_CLAUSE_ENDS = frozenset([",", ";", "-", "\u2013", "\u2014", ".", "but", "and"])
+_CLAUSE_END = re.compile(r"[,;.\u2013\u2014-]|\b(?:but|and)\b", re.IGNORECASE)
 _CONTAINER_WORDS = tuple("to under in into on below beneath inside within onto of for as".split())
 
 
-def is_subject(phrases: Sequence[Phrase]) -> bool:
-    """Tell whether a line begins with what it speaks of, as in "it needs a task"."""
-    return bool(phrases) and phrases[0].start == 0 and phrases[0].form in (Form.IT, Form.THAT, Form.THEM)
+def split_aside(line: str) -> tuple[str, str]:
+    """Split a line into what it says first of something that stays as it is, and its order; the former may be empty.
+
+    "flyers can wait, start the other one" orders something of what is not the flyers.
+    """
+    if not _CLAUSE_END.search(line):
+        return "", line
+    tokens = tokenise(line)
+    verb = first_command(tokens)
+    if verb >= 0 and tokens[verb].low not in _LEAVING:
+        return "", line
+    for at in range(verb + 2, len(tokens) - 1):
+        if tokens[at].low not in _CLAUSE_ENDS:
+            continue
+        order = first_command(tokens[at + 1 :])
+        said = {token.low for token in tokens[:at]}
+        if order >= 0 and tokens[at + 1 + order].low in COMMANDS and (said & _LEAVING or not said & STATUSES.keys()):
+            return line[: tokens[at].start], line[tokens[at + 1].start :]
+    return "", line
+
+
+def is_subject(line: str, phrases: Sequence[Phrase]) -> bool:
+    """Tell whether a line begins with what it speaks of, as in "it needs a task", "the mailing gets two stories"."""
+    if not phrases or phrases[0].start > 0:
+        return False
+    after = line[phrases[0].end :].split()
+    return phrases[0].form in (Form.IT, Form.THAT, Form.THEM) or after[:1] in ([verb] for verb in NEEDING)
 
 
 def affirmed(line: str, phrases: list[Phrase]) -> list[Phrase]:
     """Leave out what is named only to be ruled out, where something else is named: "signup, not login"."""
-    kept = [phrase for phrase in phrases if word_before(line, phrase) not in ("not", "than")]
+    kept = [phrase for phrase in phrases if not _is_ruled_out(line, phrase)]
     return kept if any(not phrase.is_bare for phrase in kept) or len(kept) == len(phrases) else kept or phrases
+
+
+def _is_ruled_out(line: str, phrase: Phrase) -> bool:
+    before = line[: phrase.start].lower().split()[-2:]
+    return before[-1:] in (["not"], ["than"]) or before == ["instead", "of"]
 
 
 def run_length(line: str, phrases: Sequence[Phrase]) -> int:
@@ -32,6 +66,8 @@ def run_length(line: str, phrases: Sequence[Phrase]) -> int:
 def is_joined(line: str, left: Phrase, right: Phrase) -> bool:
     """Tell whether "and", "or" or a comma between two of a sort joins a phrase to the one before it."""
     between = line[left.end : right.start].lower().replace(",", " ").split()
+    if right.is_bare and not left.is_bare and right.words and right.words[0][0] in COMMANDS:
+        return False  # "finish it and start signup"
     if not between:
         return "," in line[left.end : right.start] and left.form is right.form and left.is_bare is right.is_bare
     return between in (["or"], ["and"], ["&"], ["+"], ["plus"], ["and", "also"], ["as", "well", "as"])

@@ -8,20 +8,19 @@ from dataclasses import replace
 from orchestra_mem.core.language.intent_types import Action, Intent
 from orchestra_mem.core.language.mentions import ANYTHING, Need
 from orchestra_mem.core.language.phrase_words import first_command, low
-from orchestra_mem.core.language.reference_words import ALL_KINDS, INDEFINITE, NUMBERS, Token, is_one_off, tokenise
-from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
+from orchestra_mem.core.language.reference_words import (
+    ALL_KINDS,
+    INDEFINITE,
+    NEEDING,
+    NUMBERS,
+    Token,
+    is_one_off,
+    tokenise,
+)
+from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkKind, WorkStatus
 
 _PENDING, _ACTIVE, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
 _DEFERRED, _FAILED, _DONE, _CANCELLED = WorkStatus.DEFERRED, WorkStatus.FAILED, WorkStatus.DONE, WorkStatus.CANCELLED
-
-CONTAINERS: dict[WorkKind, tuple[WorkKind, ...]] = {
-    WorkKind.MILESTONE: (),
-    WorkKind.EPIC: (WorkKind.MILESTONE,),
-    WorkKind.STORY: (WorkKind.EPIC, WorkKind.MILESTONE),
-    WorkKind.TASK: (WorkKind.STORY, WorkKind.EPIC, WorkKind.MILESTONE),
-    WorkKind.SUBTASK: (WorkKind.TASK,),
-}
-"""What an item of a kind may be added to, the usual first."""
 
 _STATUSES: dict[Action, tuple[WorkStatus, ...]] = {
     Action.START: (_PENDING, _DEFERRED, _FAILED, _BLOCKED),
@@ -78,7 +77,7 @@ def need_for(action: Action) -> Need:
 
 def container_need(kind: WorkKind | None) -> Need:
     """Say what something new of a kind can be added to."""
-    return Need(kinds=CONTAINERS[kind] if kind else ())
+    return Need(kinds=PARENT_KINDS[kind] if kind else ())
 
 
 def guess_need(line: str) -> tuple[Action | None, Need]:
@@ -92,6 +91,8 @@ def guess_need(line: str) -> tuple[Action | None, Need]:
     if verb in ("reopen", "restart"):
         return Action.START, _REOPEN
     action = _VERBS.get(verb) or next((_VERBS[w] for w in _VERBS if len(verb) > 3 and is_one_off(verb, w)), None)
+    if verb in _PLACING and (kind := _new_kind(tokens[at + 1 :], is_adding=True, next_only=True)):
+        return Action.ADD, container_need(kind)
     if verb in ("mark", "set", "flag", "make", "put", "move", "tag", "is"):
         marked = next((_MARKS[token.low] for token in reversed(tokens) if token.low in _MARKS), None)
         if marked or verb != "make":
@@ -108,24 +109,29 @@ def guess_need(line: str) -> tuple[Action | None, Need]:
     return action, replace(need_for(action), many=action is Action.UNDO)
 
 
+_PLACING = frozenset("put place stick file nest write throw".split())
 _NOTES = frozenset("note comment depend dependency blocked reminder".split())
 _BEFORE_OLD = frozenset("the this that its their to under in into of for on below".split())
 
 
-def _new_kind(tokens: Sequence[Token], *, is_adding: bool) -> WorkKind | None:
+def _new_kind(tokens: Sequence[Token], *, is_adding: bool, next_only: bool = False) -> WorkKind | None:
     """Find the kind of what is new: "a story", "3 tasks", "another login task"."""
     for at, token in enumerate(tokens):
-        is_new = token.low in ("a", "an", "another") or (
-            is_adding and (token.low in INDEFINITE or token.low in NUMBERS or token.digits is not None)
-        )
+        is_told = is_adding or (at > 0 and tokens[at - 1].low in NEEDING)
+        is_amount = token.low in INDEFINITE or token.low in NUMBERS or token.digits is not None
+        is_new = token.low in ("a", "an", "another", "more") or (is_told and is_amount)
         if not is_new:
+            if next_only:
+                return None
             continue
         for near in tokens[at + 1 : at + 6]:
             if near.low in ALL_KINDS:
                 return ALL_KINDS[near.low]
             if near.low in _BEFORE_OLD:
                 break
-    for token in tokens if is_adding else ():
+    if next_only or not is_adding:
+        return None
+    for token in tokens[low(tokens, 0) == "the" :]:
         if token.low in _BEFORE_OLD:
             return None
         if token.low in ALL_KINDS:

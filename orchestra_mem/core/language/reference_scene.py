@@ -24,14 +24,16 @@ _LISTED = 0.95
 _SECOND = 0.5  # what a line speaks of besides its subject
 _PARENT_OF_NEW = 0.75  # "add 3 stories to it": what they were added to stays the one thing spoken of
 _PARENT_OF_SEVERAL = 0.85
-_PARENT_NAMED = 0.5
+_PARENT_NAMED = 0.72
 _PARENT = 0.45
 _PARENT_OF_LISTED = 0.3
 _RUN = 0.9
-_LOOSE_PAIR = 0.35
+_LOOSE_PAIR = 0.3
 
 _NUMBERS = re.compile(r"#(\d{1,18})|\b(?:milestone|epic|story|task|subtask) (\d{1,18})\b", re.IGNORECASE)
 _TIES = re.compile(r"\b(?:blocked|depends?|wait(?:s|ing)?|needs?|behind|under|into|after|before)\b", re.IGNORECASE)
+_DEPENDS = re.compile(r"\b(?:blocked|depends?|wait(?:s|ing)?)\b", re.IGNORECASE)
+_PLURAL = re.compile(r"\b(?:they|them|both|these|those)\b", re.IGNORECASE)
 _NAMED = 0.5
 
 
@@ -283,9 +285,9 @@ def _subject(items: tuple[WorkItem, ...], text: str) -> WorkItem | None:
     for item in items:
         if all(other.parent == item.id for other in items if other is not item):
             return item
-    if len(items) == 2 and _TIES.search(text) and items[0].parent != items[1].parent:
-        return items[0]
-    if len(items) == 2 and re.search(r"\b(?:blocked|depends?|wait(?:s|ing)?)\b", text, re.IGNORECASE):
+    if len(items) != 2 or _PLURAL.search(text):
+        return None
+    if _TIES.search(text) and (items[0].parent != items[1].parent or _DEPENDS.search(text)):
         return items[0]
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from orchestra_mem.core.language.mentions import Happening, Need
-from orchestra_mem.core.language.phrases import Phrase
+from orchestra_mem.core.language.phrases import Form, Phrase
 from orchestra_mem.core.language.reference_groups import together
 from orchestra_mem.core.language.reference_judgement import (
     FLOOR,
@@ -20,7 +20,7 @@ from orchestra_mem.core.language.reference_judgement import (
     word_fit,
 )
 from orchestra_mem.core.language.reference_scene import DECAY, MAX_CHILDREN, Scene
-from orchestra_mem.core.language.reference_titles import match
+from orchestra_mem.core.language.reference_titles import match, numeral
 from orchestra_mem.core.text import STOP_WORDS
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
 
@@ -31,7 +31,9 @@ _ONLY_ONE = 0.5
 _SHOWN = 0.6
 _ALL_OF_IT = 1.3
 _ONE_OF_SHOWN = 0.35
+_HOLDER_OF_NEWEST = 0.7
 _JUST_NOW = 1.25
+_RUN = 3
 _MAX_FOUND = 15
 _MAX_SCANNED = 60
 _MAX_HOLDERS = 3
@@ -59,6 +61,8 @@ def in_focus(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
                 continue
             if phrase.kind is None and scene.is_one_of_shown(item):
                 weight = min(weight, _ONE_OF_SHOWN)
+            elif phrase.form is Form.THAT and phrase.kind is None and not need.kinds and scene.seen[0].subject is None:
+                weight = min(weight, _HOLDER_OF_NEWEST)
             score = weight * share * status_fit((item,), need)
             yield Candidate(items=(item,), score=score, reasons=(f"in focus by {weight:.2f}",))
     if need.many and scene.seen and phrase.kind is None:
@@ -104,6 +108,9 @@ def of_status(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
         yield from found
     if any(candidate.score >= _ONLY_ONE for candidate in found):
         return
+    is_of_shown = scene.seen and scene.seen[0].happening is Happening.LISTED and scene.seen[0].subject is None
+    if is_of_shown and phrase.many and phrase.kind is None:
+        return  # "the blocked ones" of a list that has none
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     there = scene.find(
         WorkFilter(kinds=kinds, statuses=phrase.statuses, limit=MAX_CHILDREN if phrase.many else _MAX_FOUND)
@@ -116,8 +123,10 @@ def of_status(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
 
 
 def _spoken_of_with_status(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
-    newest = scene.seen[0] if scene.seen else None
     happening = phrase.happening or _HAPPENING_OF.get(phrase.statuses)
+    newest = scene.seen[0].subject if scene.seen and scene.seen[0].happening is happening else None
+    if any(seen.happening is happening and seen.subject is not newest for seen in scene.seen[:_RUN]):
+        newest = None  # one of several to which it happened
     for item_id, weight in scene.singles().items():
         item = scene.item(item_id)
         share = fit(item, phrase, need, scene) if item else 0.0
@@ -125,7 +134,7 @@ def _spoken_of_with_status(phrase: Phrase, need: Need, scene: Scene) -> Iterator
             continue
         spoken_of = _SPOKEN_OF + (1 - _SPOKEN_OF) * weight if scene.was_said(item) else _BELOW_FOCUS
         score = spoken_of * share * status_fit((item,), need, unfit=0.6)
-        if newest and newest.subject is item and newest.happening is happening:
+        if item is newest:
             score *= _JUST_NOW
         yield Candidate(items=(item,), score=score, reasons=(f"is {item.status}", "spoken of lately"))
 
@@ -310,7 +319,9 @@ def _anywhere(phrase: Phrase, need: Need, scene: Scene) -> Iterable[WorkItem]:
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     found: list[WorkItem] = []
     for words in phrase.words:
-        beginnings = [word[:_PREFIX_CHARS] for word in words if len(word) > 1 and word not in STOP_WORDS]
+        beginnings = [
+            str(numeral(word) or word[:_PREFIX_CHARS]) for word in words if len(word) > 1 and word not in STOP_WORDS
+        ]
         if beginnings:
             found += scene.find(WorkFilter(kinds=kinds, text=" ".join(beginnings), limit=_MAX_FOUND))
     fitting_names = [item for item in found if any(name_fit(item, words) for words in phrase.words)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from orchestra_mem.core.language.reference_words import is_one_off, is_swapped
+from orchestra_mem.core.language.reference_words import NTH, NUMBERS, is_one_off, is_swapped
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 
 EXACT = 1.0
@@ -17,6 +17,7 @@ _LACKING = 0.8  # "sign up" of "Sign the contract"
 _MIN_PREFIX = 3
 _MIN_CONTRACTED = 3
 _MIN_MISSPELT = 4
+_MAX_DIGITS = 10
 _TITLE_SHARE = 0.45  # of the score is for how much of the title the phrase names
 _ADVERBS = frozenset("up in out off on".split())  # "sign up", "log in"
 _FILLERS = frozenset(
@@ -27,8 +28,13 @@ _FILLERS = frozenset(
 @lru_cache(maxsize=4_096)
 def title_words(title: str) -> tuple[str, ...]:
     """List the words of a title in lower case, without function words unless it has nothing else."""
-    found = words(title)
-    return tuple(word for word in found if word not in STOP_WORDS) or tuple(found)
+    found = _whole(title)
+    return tuple(word for word in found if word not in STOP_WORDS) or found
+
+
+@lru_cache(maxsize=4_096)
+def _whole(title: str) -> tuple[str, ...]:
+    return tuple(words(title))
 
 
 def match(phrase: Sequence[str], title: str) -> float:
@@ -36,11 +42,11 @@ def match(phrase: Sequence[str], title: str) -> float:
 
     A phrase that names all of the title scores higher than one that names a part.
     """
-    named = _content(phrase)
+    named: Sequence[str] = _content(tuple(phrase))
     present = title_words(title)
     if not named or not present:
         return 0.0
-    whole = words(title)
+    whole = _whole(title)
     initials = _initials(title)
     joined = _joined_score(named, whole)
     lacking = 0
@@ -55,11 +61,12 @@ def match(phrase: Sequence[str], title: str) -> float:
     return said * (1 - _TITLE_SHARE + _TITLE_SHARE * share) * (_LACKING if lacking else 1.0)
 
 
-def _content(phrase: Sequence[str]) -> list[str]:
-    split = [part for word in phrase for part in words(word)[:1] or [word]]
+@lru_cache(maxsize=4_096)
+def _content(phrase: tuple[str, ...]) -> tuple[str, ...]:
+    split = [word.replace("-", "") if "-" in word else (words(word) or [word])[0] for word in phrase]
     found = [word for word in split if word not in STOP_WORDS or word in _ADVERBS]
     kept = [word for word in found if word not in _FILLERS]
-    return kept or found or split
+    return tuple(kept or found or split)
 
 
 def _word_score(word: str, present: Sequence[str], whole: Sequence[str], initials: str) -> float:
@@ -71,7 +78,7 @@ def _word_score(word: str, present: Sequence[str], whole: Sequence[str], initial
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
-    if word == other or stem(word) == stem(other):
+    if word == other or stem(word) == stem(other) or (numeral(word) or "") == numeral(other):
         return EXACT
     short, long = sorted((word, other), key=len)
     if len(short) >= _MIN_PREFIX and long.startswith(short) and short.isalpha() and _is_abbreviation(short, long):
@@ -89,6 +96,12 @@ def _alike(word: str, other: str) -> float:
         word, other
     )
     return _CONTRACTED if is_contracted else 0.0
+
+
+def numeral(word: str) -> int | None:
+    """Give the number that a word writes: "13", "13th", "thirteen", "thirteenth"."""
+    digits = word.rstrip("stndrh")
+    return int(digits) if digits.isdecimal() and len(digits) < _MAX_DIGITS else NUMBERS.get(word) or NTH.get(word)
 
 
 def _is_abbreviation(short: str, long: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import zip_longest
 
 from orchestra_mem.core.language.mentions import Happening
@@ -66,22 +67,22 @@ NUMBERS: dict[str, int] = {word: n for n, word in enumerate(f"{_UNITS} eighteen 
 _TENS = {word: 10 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)}
 NUMBERS |= _TENS | {f"{ten}-{unit}": _TENS[ten] + NUMBERS[unit] for ten in _TENS for unit in _UNITS.split()[:9]}
 GROUP_SIZES = {"couple": 2, "pair": 2, "trio": 3}
-ORDINALS: dict[str, int] = {
-    word: n
-    for n, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        1,
-    )
-} | {"top": 1, "initial": 1, "latter": -1, "former": 1, "bottom": -1, "last-but-one": -2, "penultimate": -2}
+_NTH = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
+    "sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+NTH: dict[str, int] = {word: n for n, word in enumerate(_NTH.split(), 1)}
+ORDINALS = NTH | {
+    "top": 1, "initial": 1, "latter": -1, "former": 1, "bottom": -1, "last-but-one": -2, "penultimate": -2,
+}  # fmt: skip
 LATEST = frozenset("last latest newest final most-recent".split())
 OTHERS = frozenset({"other", "others"})
 REST = frozenset("rest remaining remainder left leftover".split())
 PREVIOUS = frozenset("previous prior earlier preceding".split())
 NEXT = frozenset("next following upcoming".split())
-DETERMINERS = frozenset("the this that these those our my your said".split())
+DETERMINERS = frozenset("the this that these those our my your said whichever".split())
 POSSESSIVES = frozenset("its their theirs".split())
-INDEFINITE = frozenset("a an another some any new more several".split())
+INDEFINITE = frozenset("a an another some any many new more several".split())
 SINGULAR_PRONOUNS = frozenset({"it", "itself"})
 PLURAL_PRONOUNS = frozenset({"them", "they", "em", "themselves"})
 DEMONSTRATIVES = frozenset("this that these those".split())
@@ -102,15 +103,15 @@ COMMANDS = frozenset(
     keep bring make has have
     """.split()
 )
+NEEDING = frozenset("need needs want wants get gets require requires".split())
 _PAIRS = {
     "in progress": "in-progress", "on hold": "on-hold", "not started": "not-started", "not done": "not-done",
     "not finished": "unfinished", "not complete": "unfinished", "not completed": "unfinished", "most recent": "latest",
     "user story": "story", "user stories": "stories", "sub task": "subtask", "sub tasks": "subtasks",
     "sub-task": "subtask", "sub-tasks": "subtasks", "work item": "item", "work items": "items",
     "second last": "last-but-one", "second-last": "last-but-one", "second-to-last": "last-but-one",
-    "work on": "continue", "thee": "three", "isn't done": "not-done", "aren't done": "not-done",
-    "aren't finished": "unfinished",
-    "isn't finished": "unfinished", "everything else": "rest", "all others": "others", "every thing": "everything",
+    "work on": "continue", "thee": "three",
+    "everything else": "rest", "all others": "others", "every thing": "everything",
 }  # fmt: skip
 _TRIPLES = {
     "second to last": "last-but-one", "last but one": "last-but-one", "not yet started": "not-started",
@@ -123,6 +124,8 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W_]+(?:['\u2019_-][^\W_]+)*['\u2019]?)"
     r"|(?P<mark>[^\w\s])"
 )
+# "thats done", "they're done"
+_CONTRACTED = re.compile(r"(that(?=s|l)|this(?='?ll)|it(?='|ll)|they|these|those)(?:s|'?ll|'?re|'?ve|'d)")
 _GLUED = re.compile(r"(milestone|epic|story|task|subtask|item)[-_]?(\d{1,18})")
 
 
@@ -181,6 +184,8 @@ def _words_of(text: str, start: int, end: int, known: Collection[str]) -> list[T
     if owns:
         low = low[:-2] if low.endswith("'s") else low[:-1]
     low = low.rstrip("'")
+    if contracted := _CONTRACTED.fullmatch(low):
+        low, owns = contracted[1], False
     return [Token(low=mended(low, known), text=text, start=start, end=end, is_word=True, owns=owns)]
 
 
@@ -255,14 +260,13 @@ def mended(word: str, known: Collection[str] = ()) -> str:
     Short words are mended where two letters changed places, or a letter stands twice; longer ones where a letter is
     wrong, missing or too many, and not the first.
     """
-    if (
-        len(word) > _MAX_MENDED
-        or not word.isalpha()
-        or word in _GRAMMAR
-        or word in _RIGHT
-        or word in known
-        or word in COMMANDS
-    ):
+    return word if word in known else _mended(word)
+
+
+@lru_cache(maxsize=4_096)
+def _mended(word: str) -> str:
+    is_odd = len(word) > _MAX_MENDED or not word.isalpha()
+    if is_odd or word in _GRAMMAR or word in _RIGHT or word in COMMANDS:
         return word
     for length in (len(word), len(word) + 1, len(word) - 1):
         for right in _BY_LENGTH.get(length, ()):

@@ -33,6 +33,7 @@ from orchestra_mem.core.language.reference_lines import (
     is_object,
     is_subject,
     run_length,
+    split_aside,
 )
 from orchestra_mem.core.language.reference_needs import container_need, guess_need, need_of
 from orchestra_mem.core.language.reference_scene import Scene
@@ -46,6 +47,8 @@ from orchestra_mem.core.language.reference_singles import (
     same,
 )
 from orchestra_mem.core.language.reference_titles import title_words
+from orchestra_mem.core.language.reference_words import COMMANDS, POSSESSIVES, STATUSES
+from orchestra_mem.core.text import stem
 from orchestra_mem.work_types import WorkItem, WorkKind
 
 __all__ = [
@@ -55,6 +58,7 @@ __all__ = [
 
 _ABOVE_SCORE = 0.9
 _MAX_PHRASES = 20
+_COMMAND_STEMS = frozenset(map(stem, COMMANDS))
 
 
 def resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
@@ -76,12 +80,17 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
 
     Of a line that adds something, that is what it is added to.
     """
+    aside, order = split_aside(line)
+    if aside:
+        resolved = _resolve_order(aside, order, talk)
+        if resolved.items or resolved.candidates:
+            return resolved
     scene = Scene(talk)
     phrases = affirmed(line, find_references(line, _known(scene))[:_MAX_PHRASES])
     action, need = guess_need(line)
     if action is Action.ADD and need is ANYTHING:  # "add another one"
         need = container_need(next((s.items[0].kind for s in scene.seen if s.happening is Happening.CREATED), None))
-    if action in (Action.CREATE, Action.ADD) and not is_subject(phrases):
+    if action in (Action.CREATE, Action.ADD) and not is_subject(line, phrases):
         phrases = containers(line, phrases)
     marked = [phrase for phrase in phrases if not phrase.is_bare]
     if not marked:
@@ -95,6 +104,16 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     while at > 0 and is_joined(line, phrases[at - 1], phrases[at]):
         at -= 1
     return _joint(line, phrases[at : at + run_length(line, phrases[at:])], need, scene)
+
+
+def _resolve_order(aside: str, order: str, talk: Talk) -> Resolution:
+    """Resolve an order behind something said aside, which is spoken of by then."""
+    said = resolve_line(aside, talk)
+    mentions = talk.mentions
+    if said.items:
+        ids = tuple(item.id for item in said.items)
+        mentions = [Mention(items=ids, happening=Happening.MENTIONED, text=aside), *mentions]
+    return resolve_line(order, replace(talk, mentions=mentions))
 
 
 def _first_title(line: str, phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
@@ -123,7 +142,7 @@ def _known(scene: Scene) -> set[str]:
 
 def _joint(line: str, phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
     """Resolve phrases that "and" joins into one; the first question asked stands for all."""
-    resolved = [_resolve(phrase, need, scene) for phrase in phrases]
+    resolved = [_resolve(phrase, need, scene) for phrase in _tied(phrases)]
     if any("or" in line[a.end : b.start].lower().split() for a, b in pairwise(phrases)):
         either = [candidate for each in resolved for candidate in each.candidates[:1]]
         return decide(phrases[0], [replace(candidate, score=1.0) for candidate in either])
@@ -136,6 +155,14 @@ def _joint(line: str, phrases: Sequence[Phrase], need: Need, scene: Scene) -> Re
     phrase = replace(phrases[0], text=line[start:end], end=end, many=len(items) > 1)
     candidates = tuple(candidate for each in resolved for candidate in each.candidates)
     return Resolution(phrase=phrase, items=items, candidates=candidates)
+
+
+def _tied(phrases: Sequence[Phrase]) -> Iterator[Phrase]:
+    """Yield joined phrases; "its" means the one before: "login and its tasks"."""
+    yield phrases[0]
+    for before, phrase in pairwise(phrases):
+        is_tied = phrase.owner is not None and phrase.owner.text.lower() in POSSESSIVES
+        yield replace(phrase, owner=before) if is_tied else phrase
 
 
 def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
@@ -152,6 +179,12 @@ def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
 
 def _by_number(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
     """Take the items of these numbers; one that is not there or of the wrong kind is told, not replaced."""
+    if len(phrase.ids) == 1 and "num" in phrase.text.lower():
+        place = replace(phrase, ids=(), form=Form.ORDINAL, position=phrase.ids[0])
+        there = filter(None, map(scene.item, phrase.ids))
+        named = [Candidate(items=(item,), score=1.0, reasons=("named by number",)) for item in there]
+        if found := _placed(place, need, scene):  # "number two" of what was just shown
+            return decide(place, [*named, replace(found[0], score=1.0)])
     faults = []
     items = []
     for number in phrase.ids:
@@ -205,6 +238,8 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
     if holder.ask:
         return Resolution(phrase=phrase, candidates=holder.candidates, ask=holder.ask)
     plain = replace(phrase, owner=None, relation=None)
+    if phrase.relation is Relation.BESIDE:
+        return decide(phrase, neighbours(plain, need, scene, holder.items[-1]))
     if phrase.relation is Relation.PART:
         return decide(phrase, _within(plain, holder.items, need, scene))
     if phrase.relation is Relation.ABOVE or _asks_above(phrase, holder.items):
@@ -225,7 +260,7 @@ def _plain_form(phrase: Phrase) -> Form:
 
 def _need_of_owner(phrase: Phrase, owner: Phrase) -> Need:
     """Say what can own: what is wider than the kind asked for, or narrower where one thing above is."""
-    if phrase.relation is Relation.PART or owner.kind is not None:
+    if phrase.relation in (Relation.PART, Relation.BESIDE) or owner.kind is not None:
         return ANYTHING
     kinds = list(WorkKind)
     if phrase.kind is None:
@@ -292,19 +327,34 @@ def _candidates(phrase: Phrase, need: Need, scene: Scene) -> list[Candidate]:
         found = found or list(other_of_kind(phrase, need, scene))
     if phrase.form is Form.REST or (phrase.form is Form.OTHER and (phrase.many or phrase.kind or phrase.words)):
         found = found or list(siblings(phrase, need, scene))
-    if not found and phrase.form is Form.NAMED and phrase.start == 0 and len(phrase.words[0]) > 1:
-        # The first word of a line may be a verb that is not known: "celebrate login story".
-        found = scaled(named(replace(phrase, words=(phrase.words[0][1:],)), need, scene), 0.8, "but for its first word")
+    if not found and phrase.form is Form.NAMED and len(phrase.words[0]) > 1:
+        for words in _shortened(phrase):
+            found = found or scaled(named(replace(phrase, words=(words,)), need, scene), 0.8, "but for a word")
     if not found and phrase.loose:
         return _candidates(_without_loose(phrase), need, scene)
     return found
+
+
+def _shortened(phrase: Phrase) -> Iterator[tuple[str, ...]]:
+    """Yield a description without what may be no part of it.
+
+    That is a verb before it, known or not, who gets it ("give Kim login form"), or what it becomes ("login done").
+    """
+    words = phrase.words[0]
+    first, second = phrase.text.split()[:2] if " " in phrase.text else ("", "")
+    is_person = phrase.is_bare and first[:1].isupper() and not second[:1].isupper()
+    if phrase.start == 0 or stem(words[0]) in _COMMAND_STEMS or is_person:
+        yield words[1:]
+    if phrase.is_bare and words[-1] in STATUSES:
+        yield words[:-1]
 
 
 def _without_loose(phrase: Phrase) -> Phrase:
     """Take off what may as well belong to the rest of the line."""
     form = phrase.form
     if form is Form.NAMED:
-        form = Form.KIND if phrase.kind else Form.THEM if phrase.many else Form.THAT
+        plain = Form.KIND if phrase.kind else Form.THEM if phrase.many else Form.THAT
+        form = Form.HAPPENED if phrase.happening else Form.STATUS if phrase.statuses else plain
     return replace(phrase, words=(), loose=False, form=form)
 
 
@@ -322,18 +372,6 @@ def _placed(phrase: Phrase, need: Need, scene: Scene) -> list[Candidate]:
     if not found and phrase.words and (phrase.position or phrase.spare):
         spare = replace(phrase, words=((*phrase.spare, *phrase.words[0]),), position=None, form=Form.NAMED)
         found = list(named(spare, need, scene))
-    if (
-        not found
-        and phrase.form is Form.NAMED
-        and len(phrase.words) == 1
-        and len(phrase.words[0]) > 1
-        and not phrase.kind
-    ):
-        # The last word may say what sort of thing it is: "the battery trouble".
-        shorter = replace(phrase, words=(phrase.words[0][:-1],))
-        found = (
-            [] if phrase.is_bare or phrase.many else scaled(named(shorter, need, scene), 0.8, "but for its last word")
-        )
     if phrase.form is Form.LAST and phrase.statuses and not found:
         found = list(of_status(phrase, need, scene))
     if not found and phrase.loose:

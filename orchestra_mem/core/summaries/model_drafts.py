@@ -26,6 +26,8 @@ _LEAST_BODY = 0.3
 _LEAST_NEWS = 2
 # Where a time or heading begins in a body, as `render` writes them.
 _SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
+# When something was stands above it, and in the original.
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 
 
@@ -178,7 +180,8 @@ def _news(lines: Sequence[Extract], base: str, room: int, counter: TokenCounter)
     """The lines that say something new and fit in so many tokens together."""
     known = {*content_stems(base), *find_identifiers(base)}
     for line in lines:
-        says = {*content_stems(line.text), *find_identifiers(line.text)}
+        bare = _STAMP.sub(" ", line.text)
+        says = {*content_stems(bare), *find_identifiers(bare)}
         cost = counter.count(render([line]))
         if len(says - known) >= _LEAST_NEWS and cost <= room:
             known |= says
