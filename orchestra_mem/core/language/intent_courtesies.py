@@ -70,9 +70,8 @@ _LIKED = (
     r"splendid|grand|appreciated|fine|handy|useful|kind|sweet|much appreciated)"
 )
 _WANT = (
-    rf"(?:i|we|you){_ADV} ?(?:(?:would|will|do){_ADV} )?(?:like|love|want|need|wish|prefer|have|"
-    rf"ought|"
-    rf"got|intend|plan|expect|ask|appreciate|request|got|require|hope|mean)(?: it)?{_FOR}{_ADV} "
+    rf"(?:i|we|you){_ADV} ?(?:(?:would|will|do){_ADV} )?(?:like|love|want|need|wish|prefer|have|ought|got|"
+    rf"intend|plan|expect|ask|appreciate|request|require|hope|mean)(?: it)?{_FOR}{_ADV} "
     r"(?:to|if you could|if you would|if you can|that you|that we)"
 )
 # What is put like this is plainly asked for.

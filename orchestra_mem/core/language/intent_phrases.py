@@ -52,7 +52,8 @@ _NOT_IN_ANY = re.compile(
     r"as soon as|"
     r"whenever|provided|maybe|perhaps|otherwise|else|until|however)\b|^(?:and|or|but|then|so|not|no|never|n't|with|"
     r"on|for|of|in|to|at|by|from|about|as|is|are|be)\b"
-    r"| (?:and|or|but|then|so|as|the|a|an|is|are|not|to|of|on|by|for|with|from|in|into|at|be|that is|when|while|,|-|=)$"
+    r"| (?:and|or|but|then|so|as|the|a|an|is|are|not|to|of|on|by|for|with|from|in|into|at|be|that is|when|while|less|"
+    r"very|,|-|=)$"
 )
 _NOT_IN_BARE = re.compile(
     r"\b(?:is|are|was|were|am|be|been|has|have|had|do|does|did|will|can|may|might|must|shall|not|no|never|i|we|you|"

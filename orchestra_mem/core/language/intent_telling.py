@@ -70,8 +70,8 @@ report
     [<T> ](test|tests|all tests|the tests|the build|build|ci)[ (for|of|on) <T2>] (?P<value>(pass|passed|fail|failed|
         are green|are red|is green|is red)[ .+])
 note
-    (add|leave|make|put|write|attach|drop|post|record|log|append|pin|stick|place|set|give|enter|create) [me ](a|
-        another|the following|this|the|one more) [quick |short |little |small |brief |new ](note|comment|remark|memo|
+    (add|leave|make|put|write|attach|drop|post|record|log|append|pin|stick|place|set|give|enter|create) [me ][(a|
+        another|the following|this|the|one more) ][quick |short |little |small |brief |new ](note|comment|remark|memo|
         annotation|reminder) (to|on|for|about|in|under|against|at) <T> [, ](:|-|that|saying|,|to say|which says|to|
         about|stating|with|reading|with the text|of)[ (that|:)] <v>
     (add|leave|make|put|write|attach|drop|post|record|log|append|pin|enter) (a|another|the following|this|

@@ -87,7 +87,7 @@ MACROS = {
     "WE": "we|i|you|they|us|everyone|anyone|the team",
 }
 _PRIORITY = (
-    rf"(?:(?:a|an|the|our|of|at|very|really|super|extremely|more|less|most|as) )*(?:{_LEVEL}|(?:priority|prio|level)"
+    rf"(?:(?:a|an|the|our|of|at|very|really|super|extremely|most|as) )*(?:{_LEVEL}|(?:priority|prio|level)"
     rf" (?:level )?(?:of )?(?:[0-5]|one|two|three|four|five|{_LEVEL})|[0-5](?= (?:priority|prio)\b)|top(?= of)|"
     rf"first priority|priority)"
     r"(?: (?:in |on )?(?:priority|prio|importance|urgency|level|one))?"

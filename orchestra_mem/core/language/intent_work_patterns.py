@@ -55,7 +55,7 @@ assign
         will pick up|is on|is working on|is responsible for|works on|takes over|will be taking|is going to do|
         is going to take|is going to handle|is going to work on|is in charge of|will work on|should work on|
         should own|can do|can handle|will be doing|has|will get|will look after|looks after|takes care of|
-        will take care of|has taken|took|has picked up|has got|'s got|'s on|'s taking|'s doing|'s handling|will have|
+        will take care of|has taken|took|has picked up|has got|'s got|'s taking|'s doing|'s handling|will have|
         volunteered for|volunteers for|will lead|leads|wants|
         would like|is to do|must do|is the owner of|is the assignee of|will run with|will take on|takes on|
         should pick up|could take|is taking over|will take over)[ (on|over|care of|up)] <T>[ (over|on|now|from here|
