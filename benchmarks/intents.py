@@ -20,8 +20,8 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, run
-from orchestra_mem.core.language.intent_phrases import priority_of
-from orchestra_mem.core.language.intents import DESTRUCTIVE, Action, Intent, parse
+from orchestra_mem.core.language.intents.parsing import DESTRUCTIVE, Action, Intent, parse
+from orchestra_mem.core.language.intents.phrases import priority_of
 from orchestra_mem.core.text import STOP_WORDS, words
 
 TARGETS: dict[str, Target] = {

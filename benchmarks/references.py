@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, run
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
-from orchestra_mem.core.language.references import Happening, Mention, Resolution, Talk, resolve_line
+from orchestra_mem.core.language.references.resolving import Happening, Mention, Resolution, Talk, resolve_line
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus

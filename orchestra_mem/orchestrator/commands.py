@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestra_mem.core.language.intents import Action, Intent
+from orchestra_mem.core.language.intents.parsing import Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Need
-from orchestra_mem.core.language.reference_needs import container_need, need_of
+from orchestra_mem.core.language.references.needs import container_need, need_of
 from orchestra_mem.orchestrator.replies import Effect
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.types import Json

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import utc_now
-from orchestra_mem.core.language.intents import ASKS, DESTRUCTIVE, Action, Intent
+from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Talk
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks

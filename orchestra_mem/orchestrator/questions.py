@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.language.answers import answer_recent, read_recent_question
-from orchestra_mem.core.language.intents import Action, Intent
+from orchestra_mem.core.language.intents.parsing import Action, Intent
 from orchestra_mem.core.language.mentions import Happening
-from orchestra_mem.core.language.references import need_of
+from orchestra_mem.core.language.references.resolving import need_of
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestra_mem.core.language.intents import Intent
+from orchestra_mem.core.language.intents.parsing import Intent
 from orchestra_mem.core.language.mentions import Happening
 from orchestra_mem.types import Json
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk
-from orchestra_mem.core.language.references import resolve_text
+from orchestra_mem.core.language.references.resolving import resolve_text
 from orchestra_mem.work_types import WorkItem
 
 _AT_HAND = "it"

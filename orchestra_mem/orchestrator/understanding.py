@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from orchestra_mem.core.language.intents import DESTRUCTIVE, Parsed, from_json, intent_schema, parse
+from orchestra_mem.core.language.intents.parsing import DESTRUCTIVE, Parsed, from_json, intent_schema, parse
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.core.language.intents import (
+from orchestra_mem.core.language.intents.parsing import (
     DESTRUCTIVE,
     MAX_LINE_CHARS,
     Action,

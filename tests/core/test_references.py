@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.references import DATA, Items, faults_of, load_cases
-from orchestra_mem.core.language.intent_types import Action, Intent
-from orchestra_mem.core.language.reference_judgement import CLOSE, CLOSE_OF_NAMED
-from orchestra_mem.core.language.reference_titles import match
-from orchestra_mem.core.language.reference_words import mended
-from orchestra_mem.core.language.references import (
+from orchestra_mem.core.language.intents.types import Action, Intent
+from orchestra_mem.core.language.references.judgement import CLOSE, CLOSE_OF_NAMED
+from orchestra_mem.core.language.references.resolving import (
     ANYTHING,
     Form,
     Happening,
@@ -28,6 +26,8 @@ from orchestra_mem.core.language.references import (
     resolve_line,
     resolve_text,
 )
+from orchestra_mem.core.language.references.titles import match
+from orchestra_mem.core.language.references.words import mended
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)

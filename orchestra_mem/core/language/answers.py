@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from orchestra_mem.core.language.intent_types import ASKS
-from orchestra_mem.core.language.intent_words import KINDS, NUMBERS
+from orchestra_mem.core.language.intents.types import ASKS
+from orchestra_mem.core.language.intents.words import KINDS, NUMBERS
 from orchestra_mem.core.search.dates import periods_in
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.types import Json, Operation

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.language.intent_clauses import Beside, asides, asks, joints, sentences
-from orchestra_mem.core.language.intent_json import from_json, intent_schema
-from orchestra_mem.core.language.intent_nearest import nearest_commands, why_not
-from orchestra_mem.core.language.intent_reading import (
+from orchestra_mem.core.language.intents.clauses import Beside, asides, asks, joints, sentences
+from orchestra_mem.core.language.intents.json import from_json, intent_schema
+from orchestra_mem.core.language.intents.nearest import nearest_commands, why_not
+from orchestra_mem.core.language.intents.normalising import Clause, Word, mend, normalise
+from orchestra_mem.core.language.intents.reading import (
     is_courtesy,
     is_small_talk,
     is_taken_back,
@@ -21,10 +22,9 @@ from orchestra_mem.core.language.intent_reading import (
     read_reworded,
     swallows,
 )
-from orchestra_mem.core.language.intent_rules import destructive_words, vocabulary
-from orchestra_mem.core.language.intent_types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.core.language.intent_words import KNOWN
-from orchestra_mem.core.language.normalising import Clause, Word, mend, normalise
+from orchestra_mem.core.language.intents.rules import destructive_words, vocabulary
+from orchestra_mem.core.language.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.core.language.intents.words import KNOWN
 
 __all__ = ["ASKS", "DESTRUCTIVE", "MAX_LINE_CHARS", "Action", "Intent", "Parsed", "from_json", "intent_schema", "parse"]
 

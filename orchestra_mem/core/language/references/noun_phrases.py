@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestra_mem.core.language.phrase_words import (
+from orchestra_mem.core.language.references.phrase_words import (
     PLURAL,
     QUALITIES,
     SINGULAR,
@@ -14,8 +14,8 @@ from orchestra_mem.core.language.phrase_words import (
     is_plain,
     low,
 )
-from orchestra_mem.core.language.phrases import Form, Parts
-from orchestra_mem.core.language.reference_words import (
+from orchestra_mem.core.language.references.phrases import Form, Parts
+from orchestra_mem.core.language.references.words import (
     ADVERBS,
     COMMANDS,
     DEMONSTRATIVES,

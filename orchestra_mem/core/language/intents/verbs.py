@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from orchestra_mem.core.language.intent_order_patterns import CANCEL, ORDER, UNDO
-from orchestra_mem.core.language.intent_words import first_words, templates
-from orchestra_mem.core.language.intent_work_patterns import WORK
+from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intents.words import first_words, templates
+from orchestra_mem.core.language.intents.work_patterns import WORK
 
 _MORE = """
 create make note write log find list show decide launch nest attach initiate ditch kill trash transfer reopen split

@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
-from orchestra_mem.core.language.intent_order_patterns import CANCEL, ORDER, UNDO
-from orchestra_mem.core.language.intent_telling import ASKING, TELLING
-from orchestra_mem.core.language.intent_types import Action
-from orchestra_mem.core.language.intent_words import MACROS, expand, first_words, longest_first, templates
-from orchestra_mem.core.language.intent_work_patterns import WORK
+from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intents.telling import ASKING, TELLING
+from orchestra_mem.core.language.intents.types import Action
+from orchestra_mem.core.language.intents.words import MACROS, expand, first_words, longest_first, templates
+from orchestra_mem.core.language.intents.work_patterns import WORK
 
 # Of two words that are equally near the first is meant.
 _COMMONEST = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from orchestra_mem.core.language.intent_words import fill
-from orchestra_mem.core.language.normalising import QUOTED
+from orchestra_mem.core.language.intents.normalising import QUOTED
+from orchestra_mem.core.language.intents.words import fill
 
 MAKE = (
     "create|make|add|new|define|draft|introduce|raise|insert|put in|put|spin up|throw in|write up|generate|prepare|"

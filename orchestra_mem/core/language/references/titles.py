@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from orchestra_mem.core.language.reference_words import NTH, NUMBERS, is_one_off, is_swapped
+from orchestra_mem.core.language.references.words import NTH, NUMBERS, is_one_off, is_swapped
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 
 EXACT = 1.0

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from orchestra_mem.core.language.intent_verbs import base_of, is_verb
-from orchestra_mem.core.language.intent_words import longest_first
-from orchestra_mem.core.language.normalising import Clause, Word
+from orchestra_mem.core.language.intents.normalising import Clause, Word
+from orchestra_mem.core.language.intents.verbs import base_of, is_verb
+from orchestra_mem.core.language.intents.words import longest_first
 
 _FILLER = (
     r"ok(?:ay)?|okey|alright|all right|right|great|cool|good|nice|perfect|awesome|excellent|wonderful|so|well|"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestra_mem.core.language.intent_courtesies import strip, with_base_verb
-from orchestra_mem.core.language.intent_verbs import alternatives, destructive_verbs, is_verb, verbs
-from orchestra_mem.core.language.intent_words import fill
-from orchestra_mem.core.language.normalising import BULLET, NEWLINE, QUOTED, Clause, Word
+from orchestra_mem.core.language.intents.courtesies import strip, with_base_verb
+from orchestra_mem.core.language.intents.normalising import BULLET, NEWLINE, QUOTED, Clause, Word
+from orchestra_mem.core.language.intents.verbs import alternatives, destructive_verbs, is_verb, verbs
+from orchestra_mem.core.language.intents.words import fill
 
 _OPENS_LIST = re.compile(
     fill(

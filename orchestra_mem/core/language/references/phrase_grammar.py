@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.language.noun_phrases import read_noun_phrase
-from orchestra_mem.core.language.phrase_clauses import read_as_before, read_clause, read_same
-from orchestra_mem.core.language.phrase_numbers import more_numbers, number_at, read_indefinite
-from orchestra_mem.core.language.phrase_words import (
+from orchestra_mem.core.language.references.noun_phrases import read_noun_phrase
+from orchestra_mem.core.language.references.phrase_clauses import read_as_before, read_clause, read_same
+from orchestra_mem.core.language.references.phrase_numbers import more_numbers, number_at, read_indefinite
+from orchestra_mem.core.language.references.phrase_words import (
     ASKING,
     BELOW,
     CONJOINING,
@@ -27,8 +27,8 @@ from orchestra_mem.core.language.phrase_words import (
     is_plain,
     low,
 )
-from orchestra_mem.core.language.phrases import Form, Parts, Phrase, Relation
-from orchestra_mem.core.language.reference_words import (
+from orchestra_mem.core.language.references.phrases import Form, Parts, Phrase, Relation
+from orchestra_mem.core.language.references.words import (
     ADVERBS,
     ALL_KINDS,
     HEADS,

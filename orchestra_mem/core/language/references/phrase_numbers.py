@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestra_mem.core.language.phrase_words import is_head, is_plain, low
-from orchestra_mem.core.language.reference_words import (
+from orchestra_mem.core.language.references.phrase_words import is_head, is_plain, low
+from orchestra_mem.core.language.references.words import (
     ALL_KINDS,
     DETERMINERS,
     INDEFINITE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from orchestra_mem.core.language.intent_phrases import clean_phrase, is_determined, is_named, is_phrase
-from orchestra_mem.core.language.intent_words import fill
-from orchestra_mem.core.language.normalising import Clause
+from orchestra_mem.core.language.intents.normalising import Clause
+from orchestra_mem.core.language.intents.phrases import clean_phrase, is_determined, is_named, is_phrase
+from orchestra_mem.core.language.intents.words import fill
 
 _NEW_ONE = re.compile(
     fill(

@@ -10,11 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from orchestra_mem.core.language.intent_types import Action
+from orchestra_mem.core.language.intents.types import Action
 from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk
-from orchestra_mem.core.language.phrase_grammar import find_references
-from orchestra_mem.core.language.phrases import Form, Phrase, Relation
-from orchestra_mem.core.language.reference_groups import (
+from orchestra_mem.core.language.references.groups import (
     by_focus_children,
     by_position,
     lately,
@@ -25,8 +23,8 @@ from orchestra_mem.core.language.reference_groups import (
     siblings,
     together,
 )
-from orchestra_mem.core.language.reference_judgement import FLOOR, Candidate, Resolution, decide, fitting, scaled
-from orchestra_mem.core.language.reference_lines import (
+from orchestra_mem.core.language.references.judgement import FLOOR, Candidate, Resolution, decide, fitting, scaled
+from orchestra_mem.core.language.references.lines import (
     affirmed,
     containers,
     is_joined,
@@ -35,9 +33,11 @@ from orchestra_mem.core.language.reference_lines import (
     run_length,
     split_aside,
 )
-from orchestra_mem.core.language.reference_needs import container_need, guess_need, need_of
-from orchestra_mem.core.language.reference_scene import Scene
-from orchestra_mem.core.language.reference_singles import (
+from orchestra_mem.core.language.references.needs import container_need, guess_need, need_of
+from orchestra_mem.core.language.references.phrase_grammar import find_references
+from orchestra_mem.core.language.references.phrases import Form, Phrase, Relation
+from orchestra_mem.core.language.references.scene import Scene
+from orchestra_mem.core.language.references.singles import (
     in_focus,
     named,
     of_happening,
@@ -46,8 +46,8 @@ from orchestra_mem.core.language.reference_singles import (
     previous,
     same,
 )
-from orchestra_mem.core.language.reference_titles import title_words
-from orchestra_mem.core.language.reference_words import COMMANDS, POSSESSIVES, STATUSES
+from orchestra_mem.core.language.references.titles import title_words
+from orchestra_mem.core.language.references.words import COMMANDS, POSSESSIVES, STATUSES
 from orchestra_mem.core.text import stem
 from orchestra_mem.work_types import WorkItem, WorkKind
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from orchestra_mem.core.language.phrase_words import first_command
-from orchestra_mem.core.language.phrases import Form, Phrase
-from orchestra_mem.core.language.reference_words import COMMANDS, NEEDING, STATUSES, tokenise
+from orchestra_mem.core.language.references.phrase_words import first_command
+from orchestra_mem.core.language.references.phrases import Form, Phrase
+from orchestra_mem.core.language.references.words import COMMANDS, NEEDING, STATUSES, tokenise
 
 _LEAVING = frozenset("wait waits stay stays stayed remain remains leave keep skip ignore forget later not".split())
 _CLAUSE_ENDS = frozenset([",", ";", "-", "\u2013", "\u2014", ".", "but", "and"])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from orchestra_mem.core.language.intent_asking import ASKING_OF_WORK
-from orchestra_mem.core.language.intent_phrases import clean_phrase, is_named, kind_of
-from orchestra_mem.core.language.intent_rules import Rule, read_rules
-from orchestra_mem.core.language.intent_slots import phrase_in, said_in, unquoted
-from orchestra_mem.core.language.intent_telling import ASKING
-from orchestra_mem.core.language.intent_types import Action, Intent
-from orchestra_mem.core.language.intent_verbs import alternatives, verbs
-from orchestra_mem.core.language.intent_words import KINDS, fill
-from orchestra_mem.core.language.normalising import NEWLINE, QUOTED, Clause
+from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intents.normalising import NEWLINE, QUOTED, Clause
+from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, kind_of
+from orchestra_mem.core.language.intents.rules import Rule, read_rules
+from orchestra_mem.core.language.intents.slots import phrase_in, said_in, unquoted
+from orchestra_mem.core.language.intents.telling import ASKING
+from orchestra_mem.core.language.intents.types import Action, Intent
+from orchestra_mem.core.language.intents.verbs import alternatives, verbs
+from orchestra_mem.core.language.intents.words import KINDS, fill
 from orchestra_mem.work_types import WorkKind
 
 _ASK_CHARS = 240

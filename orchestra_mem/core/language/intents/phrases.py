@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from orchestra_mem.core.language.intent_words import KINDS, NUMBERS, PRIORITIES, fill
-from orchestra_mem.core.language.normalising import BULLET, NEWLINE, QUOTED, Clause
+from orchestra_mem.core.language.intents.normalising import BULLET, NEWLINE, QUOTED, Clause
+from orchestra_mem.core.language.intents.words import KINDS, NUMBERS, PRIORITIES, fill
 from orchestra_mem.work_types import WorkKind
 
 _NUMBER = r"(?:#\d+|\d+)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestra_mem.core.language.reference_words import (
+from orchestra_mem.core.language.references.words import (
     COMMANDS,
     DEMONSTRATIVES,
     DETERMINERS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestra_mem.core.language.intent_types import Action, Intent, Parsed
+from orchestra_mem.core.language.intents.types import Action, Intent, Parsed
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkKind
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestra_mem.core.language.mentions import Happening, Need
-from orchestra_mem.core.language.phrases import Form, Phrase
-from orchestra_mem.core.language.reference_judgement import Candidate, fitting, status_fit
-from orchestra_mem.core.language.reference_scene import Group, Scene
+from orchestra_mem.core.language.references.judgement import Candidate, fitting, status_fit
+from orchestra_mem.core.language.references.phrases import Form, Phrase
+from orchestra_mem.core.language.references.scene import Group, Scene
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkStatus
 
 Items = tuple[WorkItem, ...]

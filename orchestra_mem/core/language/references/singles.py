@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from orchestra_mem.core.language.mentions import Happening, Need
-from orchestra_mem.core.language.phrases import Form, Phrase
-from orchestra_mem.core.language.reference_groups import together
-from orchestra_mem.core.language.reference_judgement import (
+from orchestra_mem.core.language.references.groups import together
+from orchestra_mem.core.language.references.judgement import (
     FLOOR,
     Candidate,
     fit,
@@ -19,8 +18,9 @@ from orchestra_mem.core.language.reference_judgement import (
     status_fit,
     word_fit,
 )
-from orchestra_mem.core.language.reference_scene import DECAY, MAX_CHILDREN, Scene
-from orchestra_mem.core.language.reference_titles import match, numeral
+from orchestra_mem.core.language.references.phrases import Form, Phrase
+from orchestra_mem.core.language.references.scene import DECAY, MAX_CHILDREN, Scene
+from orchestra_mem.core.language.references.titles import match, numeral
 from orchestra_mem.core.text import STOP_WORDS
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.language.intent_types import Action, Intent
+from orchestra_mem.core.language.intents.types import Action, Intent
 from orchestra_mem.core.language.mentions import ANYTHING, Need
-from orchestra_mem.core.language.phrase_words import first_command, low
-from orchestra_mem.core.language.reference_words import (
+from orchestra_mem.core.language.references.phrase_words import first_command, low
+from orchestra_mem.core.language.references.words import (
     ALL_KINDS,
     INDEFINITE,
     NEEDING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestra_mem.core.language.intent_new_patterns import (
+from orchestra_mem.core.language.intents.new_patterns import (
     ADDED,
     ADDED_AS,
     ADDED_THESE,
@@ -33,7 +33,8 @@ from orchestra_mem.core.language.intent_new_patterns import (
     any_verb,
     heads,
 )
-from orchestra_mem.core.language.intent_phrases import (
+from orchestra_mem.core.language.intents.normalising import QUOTED, Clause
+from orchestra_mem.core.language.intents.phrases import (
     clean_phrase,
     is_named,
     is_phrase,
@@ -42,10 +43,9 @@ from orchestra_mem.core.language.intent_phrases import (
     priority_of,
     split_titles,
 )
-from orchestra_mem.core.language.intent_types import Action, Intent
-from orchestra_mem.core.language.intent_verbs import base_of, is_verb
-from orchestra_mem.core.language.intent_words import KINDS, PLURALS, fill
-from orchestra_mem.core.language.normalising import QUOTED, Clause
+from orchestra_mem.core.language.intents.types import Action, Intent
+from orchestra_mem.core.language.intents.verbs import base_of, is_verb
+from orchestra_mem.core.language.intents.words import KINDS, PLURALS, fill
 from orchestra_mem.work_types import WorkKind
 
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestra_mem.core.language.mentions import Happening
-from orchestra_mem.core.language.phrase_words import QUALITIES, becomes, first_command, is_head, is_plain, low
-from orchestra_mem.core.language.phrases import Form, Parts
-from orchestra_mem.core.language.reference_words import ADVERBS, HAPPENINGS, NUMBERS, STATUSES, Token
+from orchestra_mem.core.language.references.phrase_words import (
+    QUALITIES,
+    becomes,
+    first_command,
+    is_head,
+    is_plain,
+    low,
+)
+from orchestra_mem.core.language.references.phrases import Form, Parts
+from orchestra_mem.core.language.references.words import ADVERBS, HAPPENINGS, NUMBERS, STATUSES, Token
 from orchestra_mem.core.text import stem
 
 _MAX_WORDS = 8

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.language.mentions import Need
-from orchestra_mem.core.language.phrases import Form, Phrase
-from orchestra_mem.core.language.reference_scene import Scene
-from orchestra_mem.core.language.reference_titles import match
+from orchestra_mem.core.language.references.phrases import Form, Phrase
+from orchestra_mem.core.language.references.scene import Scene
+from orchestra_mem.core.language.references.titles import match
 from orchestra_mem.work_types import WorkItem, WorkKind
 
 CLOSE = 0.76

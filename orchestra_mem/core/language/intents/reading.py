@@ -6,24 +6,24 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from orchestra_mem.core.language.intent_courtesies import Stripped, strip, strip_ends, strip_tail, without_time
-from orchestra_mem.core.language.intent_creating import read_creation
-from orchestra_mem.core.language.intent_phrases import (
+from orchestra_mem.core.language.intents.courtesies import Stripped, strip, strip_ends, strip_tail, without_time
+from orchestra_mem.core.language.intents.creating import read_creation
+from orchestra_mem.core.language.intents.normalising import Clause
+from orchestra_mem.core.language.intents.phrases import (
     clean_phrase,
     is_determined,
     is_named,
     kind_of,
     priority_of,
 )
-from orchestra_mem.core.language.intent_questions import read_asking
-from orchestra_mem.core.language.intent_rewording import rewordings
-from orchestra_mem.core.language.intent_rules import Rule, read_rules, rules
-from orchestra_mem.core.language.intent_slots import phrase_in, said_in, unquoted
-from orchestra_mem.core.language.intent_telling import TELLING, TELLING_AT_LAST
-from orchestra_mem.core.language.intent_types import DESTRUCTIVE, Action, Intent
-from orchestra_mem.core.language.intent_verbs import base_of
-from orchestra_mem.core.language.intent_words import fill
-from orchestra_mem.core.language.normalising import Clause
+from orchestra_mem.core.language.intents.questions import read_asking
+from orchestra_mem.core.language.intents.rewording import rewordings
+from orchestra_mem.core.language.intents.rules import Rule, read_rules, rules
+from orchestra_mem.core.language.intents.slots import phrase_in, said_in, unquoted
+from orchestra_mem.core.language.intents.telling import TELLING, TELLING_AT_LAST
+from orchestra_mem.core.language.intents.types import DESTRUCTIVE, Action, Intent
+from orchestra_mem.core.language.intents.verbs import base_of
+from orchestra_mem.core.language.intents.words import fill
 
 _MAX_CHARS = 600  # no command is longer, but for the titles and texts that it brings
 

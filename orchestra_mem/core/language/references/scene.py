@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.language.mentions import Happening, Mention, Talk
-from orchestra_mem.core.language.reference_titles import match
+from orchestra_mem.core.language.references.titles import match
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind

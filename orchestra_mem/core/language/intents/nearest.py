@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from orchestra_mem.core.language.intent_courtesies import strip
-from orchestra_mem.core.language.intent_rules import destructive_words
-from orchestra_mem.core.language.intent_words import KINDS
-from orchestra_mem.core.language.normalising import Clause, nearest_word
+from orchestra_mem.core.language.intents.courtesies import strip
+from orchestra_mem.core.language.intents.normalising import Clause, nearest_word
+from orchestra_mem.core.language.intents.rules import destructive_words
+from orchestra_mem.core.language.intents.words import KINDS
 
 # How each command is typed, and the words by which somebody may have looked for it.
 _USAGE = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestra_mem.core.language.intent_phrases import is_named, is_phrase
-from orchestra_mem.core.language.intent_verbs import base_of, destructive_verbs, is_verb
-from orchestra_mem.core.language.intent_words import fill
-from orchestra_mem.core.language.normalising import Clause, Word
+from orchestra_mem.core.language.intents.normalising import Clause, Word
+from orchestra_mem.core.language.intents.phrases import is_named, is_phrase
+from orchestra_mem.core.language.intents.verbs import base_of, destructive_verbs, is_verb
+from orchestra_mem.core.language.intents.words import fill
 
 _LONGEST = 200
 _ADVERBS = r"(?:(?:now|also|please|just|finally|all|both|really|still|then|soon|immediately|quickly|properly) )*"
