@@ -125,6 +125,23 @@ def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
     assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
 
 
+def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
+    """What somebody else does between question and answer changes neither what is cancelled nor what is taken back."""
+    _done(orchestrator, "create an epic for billing", "create an epic for search")
+    assert "Search" in orchestrator.execute("cancel the last one").text
+    other = Orchestrator(orchestrator.memory)
+    _done(other, "create an epic for shipping")
+    _done(orchestrator, "yes")
+    assert [orchestrator.tracker.item(number).status for number in (1, 2, 3)] == [
+        WorkStatus.PENDING, WorkStatus.CANCELLED, WorkStatus.PENDING,
+    ]  # fmt: skip
+    assert "cancel the last one" in orchestrator.execute("undo").text
+    _done(other, "rename #3 to Freight")
+    _done(orchestrator, "yes")
+    assert orchestrator.tracker.item(2).status is WorkStatus.PENDING
+    assert orchestrator.tracker.item(3).title == "Freight"
+
+
 def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
     """One after the other, the newest first, till there is nothing left; questions in between are none."""
     _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")

@@ -17,6 +17,7 @@ from types import FrameType, TracebackType
 from orchestra_mem.build import utc_now
 from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Talk
+from orchestra_mem.core.language.references.needs import need_of
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.manager import OrchestratorContextManager
@@ -25,22 +26,28 @@ from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
 from orchestra_mem.orchestrator.questions import Questions
 from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.orchestrator.understanding import Reader, is_no, is_yes
 from orchestra_mem.ports import Clock
+from orchestra_mem.types import Operation
 from orchestra_mem.work_types import WorkEvent, WorkTracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """What waits for the next line: the intents that are still to be done, and what was asked."""
+    """What waits for the next line: the intents that are still to be done, and what was asked.
+
+    A yes is for what was named: for the items `meant`, or for taking back the operation `undoing`.
+    """
 
     line: str
     intents: tuple[Intent, ...]
     phrase: str = ""
     candidates: tuple[int, ...] = ()
     for_yes: bool = False
+    meant: tuple[int, ...] = ()
+    undoing: Operation | None = None
 
 
 class Orchestrator:
@@ -126,7 +133,7 @@ class Orchestrator:
         if is_no(line):
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         if waiting.for_yes:
-            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=True) if is_yes(line) else None
+            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if is_yes(line) else None
         chosen = chosen_from(line, waiting.candidates, talk)
         both = f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
@@ -138,18 +145,20 @@ class Orchestrator:
         talk: Talk,
         chosen: dict[str, tuple[int, ...]],
         *,
-        confirmed: bool = False,
+        confirmed: _Waiting | None = None,
     ) -> Reply:
         """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
+            if confirmed and confirmed.meant:
+                chosen = {intent.target or AT_HAND: confirmed.meant}
             reply = self._step(line, intent, Resolver(talk, chosen), confirmed)
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
                 self._waiting = replace(self._waiting, intents=tuple(intents[place:]))
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
-            talk, chosen, confirmed = self._journal.talk(), {}, False
+            talk, chosen, confirmed = self._journal.talk(), {}, None
         return replace(
             replies[-1],
             text="\n".join(reply.text for reply in replies),
@@ -157,7 +166,7 @@ class Orchestrator:
             effects=tuple(effect for reply in replies for effect in reply.effects),
         )
 
-    def _step(self, line: str, intent: Intent, resolver: Resolver, confirmed: bool) -> Reply:
+    def _step(self, line: str, intent: Intent, resolver: Resolver, confirmed: _Waiting | None) -> Reply:
         """Do or answer one intent, and record it."""
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         try:
@@ -170,7 +179,7 @@ class Orchestrator:
             if intent.action in DESTRUCTIVE and self._confirm and not confirmed:
                 return self._asked_first(reply, intent, resolver)
             if intent.action is Action.UNDO:
-                return self._undone(reply)
+                return self._undone(reply, confirmed.undoing if confirmed else self._journal.last_change())
             changes: list[WorkEvent]
             with self.tracker.together() as changes:
                 done = self._commands.do(intent, resolver)
@@ -191,13 +200,13 @@ class Orchestrator:
         last = self._journal.last_change() if intent.action is Action.UNDO else None
         if intent.action is Action.UNDO and last is None:
             return self._nothing_to_undo(reply)
-        items = () if last else resolver.many(intent.target)
+        items = [] if last else resolver.many(intent.target, need_of(intent))
         what = f'undo "{said(last)}"' if last else f"cancel {', '.join(item.name for item in items)}"
-        self._waiting = _Waiting(line=reply.line, intents=(intent,), for_yes=True)
+        meant = tuple(item.id for item in items)
+        self._waiting = _Waiting(line=reply.line, intents=(intent,), for_yes=True, meant=meant, undoing=last)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
-    def _undone(self, reply: Reply) -> Reply:
-        last = self._journal.last_change()
+    def _undone(self, reply: Reply, last: Operation | None) -> Reply:
         if last is None:
             return self._nothing_to_undo(reply)
         with self.tracker.together() as changes:

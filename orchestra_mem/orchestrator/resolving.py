@@ -9,7 +9,8 @@ from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, N
 from orchestra_mem.core.language.references.resolving import resolve_text
 from orchestra_mem.work_types import WorkItem
 
-_AT_HAND = "it"
+AT_HAND = "it"
+"""What a command without a target is about."""
 _ASKED_FOR = 5
 _NUMBER = re.compile(r"#?(\d{1,18})")
 _ALL = frozenset({"both", "all", "all of them", "them", "both of them"})
@@ -43,7 +44,7 @@ class Resolver:
         Raises:
             Unclear: it may mean several things, or nothing.
         """
-        phrase = phrase or _AT_HAND
+        phrase = phrase or AT_HAND
         if phrase in self._chosen:
             return [self.talk.lookup.item(each) for each in self._chosen[phrase]]
         found = resolve_text(phrase, need, self.talk)
@@ -62,7 +63,7 @@ class Resolver:
         if len(items) > 1:
             names = ", ".join(item.name for item in items)
             raise Unclear(
-                f"Which one do you mean: {names}?", phrase=phrase or _AT_HAND, candidates=[item.id for item in items]
+                f"Which one do you mean: {names}?", phrase=phrase or AT_HAND, candidates=[item.id for item in items]
             )
         return items[0]
 
