@@ -67,6 +67,23 @@ def read(line: str) -> list[tuple[str, str, str, str]]:
         ("as you may have noticed, task 14 is blocked by #3", [("block", "task 14", "#3", "")]),
         ("the client just called so can you close the demo story", [("finish", "the demo story", "", "")]),
         ("nobody uses the import story, so drop it", [("cancel", "it", "", "")]),
+        ("assign 13 bob", [("assign", "13", "", "bob")]),
+        ("May I ask you to finish task 23?", [("finish", "task 23", "", "")]),
+        ("I regret to say that #53 is blocked by #52.", [("block", "#53", "#52", "")]),
+        ("woohoo, 12 is done", [("finish", "12", "", "")]),
+        ("12 is done, close it", [("finish", "12", "", "")]),
+        ("task 12 it is done", [("finish", "task 12", "", "")]),
+        ("#12 in progress now", [("start", "#12", "", "")]),
+        ("#12 on hold now", [("defer", "#12", "", "")]),
+        ("Handbook v2 has high priority", [("prioritise", "Handbook v2", "", "2")]),
+        (
+            "rename 12 to Fast login and give it to Bob",
+            [("rename", "12", "", "Fast login"), ("assign", "it", "", "Bob")],
+        ),
+        ("the status of #32 is what?", [("status", "#32", "", "")]),
+        ("why did we cancel #12?", [("why", "", "", "we cancel #12")]),
+        ("12 done?", [("status", "12", "", "")]),
+        ("In the end we chose Postgres.", [("decide", "", "", "Postgres")]),
     ],
 )
 def test_line_is_read(line: str, expected: list[tuple[str, str, str, str]]) -> None:
@@ -96,6 +113,8 @@ def test_line_is_read(line: str, expected: list[tuple[str, str, str, str]]) -> N
         ("create 3 epics: 1. Kitchen 2. Garden 3. Garage", "create", "epic", 3, ("Kitchen", "Garden", "Garage"), ""),
         ("add stories to #5: a) Tea b) Cake", "add", "story", 2, ("Tea", "Cake"), "#5"),
         ("add under the auth epic the stories SSO and MFA", "add", "story", 2, ("SSO", "MFA"), "the auth epic"),
+        ("add tests, docs and a demo to #3 as tasks", "add", "task", 3, ("tests", "docs", "a demo"), "#3"),
+        ('add "Menu" and "Band" as stories to the "Gala" epic', "add", "story", 2, ("Menu", "Band"), 'the "Gala" epic'),
         ("whack a new task on #3 called Tiles", "add", "task", 1, ("Tiles",), "#3"),
     ],
 )
@@ -123,7 +142,9 @@ def test_what_is_new_has_kind_count_titles_and_parent(
         "the plan was: cancel 12", "I was thinking of cancelling 12", "12 will be cancelled tomorrow",
         "the email reads: please cancel 12", "cancel 12 or 13", "check if 12 is done, if not cancel it", "unod that",
         "new task: drop the old table", "start the cancel button story", "after 12 is finished, drop 13",
-        "once 12 is done, cancel 13", "would it be smart to drop epic 3?", "why would anyone cancel that?",
+        "once 12 is done, cancel 13",
+        "is there a way to undo?", "is it ok to cancel #12?", "would it be smart to drop epic 3?",
+        "why would anyone cancel that?",
     ],
 )  # fmt: skip
 def test_nothing_is_cancelled_or_undone_unless_plainly_asked_for(line: str) -> None:

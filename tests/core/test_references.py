@@ -135,6 +135,15 @@ CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
             "add a task to it": [10],
             "show the epic it belongs to": [5],
             "same as before": [10],
+            "make the last two urgent": [11, 12],
+            "make the epic's stories high priority": [10, 11, 12],
+            "make the second one really important, please": [11],
+            "make the same story urgent": [10],
+            "set signup priority to 2": [11],
+            "lower signup's priority": [11],
+            "add a high priority task to signup": [11],
+            "assign both others to Ann": [11, 12],
+            "make the urgent story done": ASK,
         },
     ),
     "after two were created one by one": (
@@ -158,7 +167,12 @@ CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
             "go back to the one before": [23],
             "retry the failed one": [21],
             "retry the task that failed": [21],
+            "retry what failed": [21],
+            "show what failed": ASK,
             "finish the active task": [23],
+            "all three are done": [20, 23, 21],
+            "they are all done": ASK,
+            "finish both active tasks": ASK,
         },
     ),
     "after a list": (
@@ -172,7 +186,30 @@ CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
     ),
     "after two epics": (
         TWO_EPICS,
-        {"add a story to it": ASK, "add a story to the second one": [6], "show their stories": [10, 11, 12, 13, 14]},
+        {
+            "add a story to it": ASK,
+            "rename that to Shop": ASK,
+            "add a story to the second one": [6],
+            "show their stories": [10, 11, 12, 13, 14],
+        },
+    ),
+    "after two epics were created in turn": (
+        talk(did("created", 5), did("created", 10), did("created", 6), did("created", 13)),
+        {
+            "rename the first epic to Accounts": [5],
+            "rename the second epic to Shop": [6],
+            "rename the third epic to Shop": ASK,
+            "start the second story": ASK,
+            "the epic we made first": [5],
+        },
+    ),
+    "after two that failed were listed": (
+        talk(did("started", 11), did("listed", 10, 20, said="what failed?")),
+        {"assign both to Ann": [10, 20], "start that": ASK, "finish it": [11]},
+    ),
+    "after one of a group was finished out of turn": (
+        talk(did("created", 20, 22, 21, 23), did("finished", 22)),
+        {"defer the last two": [21, 23]},
     ),
     "after nothing": (
         NOTHING_SAID,
@@ -182,6 +219,7 @@ CASES: dict[str, tuple[Talk, dict[str, list[int]]]] = {
             "the milestone": [1],
             "start teh login stroy": [10],
             "start story eleven": [11],
+            "start story one hundred and eleven": ASK,
             "start it": ASK,
             "start the second one": ASK,
             "start": ASK,

@@ -29,12 +29,12 @@ list
     (what|which|how many|how much) (is|are|'s|stands|belongs|goes|lies|sits|falls|belong|lie|sit)[ (still|all|
         there|currently|left|open)]* (in|under|inside|below|within|part of|on|beneath|underneath) <t>
     what does <T> (contain|have|include|consist of|hold|comprise|cover)[ .+]
-    what (am i|are we|is everyone|is \\S+|are they|is the team|do we|do i|does \\S+|should i be|are people)[ (all|
+    what (am i|are we|is everyone|is \S+|are they|is the team|do we|do i|does \S+|should i be|are people)[ (all|
         currently|still|now)]* (working on|doing|assigned|assigned to|responsible for|have assigned|have on my plate|
         have to do|have in progress|busy with|have open|have on (his|her|their) plate|have on|on|stuck on|waiting for|
         waiting on|blocked on|blocked by|blocking on|have blocked)[ (right now|now|at the moment|currently|today|
         this week)]
-    (what|which)[ (items|things|work|tasks|stories)] (do|did|does|have) (i|we|\\S+) (own|have open|have in progress|
+    (what|which)[ (items|things|work|tasks|stories)] (do|did|does|have) (i|we|\S+) (own|have open|have in progress|
         have assigned|have)[ .+]
     who (is|'s|are) (working|doing|assigned|responsible|on|busy|free|idle) (on |for |to |with )?(what|which .+|
         anything|nothing|everything)
@@ -45,6 +45,8 @@ list
     (is|are) there (any|some|a|an|still any|any more|more|no|still)[ (other|open|more|still)]* <k>[ <r>]
     (do|have|did) (we|i|you)[ (have|got|still have|already have|still got|currently have)]* (any|some|more|other|open|
         no|anything|still any) <q>
+    (anything|something|any)[ (is|still|else|currently)]* <s>
+    (stories|tasks|epics|milestones|subtasks) (of|in|under|for|from|below|inside) <T>
     (any|are any|is any) <q>[ (left|open|there|remaining|today|right now|now)]
     (all|every|my|our|open|blocked|pending|done|finished|deferred|cancelled|failed|active|in progress|completed|
         closed|unassigned|urgent|high priority|low priority|overdue|unfinished|remaining|outstanding|stuck|stalled|
@@ -68,7 +70,7 @@ status
         the word on|the latest on|remaining in|remaining on|remaining for|keeping|outstanding in|outstanding on|
         outstanding for|the blocker on|to do in|to do on|to do for|done in|the hold-up with|the plan for|the news on|
         open in|open under|the update on|the delay with|the scoop on) <t>
-    (what|who|which)( one| ones|\\S+)? (blocks|holds up|stops) <t>
+    (what|who|which)( one| ones|\S+)? (blocks|holds up|stops) <t>
     !(what|which)[ (~KIND|things|items)] (does|do|did|is|are|'s) <T> [(still|currently|also) ](depend on|depends on|
         need|wait for|wait on|waiting for|waiting on|rely on|require|blocked by|blocked on|blocking|block|hold up|
         dependent on|stuck on|mean|about|look like|say|involve|entail|hold|held up by|stand at|at|assigned to)[ .+]
@@ -243,5 +245,6 @@ find
     (tell|inform|remind|talk)[ (me|us|to me)] (about|of|more about|everything about|all about|what you know about|
         what we know about|what we (decided|said|noted|agreed|know|have) (about|on|for|regarding)|what i said about|
         something about) <v>
-    (who|when) (mentioned|said|wrote|noted|talked about|brought up) <v>
+    (who|when) (mentioned|noted|talked about|brought up) <v>
+    (who|when) (said|wrote) (?=(about|down|that|this|it|we|i|to|on|the (note|notes|comment|decision|remark|line))\b)<v>
 """

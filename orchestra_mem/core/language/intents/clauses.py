@@ -117,6 +117,7 @@ _HOLDS_TITLE = re.compile(
         r"log|write|file)\b.*(?:~KIND\b.*(?: to | :|for|called|that|about|named|\"q\"| - )|.*:)|~KIND :"
     )
 )
+_RENAMES = re.compile(r"(?:rename|retitle|call) ")
 _MOST_JOINTS = 24
 _FIRST_VERB = re.compile(rf"(?:{_VERBS}|create|make|note|undo) \S")
 _REFUSES = re.compile(r"(?:do not|never|not) ")
@@ -178,7 +179,8 @@ def joints(clause: Clause) -> Iterator[tuple[Clause, Clause]]:
         elif before.endswith(QUOTED):
             opens = _OPENS.match(begun)
         elif _HOLDS_TEXT.match(strip(left).clause.text):
-            opens = _SURELY_OPENS.match(begun) if "," in match[0] else None
+            renames = _RENAMES.match(strip(left).clause.text)
+            opens = _SURELY_OPENS.match(begun) if renames or "," in match[0] else None
         elif _HOLDS_TITLE.match(strip(left).clause.text):
             opens = _SURELY_OPENS.match(begun)
         else:

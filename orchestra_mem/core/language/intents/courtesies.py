@@ -12,7 +12,7 @@ from orchestra_mem.core.language.intents.words import longest_first
 
 _FILLER = (
     r"ok(?:ay)?|okey|alright|all right|right|great|cool|good|nice|perfect|awesome|excellent|wonderful|so|well|"
-    r"now|and|then|also|next|"
+    r"now(?! that)|and|then|also|next|"
     r"first(?:ly)?|first of all|second(?:ly)?|third(?:ly)?|finally|lastly|actually|oh|hm+|um+|uh+|erm?|ah|aha|btw|"
     r"by the way|yes|yeah|yep|yup|"
     r"sure(?: thing)?|fine|hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|day)|morning|thanks(?: a lot|"
@@ -44,7 +44,15 @@ _FILLER = (
     r"inform you)(?: that)?|(?:just )?(?:letting you know|to let you know)(?: that)?|turns out(?: that)?|"
     r"it turns out(?: that)?|it seems(?: that)?|sadly|unfortunately|luckily|fortunately|finally|(?:good|bad|great|"
     r"happy|sad) news|oh (?:no|yes|dear|boy|man|well)|alas|surprise|guess what|phew|yay|hooray|hurray|yikes|damn|"
-    r"argh|hmmm*|mm+|alrighty|righto|righty|ok then|now then|well then"
+    r"argh|hmmm*|mm+|alrighty|righto|righty|ok then|now then|well then|woo+ ?hoo+|yippee|omg|ugh+|whew|"
+    r"boom|oopsie|whoops|"
+    r"dang|darn|as far as (?:i am|we are) concerned|looks (?:like|as if)(?: that)?|seems(?: like| that)?|"
+    r"it (?:occurred to me|came to my attention|appears) that|(?:i|we)(?: have)?(?: just|"
+    r" only)? (?:noticed|realised|realized|"
+    r"found out|learned|discovered)(?: that)?|to (?:sum up|summarise|conclude)|in (?:summary|conclusion|the end)|"
+    r"(?:i am|we are) afraid(?: that)?|(?:i|we) regret to (?:say|report|inform you|tell you|announce)(?: that)?|"
+    r"it is (?:my|our|a) (?:pleasure|duty) to (?:say|report|inform you|tell you|announce)(?: that)?|"
+    r"be (?:informed|advised)(?: that)?|(?:i|we) can (?:safely|now|happily) (?:say|report|confirm|announce)(?: that)?"
 )
 _VOCATIVE = (
     r"(?: (?:there|all|team|everyone|everybody|folks|guys|buddy|mate|bot|assistant|then|now|computer|shell|"
@@ -76,22 +84,28 @@ _WANT = (
 )
 # What is put like this is plainly asked for.
 _CLEAR = re.compile(
-    rf"(?:(?:please|kindly|just|simply|quickly|go ahead(?: and| ,)?|feel free to|be so kind (?:as to|and)|"
+    rf"(?:(?:(?:please|kindly) to|please|kindly|just|simply|quickly|go ahead(?: and| ,)?|feel free to|"
+    rf"(?:(?:would|could|will) you )?be (?:so )?(?:kind|good|nice)(?: enough)?(?: as)? (?:to|and)|"
+    rf"(?:(?:would|could|will) you )?have the (?:kindness|goodness|courtesy) (?:to|and)|"
+    rf"(?:may|might|can|could) i (?:kindly )?(?:ask|trouble|bother|beg) you(?: kindly)? to|"
+    rf"would you (?:be (?:willing|able|prepared) to|care to)|(?:i|we) beg (?:of )?you to|allow me to|"
     rf"be an? (?:dear|darling|star|pal|angel|sport|gem) and|do me (?:a|the) favor(?: and|,)?|do not hesitate to|try to|"
     rf"make sure (?:to|(?:that )?(?:you|we))|be sure to|see to it that (?:you|we)|"
     rf"let us{_ADV}|let me(?: just| now)?|(?:it is |it is about |it is high |about |high )?time to|"
     rf"it is{_ADV}(?: about| high)? time(?: that| for)? (?:you|we|i|us)(?: to)?|{_WANT}|"
     rf"(?:(?:i|we) (?:am|are){_ADV} )?(?:asking you|going|about|planning|ready|here|trying) to|(?:we|you|i) must{_ADV}|"
-    rf"i (?:would be|am|will be) (?:very |so |really )?(?:grateful|glad|happy|thankful|obliged)(?: if you(?: could|"
+    rf"i (?:would be|should be|am|will be) (?:very |so |really |much |most )?(?:grateful|glad|happy|"
+    rf"thankful|obliged)(?: if you(?: could|"
     rf" would| can)?| to)?|(?:can|could|will|would) (?:you|u|ya){_ADV}(?: be able to|"
-    rf" be (?:so )?kind (?:enough )?(?:as )?to)?|"
-    rf"(?:would|do) you mind|mind|(?:would it be|is it|is there a way|would it be a problem)(?: ok| okay| alright|"
+    rf" be (?:so )?kind (?:enough )?(?:as )?to| to)?|"
+    rf"(?:would|do) you mind|mind|(?:would it be|would it be a problem)(?: ok| okay| alright|"
     rf" possible)? (?:for you )?to|(?:i (?:was|am) (?:wondering|hoping|wanting to ask)|i wonder|i hope|i hoped|"
     rf"wondering|any chance|is there any chance|do you think)(?: that| if| whether)? (?:you|u) (?:could|can|would|"
     rf"might){_ADV}|"
     rf"are you able to|might you|help me(?: to)?|help us(?: to)?|it (?:would|will) be (?:\S+ )?{_LIKED}"
     rf"(?: if (?:you|we)(?: could| would| can)?)?(?: to)?|it would help(?: me| us| a lot)? if you(?: could| would)?|"
-    rf"if you (?:could|would|can)|if (?:possible|you (?:do not mind|have (?:time|a (?:minute|moment|second|sec))|"
+    rf"if you (?:could|would|can)|if (?:i may(?: ask)?|possible|you (?:do not mind|have (?:time|"
+    rf"a (?:minute|moment|second|sec))|"
     rf"please|like|are ready|get a chance)|(?:that|it) is (?:ok|okay|possible|alright|fine|not (?:too much|"
     rf"a (?:problem|bother)).{{0,20}}?)(?: with you| for you| by you)?)(?= ,)|"
     rf"when(?:ever)? you (?:can|have time|get (?:a|the) chance|have a (?:moment|minute|second|sec)|are ready|"
@@ -100,7 +114,8 @@ _CLEAR = re.compile(
     rf"immediately|asap|at once|straight away|this time|today|for now|this one time|"
     rf"(?:the|my|our) plan is to|(?:what|all) (?:i|we){_ADV} (?:want|need|ask)(?: you)?(?: from you|"
     rf" of you)? is(?: for you)? to|"
-    rf"next up|(?:i )?(?:want|like|need) to|i was wondering)(?: [,:\-])? )"
+    rf"next up|(?:i )?(?:want|like|need|have) to|(?:i|we) (?:want|need|would like)(?= (?:create|add|start|finish|close|"
+    rf"rename|assign|defer|see|know)\b)|i was wondering)(?: [,:\-])? )"
 )
 # Behind these a question stands.
 _TELL_ME = re.compile(
@@ -114,6 +129,7 @@ _TELL_ME = re.compile(
 )
 _BY_US = re.compile(
     r"(?:(?:can|could|may|might) (?:we|i)|how about(?: we| you| if you| if we| i)?|what do you say we|"
+    r"(?:is there (?:a|any) way|is it (?:ok|okay|alright|possible)) (?:for (?:you|us|me) )?to|"
     r"why do not (?:we|you|i)(?! use| go| choose| pick| adopt| have))"
     r"(?: (?:please|just|also|maybe|now|then|go ahead and|perhaps))* "
 )
@@ -152,6 +168,7 @@ _TAIL = re.compile(
     r"(?<=,) (?:man|folks|team|everyone|guys|dear|friend|friends|boss|all|there|yeah|yes|will ya|eh|huh)|you know|"
     r"i guess|"
     r"i think|i suppose|i would say|i believe|i reckon|"
+    r"woo+ ?hoo+|yay+|yippee|hoo?ray|phew|omg|(?<=,) (?:so )?there we (?:are|go)|"
     r"as discussed|as agreed|as you know|by the way|btw|and thanks|as soon as you can|whenever you (?:can|have time|"
     r"like)|"
     r"at your convenience|no rush|no hurry|no worries|that would be (?:\S+ )?(?:great|nice|lovely|awesome|perfect|"

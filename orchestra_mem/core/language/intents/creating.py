@@ -305,8 +305,15 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
         return _moved(clause, match)
     if (match := MOVED.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
         return _moved(clause, match) if not _QUOTED_NEW.match(text) else _added(clause, ADDED.fullmatch(text))
+    if (
+        (match := ADDED.fullmatch(text))
+        and match["kind"]
+        and is_named(match["parent"])
+        and not is_named(match["titles"])
+    ):
+        return _added(clause, match)
     if match := ADDED_AS.fullmatch(text):
-        if is_named(match["titles"]):
+        if is_named(match["titles"]) and not _ALL_QUOTED.fullmatch(match["titles"]):
             return ()
         return _added(clause, match)
     for match in _endings(ADDED, text):
@@ -317,6 +324,7 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
     return ()
 
 
+_ALL_QUOTED = re.compile(rf"{QUOTED}(?:(?: ,| and| , and)? {QUOTED})*")
 _QUOTED_NEW = re.compile(
     rf"(?:add|append|insert|include) (?:{QUOTED}[ ,&]*(?:and )?)+(?:to|under|in|into|on|onto|"
     rf"below|inside) "

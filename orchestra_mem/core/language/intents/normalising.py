@@ -63,7 +63,8 @@ _SPELLINGS = {
     whatd=what did;howd=how did;whered=where did;whos=who is;wheres=where is;hows=how is;tho=though
     thru=through;alr=already;tn=tonight;atm=at the moment;rn=right now;smth=something;sth=something;abt=about
     nvm=never mind;imo=i think;k=ok;kk=ok;okey=ok;yea=yes;ya=you;dunno=do not know;nevermind=never mind
-    favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till;untill=until
+    imma=i am going to;ima=i am going to;finna=i am going to;tryna=trying to;whatcha=what are you;wassup=what is up
+    yday=yesterday;goin=going;doin=doing;favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till;untill=until
     nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
     """.split("\n")
     for part in entry.strip().split(";")
@@ -280,12 +281,15 @@ def mend(clause: Clause, vocabulary: Sequence[str], known: Collection[str], guar
     A word of four letters may be off by one letter or one swap, a longer one by two. What is as near to a
     guarded word is left alone: nothing is ever mended into one of those, or away from it.
     """
-    mended, changed = [], 0
+    mended: list[Word] = []
+    changed = 0
     for word in clause.words:
         better = _mended(word.text, vocabulary, known, guarded) if changed < _MOST_MENDED else word.text
         better = _SPELLINGS.get(better, better)
         changed += better != word.text
         first, _, second = better.partition(" ")
+        if word.text == "'s" and mended and mended[-1].text in _IS_STEMS:  # "wath's next"
+            first = better = "is"
         mended.append(Word(first, word.start, word.end) if better != word.text else word)
         if second:
             mended.append(Word(second, word.end, word.end))

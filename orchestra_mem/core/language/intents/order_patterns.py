@@ -91,6 +91,9 @@ depend
     !<O> before <T>
     (link|chain|tie|hook|connect) <T> to <O>[ as (a|its|the) dependency]
     <T> : depends on <O>
+    depend <T> on <O>
+    <T> (depends|depend) [(of|from|to) ]<O>
+    <t> (depends|depend|waits|wait) (on|upon|for) (?P<other_named>(the )?(~KIND )?#?\d+)
     <T> (blocked until|not before|not until) <O>[ ~BE][ has been][ ~DONE]
 prioritise
     (raise|increase|up|bump|boost|lift|lower|decrease|reduce|drop|cut|set|change|make|update|put|bring|turn|edit|
@@ -104,7 +107,8 @@ prioritise
     (set|assign|give|apply|put) [a |an |the ]<p> (on|for|to) <T>
     (give|assign|grant) <t> [(a|an|the) ]<p>
     (set|make|mark|give|flag|move|bump|raise|lower|drop|push|put|upgrade|downgrade|change|turn|treat|label|tag|switch|
-        bring|escalate|promote|demote|prioritise|consider|rank|rate|increase|decrease|reduce|boost|reprioritise|
+        crank|crank up|bring|escalate|promote|demote|prioritise|consider|rank|rate|increase|decrease|reduce|boost|
+        reprioritise|
         declare|deprioritise|send|shift|cut|pull|lift) <t> [(up|down|back|all the way|straight|right) ][(to|as|at|a|
         an|into|with|in|on|:|be|as being|=|over to) ][priority |prio ]<p>
     (make|mark|declare) <t> [the|a|our|my] [(top|number one|first|main|absolute) ](priority|prio)
@@ -114,6 +118,10 @@ prioritise
     <T> (should|must|has to|needs to|ought to|shall) [now ](be|become|have|get) [a |an ]<p>
     <p> (for|on) <T>
     (prioritise|reprioritise|rank) <t> [, |: |- ](as |to |at )?<p>
+    (priority|prio) <T> [(to|:|=) ]<p>
+    <t> (is|are) [~ADV ](?P<priority>urgent|(top|highest|high|low|lowest) (priority|prio))[ (now|again)]
+    <t> (has|have|gets|needs|deserves) [a |the ](?P<priority>(top|highest|high|medium|normal|low|lowest) (priority|
+        prio))
     (priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes)[ now] <P>
     (the )?(priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes|must be)[ now] <P>
     <T> 's (priority|prio) (is|=|:|to|should be|becomes|must be)[ now] <P>
@@ -129,7 +137,7 @@ prioritise/5
         our) (very )?(bottom|end|tail|back)( of .+)?
     (move|put|push|send) <t> last
 prioritise/higher
-    (raise|increase|up|bump|boost|lift|bump up|step up) [(the|its|their) ](priority|prio|importance|
+    (raise|increase|up|bump|boost|lift|bump up|step up|crank up) [(the|its|their) ](priority|prio|importance|
         urgency)[ level][ (of|on|for) <t>][ up]
     (raise|increase|bump|boost|lift|up) <t> 's (priority|prio)
     (prioritise|escalate|expedite|bump|bump up|upgrade|raise|boost|move up|push up|fast track|fast-track|reprioritise|
@@ -171,6 +179,7 @@ block
     <T> (~BE) [~ADV ]~STUCK (~BY|waiting for|waiting on|at|in|over|against|after|through) <o>
     <T> (~BE) [~ADV ]~STUCK[ (now|again|right now|at the moment|for now|too|as well|here|already)]
     <T> ~STUCK ~BY <o>
+    <t> (is|are) [~ADV ](blocked|held up|stuck) (by|on) (?P<other_named>(the )?(~KIND )?#?\d+)
     (i am|we are|i 'm|am|are|got|getting|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|
         in) <t> (~BY|because|since) <o>
     (i am|we are|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|in) <t>
@@ -196,7 +205,8 @@ defer
         because|because of|due to|:|-) <v>
     (park|table|hold off|hold|freeze|bench|stash|skip|leave) <t>
     (push|put|move|set|lay|leave|hold|kick|bump|shift|shove|keep|save|place|stick|take|send|mark|flag|change|
-        switch) <t> [(as|to|be|over|onto|right|straight) ](back|off|aside|out|on hold|on ice|on pause|
+        switch) <t> [(as|to|be|over|onto|right|straight) ](back|off|aside|out|on hold|on ice|on pause|in pause|
+        on standby|
         on the (back burner|shelf|backburner|back-burner|side|long finger|ice)|to the (back burner|backburner|side|
         icebox|back-burner)|into the (icebox|freezer|fridge)|off the table for now|hold|deferred|postponed|parked|
         paused|delayed|shelved|suspended|in the (icebox|freezer|parking lot)|to one side|
@@ -205,11 +215,13 @@ defer
         revisit|slip|roll|carry|look at|deal with|come back to|get back to|return to|get to|work on|take care of|
         worry about|schedule|drag) <t> [(out|back|off|over|again|on) ]<w>
     let <t> (wait|rest|slide|sit|lie|sleep|slip)[ <w>]
-    <T> (can|could|should|may|will have to|has to|must|is going to have to|might|will)[ (just|probably|
+    <T> (can|could|should|may|will have to|has to|have to|needs to|need to|must|is going to have to|might|
+        will)[ (just|probably|
         definitely)] wait[ [a|for a] (bit|while|little)][ <w>]
     <T> (can|should|will|may) (be done|come|go|happen|be left|be pushed|be moved|slip|move|be dealt with|follow) <w>
     <T> (~BE) [~ADV ](deferred|postponed|on hold|parked|delayed|paused|on ice|suspended|shelved|pushed back|pushed|
         put off|put on hold|on the back burner|for later|not for now|something for later|not now)[ <w>]
+    <T> [(:|-) ](on hold|on ice|on pause|deferred|postponed|parked|paused)[ <w>]
     not [now ](for|with) <T>
     !<T> (later|tomorrow|some other time|another time|not now|next (week|sprint|month))
     !(not <T> now)

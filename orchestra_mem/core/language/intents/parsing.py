@@ -33,6 +33,9 @@ _MAX_SENTENCES = 100
 _MAX_READINGS = 200  # of clauses, so that no line takes long; one of ten commands needs some 30
 _MAX_CUT_CHARS = 1_000  # a longer sentence is one command with a long text or list
 _MENDED_SURE = 0.8
+_DONE_ONCE = frozenset(
+    {Action.START, Action.FINISH, Action.BLOCK, Action.UNBLOCK, Action.DEFER, Action.RESUME, Action.CANCEL}
+)
 
 
 @dataclass(slots=True)
@@ -147,6 +150,8 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
         intents.append(intent)
     elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
         intents[-1] = intent
+    elif _says_again(intent, last):
+        return
     elif _says_on_what(intent, last):
         intents[-1] = replace(intent, target=last.target or intent.target, kind=last.kind or intent.kind)
     elif _names_new(intent, last):
@@ -155,6 +160,12 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
         intents[-1] = intent
     else:
         intents.append(intent)
+
+
+def _says_again(intent: Intent, last: Intent) -> bool:
+    """Tell whether the same is only asked for once more: "12 is done, close it"."""
+    same = intent.action is last.action and intent.action in _DONE_ONCE and last.target
+    return bool(same) and intent.target.lower() in ("it", "that") and not (intent.other or intent.value)
 
 
 def _says_on_what(intent: Intent, last: Intent) -> bool:

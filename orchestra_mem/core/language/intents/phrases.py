@@ -61,7 +61,7 @@ _NOT_IN_BARE = re.compile(
     r"they|me|us|him|what|where|how|why|who|when|which|let|said|says|told|asked|wants|want|thinks|think|then|there|"
     r"here|"
     r"than|but|or|while|it|off|up|out|again|away|back|myself|yourself|your|his|her|their|someone|nobody|anything|"
-    r"nothing|now|yet|today|yesterday|tomorrow|already|late|early)\b"
+    r"nothing|alone|now|yet|today|yesterday|tomorrow|already|late|early)\b"
 )
 _RELATIVE = re.compile(r" (?:that|which|who|we|i|you|whose|where|when) ")
 _ATTRIBUTE = re.compile(

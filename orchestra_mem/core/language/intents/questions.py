@@ -40,14 +40,16 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     groups, action = match.groupdict(), rule.action
     if action is Action.LIST:
         return _listed(clause, match)
-    if (action is Action.RECENT and _asks_which(clause.text)) or _HAS_DONE.match(clause.text):
+    if (action is Action.RECENT and (_asks_which(clause.text) or _OWNS.fullmatch(clause.text))) or _NOT_OF_WORK.match(
+        clause.text
+    ):
         return None
     target = phrase_in(clause, match, strict=not rule.strict)
     if target is None:
         return None
     if action is Action.RECENT:
         return Intent(action=action, kind=kind_of(clause.text), value=clean_phrase(clause.said))
-    if action is Action.WHY and _NO_WHY.match(groups.get("value") or ""):
+    if action is Action.WHY and _NO_WHY.match(groups.get("value") or "") and not _WHY_DID.match(clause.text):
         return None
     if action in (Action.WHY, Action.FIND):
         value = said_in(clause, match, "value") if groups.get("value") else ""
@@ -63,10 +65,14 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     return Intent(action=action, kind=kind_of(target) if target else None, target=target)
 
 
-_HAS_DONE = re.compile(
-    r"have (?:#?\d|it|this|that|the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|"
+# "Have it …" commands, "is it ok to …" asks for advice.
+_NOT_OF_WORK = re.compile(
+    r"is it (?:ok|okay|alright|possible|safe|fine|wise|smart|allowed|right|good|bad|dangerous|advisable|sensible|"
+    r"a good idea)(?: for \S+)? to \S|should (?!we |i |you ).{1,60} , \S|have (?:#?\d|it|this|that|"
+    r"the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|"
     r"two))"
 )
+_OWNS = re.compile(fill(r"who (?:has|has got) (?:it|that|(?:the )?(?:~KIND )?#?\d+|the (?:\S+ ){1,4}?~KIND)"))
 _LEFT_IN = re.compile(
     r"\b(?:left|remaining|remains|outstanding|missing|open)(?: to do| to be done)? (?:in|on|under|for|of|with|"
     r"from) (?P<target>.+)$"
@@ -75,6 +81,7 @@ _NO_WHY = re.compile(
     rf"(?:would|should|shall|can|could|not (?:just )?(?:{alternatives(verbs())})|do not we|"
     rf"do not you|will|might)\b|.*\b(?:cancel|delete)\b"
 )
+_WHY_DID = re.compile(r"why (?:did|was|were|has|have|had) ")
 _TIME_WORDS = re.compile(
     r"\b(?:yesterday|today|since|last|recently|just|this|ago|monday|tuesday|wednesday|thursday|friday|saturday|"
     r"sunday|so far|lately|latest|past|now)\b"

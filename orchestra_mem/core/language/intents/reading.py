@@ -64,7 +64,7 @@ def read_reworded(clause: Clause) -> tuple[Intent, ...]:
         candidate = Clause(clause.line, words)
         requested = not lightly.question or stripped.asked or stripped.by_us or _ASKS_FOR.match(candidate.text)
         commands = requested and not stripped.asks
-        for other in rewordings(candidate, asks=stripped.asks):
+        for other in rewordings(candidate, asks=stripped.asks or lightly.question):
             if found := read_asking(other):
                 return found
             found = _read_command(other) if commands else ()
@@ -349,7 +349,8 @@ def _assigned_later(clause: Clause, match: re.Match[str]) -> Intent | None:
 
 
 _NO_PERSON = re.compile(
-    r"(?:us|not|never|me not|the|a|an|this|that|it|its|these|those|later|tomorrow|today|next|done|progress|high|"
+    r"(?:us|nobody|anybody|anyone|not|never|me not|the|a|an|this|that|it|its|these|those|later|tomorrow|"
+    r"today|next|done|progress|high|"
     r"low|medium|urgent|critical|to|be|not|do|is|are|and|or|in|on|"
     r"create|add|start|finish|block|cancel|start|close|what|who|how|why|which|if|when|we|you|he|she|they|there|"
     r"should|will|could|would|please|#?\d+|all|both|everything|no|nothing)(?: .*)?",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from orchestra_mem.core.language.intents.normalising import Clause, Word
-from orchestra_mem.core.language.intents.phrases import is_named, is_phrase
+from orchestra_mem.core.language.intents.phrases import is_named, is_phrase, kind_of
 from orchestra_mem.core.language.intents.verbs import base_of, destructive_verbs, is_verb
 from orchestra_mem.core.language.intents.words import fill
 
@@ -36,6 +36,14 @@ _BEFORE_VERB = frozenset(
     "to be is are get gets was were being now also please just finally all both really still then".split()
 )
 _WE_DID = re.compile(r"(?:i|we)(?: have)?(?: (?:just|now|already|also|finally|then))* ")
+# "I start task 12", "I search refund": only of work with a number or a kind, as "I start the day" is told.
+_SEEKS = re.compile(r"(?:search|look for|seek|find) \S")
+_DOES = re.compile(
+    fill(
+        r"(?:start|begin|finish|complete|close|take|open|block|unblock|defer|postpone|assign|rename|add|"
+        r"create) (?:.* )?(?:#?\d+|~KIND)\b"
+    )
+)
 _TO_DO = re.compile(
     r"(?:i|we) (?:want|need|would like) (?P<person>\S+) to (?P<rest>(?:do|take|handle|own|work on|tackle|have|"
     r"finish) .+)"
@@ -62,6 +70,16 @@ _INDIRECT_DO = re.compile(
     r"(?P<verb>[a-z]+(?:ed|s)|did|does|made|got|took|went|chose|stands?|put|left|began|kept|wrote|said) ?(?P<rest>.*)"
 )
 _WHETHER = re.compile(r"whether (?P<item>.{1,80}?) (?P<aux>is|are|was|were|has|have|can|did|does|will) ?(?P<rest>.*)")
+_IS_WHAT = re.compile(r"(?:it is )?(?P<ask>what|where|how)(?: is it| it is)? , (?P<item>.+)")
+_WHAT_AT_END = re.compile(r"(?P<item>.{1,80}?)(?: ,)? (?:it )?is (?P<ask>what|where|how)")
+_OF_WORK = re.compile(r"(?:the )?(?:status|state|progress|priority|owner) of \S")
+_STATE_ASKED = re.compile(
+    fill(
+        r"(?P<item>.{1,60}?)(?: ,)? (?:it is |is it )?(?P<rest>(?:already |still |all )?(?:~DONE|~PROGRESS|~STUCK|"
+        r"ready|on track|on hold|free|deferred)(?: yet| already| now)?)"
+    )
+)
+_IT_IS = re.compile(r"(?P<item>.{1,60}?)(?: ,)? (?:it|they) (?P<rest>(?:is|are|has|have|depends?|waits?|needs?) .+)")
 _SUBJECTS = frozenset("we i you they it things everything".split())
 _PAST = {
     "did": "do", "made": "make", "got": "get", "took": "take", "went": "go", "chose": "choose", "stands": "stand",
@@ -70,13 +88,16 @@ _PAST = {
 
 
 def rewordings(clause: Clause, *, asks: bool = False) -> Iterator[Clause]:
-    """Yield the ways to put a clause as a plain command or question; `asks` is that "tell me" stands before it."""
+    """Yield the ways to put a clause as a plain command or question.
+
+    `asks` is that "tell me" stands before it, or a question mark behind it.
+    """
     text = clause.text
     if not clause.words or len(text) > _LONGEST:
         return
     yield from _active(clause, text)
     if asks or not text.startswith("when "):
-        yield from _asked(clause, text)
+        yield from _asked(clause, text, asks=asks)
     yield from _about(clause, text)
 
 
@@ -94,6 +115,8 @@ def _active(clause: Clause, text: str) -> Iterator[Clause]:
     if match := _TO_DO.fullmatch(text):
         yield _put(clause, match, "let", "person", "rest")
     did = clause.part(match.end()) if (match := _WE_DID.match(text)) else clause
+    if match and did.words and (_SEEKS.match(did.text) or (_DOES.match(did.text) and is_verb(did.words[0].text))):
+        yield did
     base = base_of(did.words[0].text) if did.words else ""
     if base and base not in destructive_verbs():
         yield _with(did, base, did.words[1:])
@@ -112,10 +135,18 @@ def _turned(clause: Clause, *, destroy: bool = False) -> Iterator[Clause]:
             yield _with(clause, base, (*clause.words[:end], *clause.words[place + 1 :]))
 
 
-def _asked(clause: Clause, text: str) -> Iterator[Clause]:
+def _asked(clause: Clause, text: str, *, asks: bool) -> Iterator[Clause]:
     """Turn "how task 7 is going" into "how is task 7 going"."""
     if (match := _INDIRECT.fullmatch(text)) and _is_subject(match["item"]):
         yield _put(clause, match, "", "ask", "aux", "item", "rest")
+    for regex in (_IS_WHAT, _WHAT_AT_END):
+        if (match := regex.fullmatch(text)) and (is_phrase(match["item"]) or _OF_WORK.match(match["item"])):
+            ask, item = _cut(clause, match, "ask"), _cut(clause, match, "item")
+            yield Clause(clause.line, (*ask, Word("is", item[0].start, item[0].start), *item))
+    if asks and (match := _STATE_ASKED.fullmatch(text)) and is_named(match["item"]):
+        yield _put(clause, match, "is", "item", "rest")
+    if asks and is_named(text) and kind_of(text):
+        yield _with(clause, "status of", clause.words)
     if match := _WHETHER.fullmatch(text):
         yield _put(clause, match, "", "aux", "item", "rest")
     if (match := _INDIRECT_DO.fullmatch(text)) and _is_subject(match["item"]):
@@ -133,6 +164,8 @@ def _is_subject(text: str) -> bool:
 
 def _about(clause: Clause, text: str) -> Iterator[Clause]:
     """Turn "login story: start" into "start login story", and "12 - done" into "12 is done"."""
+    if (match := _IT_IS.fullmatch(text)) and is_named(match["item"]):
+        yield _put(clause, match, "", "item", "rest")
     for regex in (_TOPIC, _BARE_TOPIC, _THAT_IS):
         match = regex.fullmatch(text)
         if match is None or not is_named(match["item"]):

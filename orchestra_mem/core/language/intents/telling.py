@@ -19,10 +19,17 @@ decide
         made the decision|made a decision|made the call|made up our (mind|minds)|came to the conclusion|
         came to the decision|reached the decision|reached a decision)[ (to|that|on|for|upon|in favour of|in favor of|
         :|between|in|,)][ (that|:)] <v>
-    (i|we|the team|everyone)[ (have|had|just|now|finally|already|both)] [(just|now|finally|then|also|eventually|
+    [(after|in|at|during|following|on|yesterday|today|this) \S.{0,40}? ,? ?](we|i) (talked|discussed|debated|voted|
+        met|argued|compared|weighed|considered|sat down|thought)[ \S.{0,30}?] and (have )?(decided|agreed|chose|settled|
+        went with|picked|opted)[ (to|that|on|for|upon|:|in favour of)] <v>
+    the team has[ (now|finally|already)] (decided|agreed|chosen|settled|opted)[ (to|that|on|for|upon|
+        in favour of)][ :] <v>
+    [(after|in|at|during|following|yesterday|today) \S.{0,40}? ,? ?](i|we|the team|everyone)[ (have|had|just|now|
+        finally|already|both)] [(just|now|finally|then|also|eventually|
         already) ](chose|chosen|picked|selected|choose|pick|select|went with|gone with|prefer|adopted|adopt|
         standardised on|standardized on|settled for|go for|go with|went for|gone for|ended up with|ended up using|
         favour|favor|rejected|ruled out)[ :] <v>
+    (going with|sticking with|settling on|opting for) <v>
     (i am|we are|i|we)[ (now|all|instead)] (going with|going for|sticking with|sticking to|settling on|using|adopting|
         choosing|picking|opting for|standardising on|switching to using|committed to|staying with|moving to|
         migrating to|switching to|going to use|going to go with|going to adopt|leaving out) <v>

@@ -24,9 +24,13 @@ assign/me
 assign
     !(i|we) (need|want|would like) <n> on <T>
     (assign|reassign|re-assign|delegate|hand|hand over|hand off|pass|pass on|pass over|give|transfer|allocate|allot|
-        entrust|shift|switch|delegate responsibility (for|of)|handoff|turn over|route) <t> [(over|off|on|back|along|
+        entrust|attribute|shift|switch|delegate responsibility (for|of)|handoff|turn over|route) <t> [(over|off|on|
+        back|along|
         out|all|both|now) ][from \S+ ]to <n>
     (assign|reassign|re-assign) <T> (from|away from) \S+ to <n>
+    (assign|reassign|delegate|allocate) <T> (at|for) <n>
+    (assign|reassign|delegate|give|hand) (?P<target_named>(it|(the )?(~KIND )?#?\d+)) <n>
+    !(toss|throw|chuck|lob|put|shoot) <T> [over ](to|at) <n>
     !(move|send|forward|leave|bring|offer|turn) <T> [over |on ](to|with) <n>
     (set|change|update|switch|make|put) (the|its|their) (assignee|owner|responsible|lead|person) [(of|for|
         on) <t> ](to|as|:|=|be) <n>
@@ -55,7 +59,8 @@ assign
         will pick up|is on|is working on|is responsible for|works on|takes over|will be taking|is going to do|
         is going to take|is going to handle|is going to work on|is in charge of|will work on|should work on|
         should own|can do|can handle|will be doing|has|will get|will look after|looks after|takes care of|
-        will take care of|has taken|took|has picked up|has got|'s got|'s taking|'s doing|'s handling|will have|
+        will take care of|has taken|took|has picked up|has got|got|'s got|'s on|'s taking|'s doing|'s handling|
+        will have|
         volunteered for|volunteers for|will lead|leads|wants|
         would like|is to do|must do|is the owner of|is the assignee of|will run with|will take on|takes on|
         should pick up|could take|is taking over|will take over)[ (on|over|care of|up)] <T>[ (over|on|now|from here|
@@ -119,6 +124,8 @@ finish
         gone live|passed)[ (now|already|too|as well|today)]
     <T> [(all|now|just|already|finally|both|also) ](done|finished|completed|complete|shipped|closed|landed|went live|
         is live|went out|is out|is in the bag|got merged|got shipped)[ (now|already|too|as well|today)]
+    <T> (is|'s) (a wrap|in the can|in the bag)
+    (nailed|crushed|smashed|aced) (?P<target_named>(the )?(~KIND )?#?\d+|the .+ ~KIND)
     (close|close out|mark) <T> [as |: |- ]~DONE
 start
     ~MARK <t> [(as|to|into|over to|in|be|is) ][(being|the|an) ]~PROGRESS[ (now|status|column|state)]
@@ -154,6 +161,7 @@ start
     work on <T> (starts|begins|is starting|has started|has begun|is under way|is underway)[ now]
     <T> (~BE|'s) [~ADV ]~PROGRESS[ (now|again|already|today|too)]
     <T> (has|have|'s) [~ADV ](been )?(started|begun|kicked off|picked up|gotten under way)[ (now|today|already)]
+    <T> [(:|-|now|back) ]~PROGRESS[ (now|again|already|today|too)]
     !<T> (next|first|now|please|then)
     (next up|first up|now|next)[ is| :| ,] <T>
 resume
@@ -170,7 +178,8 @@ resume
     (start|continue|resume|carry on|go on|proceed) [(again|from|on) ](where|from where) (we|i|you) (left|stopped|
         were)[ (off|it|things)][ (with|on) <t>][ .+]
     (resume|continue|carry on|keep going|keep at it|keep it up|go on|proceed|pick up again|continue where we left off|
-        continue the work|continue working|keep working|press on|push on|back to work|let us continue|onward|onwards|
+        continue the work|continue working|keep working|press on|push on|move on|back to work|let us continue|onward|
+        onwards|
         get back to it|get back to work)[ (now|then|from there|from here|work|working|with it all)]
     back (to|on) <t>
     (un-pause|unpause|un-defer|undefer|reactivate|unshelve|bring back|take off hold|revive|resurrect|rekindle) <t>

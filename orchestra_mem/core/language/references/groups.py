@@ -14,6 +14,8 @@ Items = tuple[WorkItem, ...]
 
 _CLOSED = (WorkStatus.DONE, WorkStatus.CANCELLED)
 _ONE_OF_MANY = 0.7
+_MAX_COUNTED = 100
+_LATELY = 3
 _GROUPED = 0.5  # who has seen a list means its last by "the last one", and not the one of it spoken of last
 _MILD = 0.95  # an order or a number tells more than a status that does not suit
 
@@ -76,6 +78,19 @@ def by_focus_children(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Cand
             yield Candidate(items=picked, score=0.6 * weight * share, reasons=(f"under {item.name}",))
 
 
+def by_order_created(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
+    """Read "the first epic" as the first made of those spoken of, which the order of all that there are may gainsay."""
+    if phrase.kind is None or phrase.words:
+        return
+    made = [seen.subject for seen in reversed(scene.seen) if seen.happening is Happening.CREATED and seen.subject]
+    told = fitting(dict.fromkeys(made), phrase, need, scene)
+    if len(told) < 2:
+        return
+    there = scene.find(WorkFilter(kinds=(phrase.kind,), statuses=phrase.statuses, limit=_MAX_COUNTED))
+    for items in (told, fitting(sorted(there, key=lambda item: item.id), phrase, need, scene)):
+        yield Candidate(items=pick_position(items, phrase), score=0.5, reasons=("by the order of their making",))
+
+
 def lately(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
     """Read "the last one", "the last three" as those touched last."""
     touched: dict[int, WorkItem] = {}
@@ -96,9 +111,22 @@ def lately(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
     if (phrase.many and phrase.count is None) or len(found) < count:
         return
     picked = tuple(reversed(found[:count]))
+    if count > 1 and _is_mixed(picked, scene):
+        return
     is_grouped = any(found[0] in group.items for group in scene.groups() if not group.is_loose)
+    if is_grouped and count > 1 and status_fit(picked, need) < 1.0:
+        return  # nobody would do it to all of these, and a group tells better
     score = newest * (_GROUPED if is_grouped else 1.0) * status_fit(picked, need)
     yield Candidate(items=picked, score=score, reasons=("touched last",))
+
+
+def _is_mixed(picked: Items, scene: Scene) -> bool:
+    """Tell whether some of what was told together is chosen for its place there, and some for what was done since."""
+    for at, seen in enumerate(scene.seen):
+        if seen.subject is None and set(picked) <= set(seen.group):
+            since = {each.subject for each in scene.seen[:at]}
+            return 0 < sum(item in since for item in picked) < len(picked)
+    return False
 
 
 def together(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
@@ -111,9 +139,15 @@ def together(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
             continue
         if group.is_loose and phrase.form is not Form.BOTH and phrase.count != 2 and not _is_alike(pool):
             continue
+        if group.is_loose and phrase.form is Form.THEM and phrase.count is None and len(_alike_lately(pool, scene)) > 2:
+            continue  # "them" of three that were spoken of one by one
         share = 1.0 if len(pool) > 1 else _ONE_OF_MANY if phrase.statuses else 0.3
         score = group.weight * share * status_fit(pool, need, unfit=0.6)
         yield Candidate(items=pool, score=score, reasons=(group.reason,))
+
+
+def _alike_lately(items: Items, scene: Scene) -> list[WorkItem]:
+    return [item for item, _ in scene.subjects()[:_LATELY] if item.kind is items[0].kind]
 
 
 def _is_alike(items: Items) -> bool:

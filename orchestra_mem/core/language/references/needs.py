@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orchestra_mem.core.language.intents.types import Action, Intent
 from orchestra_mem.core.language.mentions import ANYTHING, Need
-from orchestra_mem.core.language.references.phrase_words import first_command, low
+from orchestra_mem.core.language.references.phrase_words import first_command, low, rank_at
 from orchestra_mem.core.language.references.words import (
     ALL_KINDS,
     INDEFINITE,
@@ -97,6 +97,8 @@ def guess_need(line: str) -> tuple[Action | None, Need]:
         marked = next((_MARKS[token.low] for token in reversed(tokens) if token.low in _MARKS), None)
         if marked or verb != "make":
             return marked, need_for(marked) if marked else ANYTHING
+    if verb == "make" and low(tokens, at + 1) not in INDEFINITE and rank_at(tokens, at + 2) < len(tokens):
+        return Action.PRIORITISE, need_for(Action.PRIORITISE)
     if verb in ("break", "split"):
         return None, Need(kinds=(WorkKind.STORY, WorkKind.EPIC, WorkKind.TASK))
     is_adding = action in (Action.CREATE, Action.ADD)

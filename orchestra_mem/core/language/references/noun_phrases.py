@@ -93,7 +93,8 @@ def _read_determiner(tokens: Sequence[Token], at: int, parts: Parts) -> int:
 
 def _is_verb_of_several(tokens: Sequence[Token], at: int) -> bool:
     """Tell whether a verb stands behind "both" or "all", and nothing that these could be of: "both get priority 1"."""
-    if not is_plain(tokens, at) or _plural_head_ahead(tokens, at) or is_head(tokens, at):
+    is_item = is_head(tokens, at) or low(tokens, at) in OTHERS | REST
+    if is_item or not is_plain(tokens, at) or _plural_head_ahead(tokens, at):
         return False
     joined = any(low(tokens, place) in ("and", "&", ",") for place in range(at + 1, at + _MAX_WORDS))
     return low(tokens, at) in VERBS_BEHIND or (low(tokens, at - 1) == "both" and not joined)
@@ -139,12 +140,19 @@ def _is_complement(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _heads_follow(tokens: Sequence[Token], at: int) -> bool:
-    """Tell whether what could be a head describes another one, as in "the task list story"."""
+    """Tell whether what could be a head only describes, as in "the task list story", or "the job queue" of a title."""
     if tokens[at].owns or low(tokens, at) in ("one", "ones"):
         return False
+    is_of_ours = low(tokens, at) in KINDS or low(tokens, at) in PLURAL_KINDS
+    if not is_of_ours and tokens[at].is_known and _is_title(tokens, at + 1) and not is_head(tokens, at + 1):
+        return True
     if is_head(tokens, at + 1):
         return low(tokens, at + 1) not in ("one", "ones")
     return is_plain(tokens, at + 1) and _is_name(tokens, at + 1) and is_head(tokens, at + 2)
+
+
+def _is_title(tokens: Sequence[Token], at: int) -> bool:
+    return is_plain(tokens, at) and tokens[at].is_known and _is_name(tokens, at)
 
 
 def _is_name(tokens: Sequence[Token], at: int) -> bool:
@@ -326,7 +334,7 @@ def _is_phrase(tokens: Sequence[Token], at: int, parts: Parts, owned: bool, *, i
             return True
         if parts.is_quoted:
             return True
-        if parts.words[-1][-1] in QUALITIES:
+        if parts.words[-1][-1] in QUALITIES and not (len(parts.words[-1]) > 1 and tokens[at - 1].is_known):
             return False
         return parts.determiner in ("the", "our", "my", "your", "this", "that") or owned
     if parts.determiner or owned:

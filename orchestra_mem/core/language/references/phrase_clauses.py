@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestra_mem.core.language.mentions import Happening
 from orchestra_mem.core.language.references.phrase_words import (
@@ -14,13 +15,14 @@ from orchestra_mem.core.language.references.phrase_words import (
     low,
 )
 from orchestra_mem.core.language.references.phrases import Form, Parts
-from orchestra_mem.core.language.references.words import ADVERBS, HAPPENINGS, NUMBERS, STATUSES, Token
+from orchestra_mem.core.language.references.words import ADVERBS, HAPPENINGS, HEADS, NUMBERS, STATUSES, Token
 from orchestra_mem.core.text import stem
 
 _MAX_WORDS = 8
 _NAMING = frozenset(
     "about regarding concerning called named titled labelled labeled entitled mentioning covering".split()
 )
+_NAMING_HEADS = HEADS - {"one"}  # "the card layout"
 _ABOUT = frozenset("for on in at from with about regarding concerning".split())
 _COPULAS = frozenset(
     "is are was were has have had been be got still being yet already just that's keeps kept keep".split()
@@ -29,6 +31,7 @@ _NEGATIONS = frozenset("not isn't aren't wasn't weren't hasn't haven't isnt aren
 _SPEAKERS = frozenset("we i you they he she".split())
 _ANYBODY = frozenset("nobody somebody someone everyone everybody anyone people customers users".split())
 _TELLING = frozenset("note comment tell log record decide report write remember".split())
+_SHOWING = _TELLING | frozenset("show list see check find explain describe print display view ask open".split())
 _RELATIVES = frozenset("that which who where".split())
 
 
@@ -47,6 +50,16 @@ def read_clause(tokens: Sequence[Token], at: int, parts: Parts) -> int:
             break
         at += step
     return at
+
+
+def read_free_clause(tokens: Sequence[Token], at: int) -> tuple[Parts, int] | None:
+    """Read "what failed" of "retry what failed"; None where it is asked for, or none that can be read begins."""
+    verb = first_command(tokens)
+    if low(tokens, at) not in ("what", "whatever", "whichever") or at - 1 != verb or low(tokens, verb) in _SHOWING:
+        return None
+    parts = Parts(determiner="the")
+    end = read_clause([*tokens[:at], replace(tokens[at], low="that"), *tokens[at + 1 :]], at, parts)
+    return (parts, end) if (parts.statuses or parts.happening) and not parts.words else None
 
 
 def _read_state_clause(tokens: Sequence[Token], at: int, parts: Parts) -> int:
@@ -122,6 +135,9 @@ def _read_happening_clause(tokens: Sequence[Token], at: int, parts: Parts) -> in
     place += 1
     while low(tokens, place) in ADVERBS or low(tokens, place) in ("now", "before", "ago", "last"):
         place += 1
+    if low(tokens, place) == "first" and parts.position is None and first_command(tokens) < 0:
+        parts.position = 1  # "the epic we made first", but not "do the one we added first"
+        place += 1
     return place - at
 
 
@@ -147,7 +163,12 @@ def _read_topic(tokens: Sequence[Token], at: int, parts: Parts) -> int:
         parts.loose = parts.kind is not None or parts.is_modified
     elif word == "dealing" or (word == "to" and low(tokens, at + 1) == "do"):
         place += 2 + (word == "to")
-    elif not parts.kind or parts.is_modified or parts.many or place >= len(tokens):
+    elif (
+        not (parts.kind or low(tokens, at - 1) in _NAMING_HEADS)
+        or parts.is_modified
+        or parts.many
+        or place >= len(tokens)
+    ):
         return 0
     elif is_plain(tokens, place) and not is_head(tokens, place):
         parts.loose = not (parts.determiner == "the" and _is_clause(tokens, place))  # "story catering"

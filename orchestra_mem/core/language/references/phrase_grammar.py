@@ -6,7 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.language.references.noun_phrases import read_noun_phrase
-from orchestra_mem.core.language.references.phrase_clauses import read_as_before, read_clause, read_same
+from orchestra_mem.core.language.references.phrase_clauses import (
+    read_as_before,
+    read_clause,
+    read_free_clause,
+    read_same,
+)
 from orchestra_mem.core.language.references.phrase_numbers import more_numbers, number_at, read_indefinite
 from orchestra_mem.core.language.references.phrase_words import (
     ASKING,
@@ -20,9 +25,9 @@ from orchestra_mem.core.language.references.phrase_words import (
     PARTITIVE,
     PLACES,
     SUBJECTS,
-    VERBS_BEHIND,
     content_at,
     first_command,
+    goes_on,
     is_head,
     is_plain,
     low,
@@ -78,9 +83,9 @@ class _Reader:
             if at == self._verb:
                 at += 1
                 continue
-            goes_on = found and found[-1].position is not None and low(self._tokens, at - 1) in ("and", ",", "&")
+            continues = found and found[-1].position is not None and low(self._tokens, at - 1) in ("and", ",", "&")
             is_place = low(self._tokens, at) in ORDINALS or self._tokens[at].nth is not None
-            phrase, end = self._phrase(at, depth=0, owned=bool(goes_on and is_place))
+            phrase, end = self._phrase(at, depth=0, owned=bool(continues and is_place))
             if phrase:
                 found.append(phrase)
             elif end == at and (bare := self._bare(at)):
@@ -200,6 +205,8 @@ class _Reader:
         before = low(self._tokens, at - 1)
         if self._tokens[at].is_quoted and before in CONTENT:
             return None
+        if free := read_free_clause(self._tokens, at):
+            return self._from_parts(at, free[1], free[0]), free[1]
         read = read_noun_phrase(self._tokens, at, owned=owned)
         if read is None:
             return None
@@ -380,17 +387,11 @@ class _Reader:
             return None
         if low(self._tokens, at) in ("back", "down", "away", "forward") and not is_plain(self._tokens, at + 1):
             return None  # "bring back the deferred one"
-        number = self._tokens[at].digits
-        if number is not None:
+        if (number := self._tokens[at].digits) is not None:
             is_amount = is_plain(self._tokens, at + 1) or low(self._tokens, at + 1) in ("%", ".")
             return None if is_amount else self._made(at, at + 1, Form.ID, ids=(number,), is_bare=True, many=False)
         end = at
-        while end - at < 6 and not (end > at and self._identifiers(end)):
-            if end > at and low(self._tokens, end) in VERBS_BEHIND:
-                break
-            is_adverb = low(self._tokens, end) in ("up", "in", "out", "off") and is_plain(self._tokens, end + 1)
-            if not is_plain(self._tokens, end) and not (is_adverb and end > at):
-                break
+        while end - at < 6 and goes_on(self._tokens, at, end) and not (end > at and self._identifiers(end)):
             end += 1
         if low(self._tokens, at) in STATUSES and end == at + 1:
             return None

@@ -59,6 +59,14 @@ QUALITIES = frozenset(
 )
 """What items and talks have, and are not."""
 _MARKING = frozenset("mark set flag put move tag make leave keep call".split())
+_RANKING = (_MARKING - {"call"}) | frozenset("give get bump raise".split())
+_RANKS = frozenset("urgent critical important unimportant high-priority low-priority p0 p1 p2 p3 p4".split())
+_LEVELS = frozenset("low lower lowest high higher highest medium normal top maximum minimum max min".split())
+_PRIORITY = frozenset(["priority", "prio"])
+_DEGREES = frozenset("more less most least very really super extremely".split())
+_BEHIND_RANK = frozenset(
+    "please pls thanks now today asap again instead because since as until for too . , ! ? ;".split()
+)
 NUMBER_WORDS = frozenset("number no nr num id ids numbers nos".split())
 BELOW = frozenset("of in under from below within inside beneath underneath for on belonging".split())
 PLACES = frozenset("in under below within inside beneath underneath".split())
@@ -117,6 +125,14 @@ def is_head(tokens: Sequence[Token], at: int) -> bool:
     return low(tokens, at) in SINGULAR or low(tokens, at) in PLURAL
 
 
+def goes_on(tokens: Sequence[Token], begin: int, at: int) -> bool:
+    """Tell whether a title that begins at a place goes on at another: not "priority" of "signup's priority"."""
+    if at > begin and (low(tokens, at) in VERBS_BEHIND or (tokens[at - 1].owns and low(tokens, at) in QUALITIES)):
+        return False
+    is_adverb = low(tokens, at) in ("up", "in", "out", "off") and is_plain(tokens, at + 1)
+    return is_plain(tokens, at) or (is_adverb and at > begin)
+
+
 def first_command(tokens: Sequence[Token]) -> int:
     """Give the place of the verb that a line begins with, -1 where it begins with none."""
     at = 0
@@ -147,4 +163,28 @@ def content_at(tokens: Sequence[Token]) -> int:
         for at in range(verb + 2, len(tokens)):
             if low(tokens, at) in ("to", "as", "into"):
                 return at
+    if low(tokens, verb) in _RANKING:
+        return rank_at(tokens, verb + 2)
+    return len(tokens)
+
+
+def rank_at(tokens: Sequence[Token], begin: int) -> int:
+    """Find where a line goes on to say how urgent something becomes: "make them urgent", "make it low priority"."""
+    for at in range(begin, len(tokens)):
+        end = at
+        while low(tokens, end) in _DEGREES:
+            end += 1
+        word, after = low(tokens, end), low(tokens, end + 1)
+        if word in _PRIORITY and after == "to":
+            end, after = end + 1, low(tokens, end + 2)
+        is_told_behind = word in _PRIORITY and (after in _LEVELS or after in NUMBERS or after.isdecimal())
+        if word in _RANKS:
+            end += 1
+        elif is_told_behind or (word in _LEVELS and after in _PRIORITY):
+            end += 2
+        else:
+            continue
+        is_last = end >= len(tokens) or low(tokens, end) in _BEHIND_RANK
+        if is_last and low(tokens, at - 1) not in DETERMINERS | INDEFINITE | {"to", "as"}:
+            return at
     return len(tokens)

@@ -14,6 +14,7 @@ from orchestra_mem.core.language.intents.types import Action
 from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk
 from orchestra_mem.core.language.references.groups import (
     by_focus_children,
+    by_order_created,
     by_position,
     lately,
     neighbours,
@@ -369,6 +370,7 @@ def _placed(phrase: Phrase, need: Need, scene: Scene) -> list[Candidate]:
         found += lately(phrase, need, scene)
     if not found and not is_short and phrase.kind:
         found += by_focus_children(phrase, need, scene)
+        found += by_order_created(phrase, need, scene) if phrase.form is Form.ORDINAL else ()
     if not found and phrase.words and (phrase.position or phrase.spare):
         spare = replace(phrase, words=((*phrase.spare, *phrase.words[0]),), position=None, form=Form.NAMED)
         found = list(named(spare, need, scene))
@@ -383,7 +385,7 @@ def _several(phrase: Phrase, need: Need, scene: Scene) -> list[Candidate]:
     found = list(together(phrase, need, scene))
     if phrase.kind and (phrase.form is Form.ALL or not found):
         found += by_focus_children(phrase, need, scene)
-    if phrase.kind and not any(candidate.score >= FLOOR for candidate in found):
+    if (phrase.kind or phrase.count) and not any(candidate.score >= FLOOR for candidate in found):
         told = fitting((item for item, _ in scene.subjects()), phrase, need, scene)
         if len(told) > 1 and phrase.count in (None, len(told)):
             found.append(Candidate(items=told[::-1], score=0.5, reasons=("all that were spoken of",)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from orchestra_mem.core.language.mentions import Happening, Mention, Talk
 from orchestra_mem.core.language.references.titles import match
+from orchestra_mem.core.language.references.words import STATUSES
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
@@ -114,7 +115,7 @@ class Scene:
         for mention in mentions[:MAX_MENTIONS]:
             items = tuple(item for item in map(self.item, dict.fromkeys(mention.items)) if item)
             if items:
-                subject = _subject(items, mention.text)
+                subject = None if _is_queried(items, mention) else _subject(items, mention.text)
                 is_parent = subject is not None and len(items) > 1 and items[1].parent == subject.id
                 group = tuple(item for item in items if item is not subject) if is_parent else items
                 yield Seen(
@@ -290,6 +291,15 @@ def _subject(items: tuple[WorkItem, ...], text: str) -> WorkItem | None:
     if _TIES.search(text) and (items[0].parent != items[1].parent or _DEPENDS.search(text)):
         return items[0]
     return None
+
+
+def _is_queried(items: tuple[WorkItem, ...], mention: Mention) -> bool:
+    """Tell whether a status was asked for, so that one of those listed is no more its subject than another."""
+    is_asked = mention.happening is Happening.LISTED and len(items) > 1
+    return is_asked and not _STATUSES.isdisjoint(words(mention.text[:500])) and not _names(mention.text, items[0])
+
+
+_STATUSES = frozenset(STATUSES)
 
 
 def _names(text: str, item: WorkItem) -> bool:

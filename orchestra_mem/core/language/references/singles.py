@@ -62,7 +62,8 @@ def in_focus(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
             if phrase.kind is None and scene.is_one_of_shown(item):
                 weight = min(weight, _ONE_OF_SHOWN)
             elif phrase.form is Form.THAT and phrase.kind is None and not need.kinds and scene.seen[0].subject is None:
-                weight = min(weight, _HOLDER_OF_NEWEST)
+                is_shown = scene.seen[0].happening is Happening.LISTED and scene.holder(scene.seen[0]) is not item
+                weight = min(weight, _ONE_OF_SHOWN if is_shown else _HOLDER_OF_NEWEST)
             score = weight * share * status_fit((item,), need)
             yield Candidate(items=(item,), score=score, reasons=(f"in focus by {weight:.2f}",))
     if need.many and scene.seen and phrase.kind is None:
@@ -100,13 +101,14 @@ def of_status(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
         lone = [
             item for item in _spoken_of(scene) if fit(item, phrase, need, scene) and scene.singles()[item.id] > FLOOR
         ]
-        if lone and not found:
+        if lone and not found and phrase.count in (None, len(lone)):
             found.append(Candidate(items=tuple(lone), score=0.5, reasons=("spoken of lately",)))
         yield from found
     else:
         found = list(_spoken_of_with_status(phrase, need, scene))
         yield from found
-    if any(candidate.score >= _ONLY_ONE for candidate in found):
+    least = FLOOR if phrase.many and phrase.kind is None else _ONLY_ONE  # "the blocked ones" are some of those told
+    if any(candidate.score >= least for candidate in found):
         return
     is_of_shown = scene.seen and scene.seen[0].happening is Happening.LISTED and scene.seen[0].subject is None
     if is_of_shown and phrase.many and phrase.kind is None:

@@ -104,6 +104,7 @@ COMMANDS = frozenset(
     """.split()
 )
 NEEDING = frozenset("need needs want wants get gets require requires".split())
+_MAX_SPELT = 5  # tokens: "one hundred and forty one"
 _PAIRS = {
     "in progress": "in-progress", "on hold": "on-hold", "not started": "not-started", "not done": "not-done",
     "not finished": "unfinished", "not complete": "unfinished", "not completed": "unfinished", "most recent": "latest",
@@ -134,7 +135,8 @@ class Token:
     """A word, number, quotation or mark of a line.
 
     `low` is how the grammar reads it: in lower case, mended, without a possessive's ending, words that belong together
-    as one. `number` is that of `#12`, `digits` of `12`, `nth` of `12th`. `owns` is whether it is a possessive.
+    as one. `number` is that of `#12`, `digits` of `12`, `nth` of `12th`. `owns` is whether it is a possessive,
+    `is_known` whether it is a word of a title that was spoken of.
     """
 
     low: str
@@ -147,6 +149,7 @@ class Token:
     is_word: bool = False
     is_quoted: bool = False
     owns: bool = False
+    is_known: bool = False
 
 
 def tokenise(line: str, known: Collection[str] = ()) -> list[Token]:
@@ -186,7 +189,8 @@ def _words_of(text: str, start: int, end: int, known: Collection[str]) -> list[T
     low = low.rstrip("'")
     if contracted := _CONTRACTED.fullmatch(low):
         low, owns = contracted[1], False
-    return [Token(low=mended(low, known), text=text, start=start, end=end, is_word=True, owns=owns)]
+    right = mended(low, known)
+    return [Token(low=right, text=text, start=start, end=end, is_word=True, owns=owns, is_known=right in known)]
 
 
 def _joined(tokens: list[Token]) -> list[Token]:
@@ -194,6 +198,14 @@ def _joined(tokens: list[Token]) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(tokens):
+        value, length = _spelt(tokens[at : at + _MAX_SPELT])
+        if length > 1:
+            run = tokens[at : at + length]
+            text = " ".join(token.text for token in run)
+            owns = run[-1].owns
+            found.append(Token(low=str(value), text=text, start=run[0].start, end=run[-1].end, digits=value, owns=owns))
+            at += length
+            continue
         for length, table in ((3, _TRIPLES), (2, _PAIRS), (1, _PAIRS)):
             run = tokens[at : at + length]
             low = table.get(" ".join(token.low for token in run))
@@ -208,6 +220,21 @@ def _joined(tokens: list[Token]) -> list[Token]:
             found.append(tokens[at])
             at += 1
     return [_owning(token, after) for token, after in zip_longest(found, found[1:])]
+
+
+def _spelt(tokens: list[Token]) -> tuple[int, int]:
+    """Read "one hundred and forty one": the number, and how many tokens write it; 0 of them where none does."""
+    lows = [token.low for token in tokens]
+    value = at = 0
+    if lows[1:2] == ["hundred"] and NUMBERS.get(lows[0], 10) < 10:
+        value, at = 100 * NUMBERS[lows[0]], 2
+        at += lows[2:3] == ["and"] and lows[3:4] != [] and lows[3] in NUMBERS
+    if lows[at : at + 1] and lows[at] in NUMBERS:
+        is_ten = lows[at] in _TENS
+        value, at = value + NUMBERS[lows[at]], at + 1
+        if is_ten and lows[at : at + 1] and NUMBERS.get(lows[at], 10) < 10:
+            value, at = value + NUMBERS[lows[at]], at + 1
+    return value, at
 
 
 def _owning(token: Token, after: Token | None) -> Token:
@@ -244,7 +271,7 @@ _RIGHT = frozenset(
     remains remain remaining restarted item times steps step tickets thicket files filed mask masks ask asks
     title titles set sets setup mile milestone story history histories these this thin think thing
     things theme tho the he she her here where were tee ten tea toe tie none done on ore on-call
-    form firm fixed firsts lasts lash lass late lest cost post host mast
+    prio form firm fixed firsts lasts lash lass late lest cost post host mast
     """.split()
 ) - frozenset(_MENDED)  # fmt: skip
 _BY_LENGTH: dict[int, list[str]] = {}
