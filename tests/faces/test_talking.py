@@ -154,7 +154,7 @@ def test_a_script_is_shown_with_its_answers(tmp_path: Path) -> None:
     assert done.returncode == 1
     missing = _shell(tmp_path, options=("--script", str(tmp_path / "none.txt")))
     assert missing.returncode == 2
-    assert "none.txt" in missing.stderr
+    assert "none.txt" in "".join(missing.stderr.replace("│", "").split())  # the box folds long paths
 
 
 def test_yes_cancels_without_asking(tmp_path: Path) -> None:
