@@ -21,6 +21,11 @@ class WorkKind(StrEnum):
     TASK = "task"
     SUBTASK = "subtask"
 
+    @property
+    def plural(self) -> str:
+        """The word for several."""
+        return "stories" if self is WorkKind.STORY else f"{self.value}s"
+
 
 class WorkStatus(StrEnum):
     """How far an item is."""

@@ -16,7 +16,6 @@ from orchestra_mem.types import Json
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
-_PLURAL = {kind: f"{kind.value[:-1]}ies" if kind.value.endswith("y") else f"{kind.value}s" for kind in WorkKind}
 _FAILED = re.compile(r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|did(?:n't| not) work)\b", re.IGNORECASE)
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
@@ -263,7 +262,7 @@ def _named(items: Sequence[WorkItem]) -> str:
     for item in items:
         kinds.setdefault(item.kind, []).append(f"#{item.id}")
     return ", ".join(
-        f"{(_PLURAL[kind] if len(numbers) > 1 else kind.value).capitalize()} {' '.join(numbers)}"
+        f"{(kind.plural if len(numbers) > 1 else kind.value).capitalize()} {' '.join(numbers)}"
         for kind, numbers in kinds.items()
     )
 

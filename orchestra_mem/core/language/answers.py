@@ -359,15 +359,12 @@ def _said(act: _Act, items: Mapping[int, WorkItem]) -> str:
     return f"{act.did} {_names(act.items, items)}"
 
 
-_PLURAL = {WorkKind.STORY: "stories"}
-
-
 def _names(ids: tuple[int, ...], items: Mapping[int, WorkItem]) -> str:
     if len(ids) == 1:
         return items[ids[0]].name if ids[0] in items else f"#{ids[0]}"
     kinds = {items[each].kind for each in ids if each in items}
     kind = kinds.pop() if len(kinds) == 1 else None
-    word = _PLURAL.get(kind, f"{kind}s") if kind else "items"
+    word = kind.plural if kind else "items"
     listed = ", ".join(f"#{each}" for each in ids[:_MOST_NAMED])
     more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
     return f"{len(ids)} {word} ({listed}{more})"

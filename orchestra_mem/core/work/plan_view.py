@@ -72,12 +72,8 @@ def more_blocked(view: WorkView) -> str:
 def statistics(view: WorkView) -> list[tuple[str, int]]:
     """The rows of the statistics."""
     totals = {kind: sum(view.counts.get(kind, {}).values()) for kind in WorkKind}
-    names = {
-        WorkKind.MILESTONE: "Milestones", WorkKind.EPIC: "Epics", WorkKind.STORY: "Stories", WorkKind.TASK: "Tasks",
-        WorkKind.SUBTASK: "Subtasks",
-    }  # fmt: skip
     return [
-        *((f"Total {names[kind]}", count) for kind, count in totals.items() if count),
+        *((f"Total {kind.plural.capitalize()}", count) for kind, count in totals.items() if count),
         ("Work Done", view.count(WorkStatus.DONE)),
         ("Work In Progress", view.count(WorkStatus.IN_PROGRESS)),
         ("Work Blocked", view.count(WorkStatus.BLOCKED)),
