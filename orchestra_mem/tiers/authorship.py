@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.blame import (
     ranges,
 )
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.work.plan_lines import has_work, parse_row
+from orchestra_mem.core.work.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -54,7 +54,7 @@ class _State:
     text: str
     author: Author
     time: datetime | None
-    work: bool = False
+    plan: bool = False
 
 
 class Authorship:
@@ -107,15 +107,16 @@ class Authorship:
 
     def _states(self, name: DocumentName) -> Iterator[_State]:
         """The texts that a document had, oldest first; what never stood in it is left out."""
+        plan = name is DocumentName.WORK_PLAN
         for version in self._episodic.history(name.value):
             if version.reason is not VersionReason.CONFLICT:
                 text = self._store.read_version(version)
                 machine = version.author is Author.MACHINE
-                yield _State(text, version.author, _written_at(text) if machine else None, _is_plan(name, text))
+                yield _State(text, version.author, _written_at(text) if machine else None, plan)
         text = self._episodic.text(name)
         last = self._episodic.texts.last_written(name, text)
         if last.left is not None:
-            yield _State(last.left, Author.MACHINE, _written_at(last.left), _is_plan(name, last.left))
+            yield _State(last.left, Author.MACHINE, _written_at(last.left), plan)
         if last.digest != digest(text):
             yield _State(text, Author.PERSON, None)
 
@@ -133,7 +134,7 @@ class Authorship:
             return lambda line, path: written
 
         def origin(line: str, path: tuple[str, ...]) -> Origin:
-            item = parse_row(line.lstrip(" \t")) if self._work and state.work else None
+            item = parse_row(line.lstrip(" \t")) if self._work and state.plan else None
             if item is not None and (found := self._work_origin(item.number)):
                 return found
             named = names_in(line)
@@ -167,10 +168,6 @@ class Authorship:
             summary = self._ledger.summary(named.summaries[0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
-
-
-def _is_plan(name: DocumentName, text: str) -> bool:
-    return name is DocumentName.WORK_PLAN and has_work(text)
 
 
 def _written_at(text: str) -> datetime | None:

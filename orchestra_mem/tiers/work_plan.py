@@ -93,7 +93,8 @@ class WorkPlan:
 
         A line of `base` whose number somebody has taken away gets it back.
         """
-        if name is not DocumentName.WORK_PLAN or not has_work(text):
+        # A text may lack the heading of work, as one does that was written before there was any.
+        if name is not DocumentName.WORK_PLAN or not self._tracker.events(limit=1):
             return text
         lines = plan_lines(text)
         if all(line.number for line in lines):

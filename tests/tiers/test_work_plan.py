@@ -394,6 +394,18 @@ def test_an_editor_that_saves_again_makes_nothing_twice(memory: OrchestratorCont
     assert len(memory.state.items()) == 9
 
 
+def test_a_line_under_the_heading_of_before_makes_nothing_twice(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """A new line gets its number also where a person has given the section the name that it has without work."""
+    _edit(memory, ("## Prioritized Backlog\n", "## Backlog\n\n- [ ] Buy milk\n"))
+    for said in ("One more.", "Another.", "A third."):
+        _go_on(memory, clock, said)
+        assert _text(memory).count("Buy milk") == 2, "once as a next step, once in the backlog"
+        _edit(memory, ("# Work Plan\n", f"# Work Plan\n\n{said}\n"))
+    assert f"\n- [ ] #{_item(memory, 'Buy milk').id} Buy milk (task, high)\n" in _text(memory)
+
+
 def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
     memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
