@@ -434,3 +434,27 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     _done(orchestrator, "we decided to use argon2 in place of bcrypt")
     _done(orchestrator, "why did we choose bcrypt?")
     assert len(asked) == 2
+
+
+def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
+    """A line that tells to do something is that also where a question waits; a title is an answer all the same."""
+    _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")
+    assert orchestrator.execute("rename it to Payment").outcome is Outcome.ASKED
+    reply = orchestrator.execute("cancel epic 1")
+    assert (reply.outcome, reply.text) == (Outcome.ASKED, 'Really cancel Epic #1 "Login"? (yes or no)')
+    assert orchestrator.execute("no").text == "Left as it is."
+    assert orchestrator.execute("start it").outcome is Outcome.ASKED
+    assert _done(orchestrator, "finish line").startswith("Started")
+
+
+def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrator) -> None:
+    """And is told with that; what is blocked for a reason of its own stays so, and undo blocks again."""
+    _done(orchestrator, "create a task: buy flour", "create a task: bake bread", "create a task: sell bread")
+    _done(orchestrator, "#2 is blocked by #1", "#3 is blocked by #1", "#3 is blocked because the shop is closed")
+    text = _done(orchestrator, "finish #1")
+    assert text == 'Finished Task #1 "Buy flour"; Task #2 "Bake bread" waits for nothing now'
+    statuses = [orchestrator.tracker.item(number).status for number in (2, 3)]
+    assert statuses == [WorkStatus.PENDING, WorkStatus.BLOCKED]
+    orchestrator.execute("undo")
+    _done(orchestrator, "yes")
+    assert orchestrator.tracker.item(2).status is WorkStatus.BLOCKED

@@ -13,10 +13,20 @@ from orchestra_mem.core.language.references.needs import container_need, need_of
 from orchestra_mem.orchestrator.replies import Effect
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind, WorkStatus, WorkTracker
+from orchestra_mem.work_types import (
+    OPEN_STATUSES,
+    PARENT_KINDS,
+    WorkFilter,
+    WorkItem,
+    WorkKind,
+    WorkStatus,
+    WorkTracker,
+)
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _FAILED = re.compile(r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|did(?:n't| not) work)\b", re.IGNORECASE)
+# Of what a closed item lets go on; more would not be read.
+_NAMED_AT_MOST = 20
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
 
@@ -147,14 +157,23 @@ class Commands:
     ) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
-        waiting = self._waiting(now) if status.is_open else ""
-        text = f"{word} {_named(now)}{waiting}"
+        text = f"{word} {_named(now)}{self._waiting(now) if status.is_open else self._freed(now)}"
         return Done(effects=[Effect(happening=happening, items=_ids(now), text=text)])
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         """What items still wait for, in words."""
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
         return f"; still waits for {', '.join(_short(each) for each in open_ones.values())}" if open_ones else ""
+
+    def _freed(self, closed: Sequence[WorkItem]) -> str:
+        """What waited for these and now waits for nothing, in words."""
+        waited = {each.id: each for item in closed for each in self._tracker.items(_waiting_for(item))}
+        free = [
+            item
+            for item in waited.values()
+            if item.status is not WorkStatus.BLOCKED and not self._tracker.blockers(item.id)
+        ]
+        return f"; {_named(free)} {'waits' if len(free) == 1 else 'wait'} for nothing now" if free else ""
 
     # What hangs on what
 
@@ -165,8 +184,7 @@ class Commands:
         for item in items:
             waits = sorted({*item.depends_on, *_ids(blockers)})
             self._tracker.change(item.id, depends_on=waits)
-            reason = intent.value or ", ".join(f"waits for #{blocker.id}" for blocker in blockers)
-            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=reason))
+            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=intent.value))
         by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
         by = by or (f": {intent.value}" if intent.value else "")
         text = f"Blocked {_named(now)}{by}"
@@ -244,6 +262,10 @@ def _capitalised(title: str) -> str:
     """A title that begins like a word in a sentence, as titles begin."""
     first = title.split(" ", 1)[0]
     return title[:1].upper() + title[1:] if first.isalpha() and first.islower() else title
+
+
+def _waiting_for(item: WorkItem) -> WorkFilter:
+    return WorkFilter(blocked_by=item.id, statuses=OPEN_STATUSES, limit=_NAMED_AT_MOST)
 
 
 def _ids(items: Sequence[WorkItem]) -> tuple[int, ...]:

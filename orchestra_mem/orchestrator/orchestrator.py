@@ -134,9 +134,15 @@ class Orchestrator:
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         if waiting.for_yes:
             return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if is_yes(line) else None
+        if self._reader.is_command(line) and not self._is_title(line, waiting.candidates):
+            return None
         chosen = chosen_from(line, waiting.candidates, talk)
         both = f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
+
+    def _is_title(self, line: str, candidates: Sequence[int]) -> bool:
+        said = line.strip(" .!\t\r\n").casefold()
+        return any(self.tracker.item(each).title.casefold() == said for each in candidates)
 
     def _run(
         self,

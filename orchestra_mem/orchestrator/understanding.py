@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from orchestra_mem.core.language.intents.parsing import DESTRUCTIVE, Parsed, from_json, intent_schema, parse
+from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Parsed, from_json, intent_schema, parse
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 
@@ -39,8 +39,7 @@ class Reader:
     def read(self, line: str) -> Parsed:
         """Read what a line asks for."""
         parsed = parse(line)
-        sure = parsed.understood and all(intent.sure >= _SURE for intent in parsed.intents)
-        if sure or self._model is None:
+        if _is_sure(parsed) or self._model is None:
             return parsed
         messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
         try:
@@ -57,6 +56,15 @@ class Reader:
         if not read.understood or any(intent.action in DESTRUCTIVE - known for intent in read.intents):
             return parsed
         return read
+
+    def is_command(self, line: str) -> bool:
+        """Whether a line surely tells to do something, by the rules alone."""
+        parsed = parse(line)
+        return _is_sure(parsed) and any(intent.action not in ASKS for intent in parsed.intents)
+
+
+def _is_sure(parsed: Parsed) -> bool:
+    return parsed.understood and all(intent.sure >= _SURE for intent in parsed.intents)
 
 
 def is_yes(line: str) -> bool:

@@ -34,6 +34,8 @@ from orchestra_mem.work_types import (
     WorkStore,
 )
 
+_FREE = "what it waited for is closed"
+
 
 class StateManager:
     """Keeps the state of work; fulfils `WorkTracker`. Safe to share between threads.
@@ -95,6 +97,8 @@ class StateManager:
     ) -> WorkItem:
         """Move an item to another status; where it has it already, only a new reason is kept.
 
+        What was blocked for no other reason than what it depends on is pending again once the last of that is closed.
+
         Raises:
             InvalidChangeError: the table forbids it, something that it waits for or below it is open, or its parent is
                 closed.
@@ -107,7 +111,18 @@ class StateManager:
                     change.tell(item.id, "status", status.value, status.value)
                 return item
             check_transition(item, status)
-            return change.replace(item, with_status(item, status, change.now))
+            after = change.replace(item, with_status(item, status, change.now))
+            if not status.is_open:
+                self._free(item_id, change)
+            return after
+
+    def _free(self, closed: int, change: StateChange) -> None:
+        """Unblock what waited for an item that is closed now, and waits for nothing else."""
+        change.reason = _FREE
+        for item in self._store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
+            told = [each for each in self._store.events(item=item.id) if each.after == WorkStatus.BLOCKED]
+            if not self._store.blockers(item.id) and not any(each.reason for each in told[-1:]):
+                change.replace(item, with_status(item, WorkStatus.PENDING, change.now))
 
     def change(
         self,

@@ -99,6 +99,16 @@ class Model:
             for number, item in items.items()
         }
 
+    def freed(self, closed: WorkItem) -> list[WorkItem]:
+        """What was blocked by an item that is closed now, and by nothing else that is open."""
+        items = {**self.items, closed.id: closed}
+        return [
+            with_status(item, WorkStatus.PENDING, self.now)
+            for item in self.items.values()
+            if not closed.status.is_open and closed.id in item.depends_on and item.status is WorkStatus.BLOCKED
+            if not any(items[other].status.is_open for other in item.depends_on)
+        ]
+
     def undo(self, operation: int) -> list[WorkItem]:
         """Take an operation back."""
         net: dict[int, dict[str, tuple[Any, Any]]] = {}
@@ -245,7 +255,8 @@ class WorkMachine(RuleBasedStateMachine):
             if status is not item.status:
                 if status not in TRANSITIONS[item.status]:
                     raise Refused(InvalidChangeError)
-                self.model.store(self.operation, [with_status(item, status, self.model.now)])
+                after = with_status(item, status, self.model.now)
+                self.model.store(self.operation, [after, *self.model.freed(after)])
 
         def real() -> None:
             assert self.state.set_status(number, status, operation=self.operation) == self.model.items[number]
