@@ -458,3 +458,21 @@ def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrat
     orchestrator.execute("undo")
     _done(orchestrator, "yes")
     assert orchestrator.tracker.item(2).status is WorkStatus.BLOCKED
+
+
+def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
+    """Somebody's, nobody's, what is held up, what is urgent."""
+    _done(orchestrator, "create a task: bake bread", "create a task: sell bread", "create a task: buy flour")
+    _done(orchestrator, "assign #1 to Marco", "#2 is blocked by #3", "make #3 urgent")
+    assert _done(orchestrator, "what's Marco got?") == 'Task #1 "Bake bread": pending'
+    assert _done(orchestrator, "which tasks are unassigned?").count("\n") == 1
+    assert _done(orchestrator, "what is blocked?") == 'Task #2 "Sell bread": blocked, waits for #3'
+    assert _done(orchestrator, "which tasks are urgent?") == 'Task #3 "Buy flour": pending'
+    assert _done(orchestrator, "what is Priya working on?") == "There are none."
+
+
+def test_what_is_said_of_no_work_is_remembered(orchestrator: Orchestrator) -> None:
+    """A report on something that is no item is a note."""
+    _done(orchestrator, "create a task: bake bread")
+    assert _done(orchestrator, "the oven is broken").startswith("Noted: the oven")
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING

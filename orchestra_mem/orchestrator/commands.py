@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestra_mem.core.language.intents.parsing import Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Need
 from orchestra_mem.core.language.references.needs import container_need, need_of
 from orchestra_mem.orchestrator.replies import Effect
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
@@ -157,7 +156,8 @@ class Commands:
     ) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
-        text = f"{word} {_named(now)}{self._waiting(now) if status.is_open else self._freed(now)}"
+        rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
+        text = f"{word} {_named(now)}{rest}"
         return Done(effects=[Effect(happening=happening, items=_ids(now), text=text)])
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
@@ -209,7 +209,7 @@ class Commands:
 
     def _assign(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
-        who = _speaker() if intent.value == "me" else intent.value
+        who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
         text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
         return Done(effects=[Effect(happening=Happening.ASSIGNED, items=_ids(now), text=text)])
@@ -243,7 +243,13 @@ class Commands:
         if not intent.value:
             raise Unclear("What came out of it?")
         failed = _FAILED.search(intent.value) is not None
-        items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,), many=True))
+        try:
+            items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,), many=True))
+        except Unclear as unclear:
+            if unclear.candidates or not intent.target:
+                raise
+            # It is about something that is no work: it is remembered all the same.
+            return self._note(replace(intent, target="", value=f"{intent.target} {intent.value}"), resolver)
         now = []
         for item in items:
             self._tracker.note(item.id, intent.value)
@@ -251,7 +257,8 @@ class Commands:
                 self._tracker.set_status(item.id, WorkStatus.IN_PROGRESS)  # nothing fails that nobody has begun
                 item = self._tracker.set_status(item.id, WorkStatus.FAILED, reason=intent.value)
             now.append(item)
-        word = "Marked as failed:" if any(item.status is WorkStatus.FAILED for item in now) else "Reported on"
+        marked = failed and any(item.status is WorkStatus.FAILED for item in now)
+        word = "Marked as failed:" if marked else "Reported on"
         text = f"{word} {_named(now)}: {intent.value}"
         happening = Happening.FAILED if failed else Happening.MENTIONED
         effect = Effect(happening=happening, items=_ids(now), text=text)
@@ -295,10 +302,3 @@ def _priority(item: WorkItem, value: str) -> int:
     if value not in {"1", "2", "3", "4", "5"}:
         raise Unclear("Which priority: urgent, high, medium, low or lowest?")
     return int(value)
-
-
-def _speaker() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a process without a user's name
-        return "me"

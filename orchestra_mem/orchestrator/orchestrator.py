@@ -121,7 +121,7 @@ class Orchestrator:
         reply = self._gone_on(waiting, line, talk) if waiting else None
         if reply is not None:
             return reply
-        parsed = self._reader.read(line)
+        parsed = self._reader.read(line, self.tracker)
         if not parsed.understood or not parsed.intents:
             why = f": {parsed.reason}" if parsed.reason else ""
             text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."

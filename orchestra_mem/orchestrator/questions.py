@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.language.answers import answer_recent, read_recent_question
 from orchestra_mem.core.language.intents.parsing import Action, Intent
+from orchestra_mem.core.language.listing import ME, Listing, read_listing
 from orchestra_mem.core.language.mentions import Happening
 from orchestra_mem.core.language.references.resolving import need_of
 from orchestra_mem.core.search.echoes import fenced
@@ -16,11 +17,11 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.orchestrator.replies import Effect
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import OperationFilter
-from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ _LISTED = 20
 _LOOKED_AT = 200
 _EVENTS_LOOKED_AT = 1_000
 _NEXT = 5
+# So many of the backlog's first are looked through for what no query asks for.
+_SIFTED = 500
 _ACTIVE = (WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _REASONS = ("decision", "constraint")
 _REASONS_TOLD = 3
@@ -77,7 +80,6 @@ class Questions:
             Action.WHY: self._why,
             Action.NEXT: self._next,
             Action.FIND: self._find,
-            Action.LIST: self._list,
             Action.RESUME: self._resume,
             Action.HELP: lambda intent, resolver: Answered(text=HELP),
         }
@@ -90,6 +92,8 @@ class Questions:
         """
         if intent.action is Action.RECENT:
             return self._recent(line)
+        if intent.action is Action.LIST:
+            return self._list(intent, resolver, line)
         return self._answers[intent.action](intent, resolver)
 
     def _recent(self, line: str) -> Answered:
@@ -198,27 +202,44 @@ class Questions:
         lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in hits]
         return _speaking_of(items, "\n".join(lines) or f"Nothing is found for: {words}")
 
-    def _list(self, intent: Intent, resolver: Resolver) -> Answered:
+    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Answered:
+        listing = read_listing(line)
         parent = resolver.one(intent.target) if intent.target else None
-        words = intent.value.lower().split()
-        statuses = tuple(status for status in WorkStatus if status.value in intent.value.lower())
+        narrow = listing.held_up or listing.priority is not None or listing.assignee == ""
         where = WorkFilter(
             kinds=(intent.kind,) if intent.kind else (),
-            statuses=statuses or (OPEN_STATUSES if "open" in words else ()),
+            statuses=listing.statuses,
             parent=parent.id if parent else None,
-            limit=_LISTED + 1,
+            limit=_SIFTED if narrow else _LISTED + 1,
         )
-        items = self._tracker.items(where)
+        items = [item for item in self._of(listing.assignee, where) if self._is_wanted(item, listing)]
         lines = [f"{item.name}: {item.status}{self._waiting(item)}" for item in items[:_LISTED]]
         if len(items) > _LISTED:
             lines.append("… and more: `orchestra-mem work` lists them all")
         return _speaking_of(items[:_LISTED], "\n".join(lines) or "There are none.")
 
+    def _of(self, assignee: str | None, where: WorkFilter) -> list[WorkItem]:
+        """Items of a person, however the name is written; of all where none is given."""
+        if not assignee:
+            return self._tracker.items(where)
+        name = speaker() if assignee == ME else assignee
+        for written in dict.fromkeys((name, name.capitalize(), name.lower(), name.upper())):
+            if found := self._tracker.items(replace(where, assignee=written)):
+                return found
+        return []
+
+    def _is_wanted(self, item: WorkItem, listing: Listing) -> bool:
+        if listing.assignee == "" and item.assignee:
+            return False
+        if listing.priority is not None and item.priority != listing.priority:
+            return False
+        return not listing.held_up or item.status is WorkStatus.BLOCKED or bool(self._tracker.blockers(item.id))
+
     def _resume(self, intent: Intent, resolver: Resolver) -> Answered:
         if not intent.target:
             return self._next(intent, resolver)
         item = resolver.one(intent.target, need_of(intent))
-        text = f"Going on with {self._state_of(item)}"
+        text = f"Going on: {self._state_of(item)}"
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)
         if ready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Sequence
 
@@ -80,3 +81,11 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
     found = resolve_text(said, Need(many=True), Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))
     named = tuple(item.id for item in found.items)
     return named if set(named) <= set(candidates) else ()
+
+
+def speaker() -> str:
+    """The name of whoever speaks: the process's user."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a process without a user's name
+        return "me"

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Parsed, from_json, intent_schema, parse
+from orchestra_mem.core.language.intents.parsing import (
+    ASKS,
+    DESTRUCTIVE,
+    Action,
+    Intent,
+    Parsed,
+    from_json,
+    intent_schema,
+    parse,
+)
+from orchestra_mem.core.language.listing import read_listing
+from orchestra_mem.core.language.mentions import WorkLookup
+from orchestra_mem.core.language.naming import read_with_titles
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 
 logger = logging.getLogger(__name__)
 
 _SURE = 0.6
+_ASKING = re.compile(r"\W*(?:who|what|why|when|where|how|show|list|find)\b", re.IGNORECASE)
 _YES = frozenset("y|yes|yep|yeah|ok|okay|sure|do it|do that|yes please|yes do it|go ahead|please do".split("|"))
 _NO = frozenset("n|no|nope|don't|do not|no thanks|leave it|never mind|nevermind|stop|forget it".split("|"))
 _ANSWER_TOKENS = 400
@@ -36,9 +50,11 @@ class Reader:
         self._model = model
         self._foreground = foreground
 
-    def read(self, line: str) -> Parsed:
-        """Read what a line asks for."""
-        parsed = parse(line)
+    def read(self, line: str, lookup: WorkLookup) -> Parsed:
+        """Read what a line asks for; `lookup` finds the items that it names."""
+        parsed = read_with_titles(line, parse(line), lookup, parse)
+        if not parsed.understood and _ASKING.match(line) and read_listing(line).assignee is not None:
+            return Parsed(intents=(Intent(action=Action.LIST),), understood=True)
         if _is_sure(parsed) or self._model is None:
             return parsed
         messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
@@ -58,9 +74,10 @@ class Reader:
         return read
 
     def is_command(self, line: str) -> bool:
-        """Whether a line surely tells to do something, by the rules alone."""
+        """Whether a line surely tells to do something, or asks in a sentence, by the rules alone."""
         parsed = parse(line)
-        return _is_sure(parsed) and any(intent.action not in ASKS for intent in parsed.intents)
+        asks = _ASKING.match(line) is not None
+        return _is_sure(parsed) and (asks or any(intent.action not in ASKS for intent in parsed.intents))
 
 
 def _is_sure(parsed: Parsed) -> bool:
