@@ -58,7 +58,7 @@ demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"
 
 test: venv models
-	.venv/bin/python -m pytest --cov --cov-report=term $(ARGS)
+	.venv/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup --cov --cov-report=term $(ARGS)
 
 bench: venv models
 	@failed=; \

@@ -153,10 +153,10 @@ def test_the_copy_is_the_callers_no_longer() -> None:
 
 def test_ten_megabytes_are_copied_in_a_moment() -> None:
     """As one string, and as many small values."""
-    start = time.perf_counter()
+    start = time.process_time()
     dump_json(checked_json("ü" * 10_000_000))
     dump_json(checked_json([{"a": number} for number in range(100_000)]))
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 @given(

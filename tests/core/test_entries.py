@@ -130,11 +130,11 @@ def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
     value = operation(data)
     took = []
     for _ in range(3):  # the best of three: the machine may be busy with something else
-        start = time.perf_counter()
+        start = time.process_time()
         make_entry(value, started=date(2025, 1, 15), max_chars=4_000)
         plain_text(value)
         is_critical(value.type, value.data)
-        took.append(time.perf_counter() - start)
+        took.append(time.process_time() - start)
     assert min(took) < 0.3  # milliseconds without a tracer of lines, as coverage is one
 
 

@@ -322,9 +322,9 @@ def test_settling_thousands_is_quick() -> None:
         MustKeep(kind=MustKeepKind.CONSTRAINT, text=text, operation=n, timestamp=START + timedelta(minutes=n))
         for n, text in enumerate(texts)
     ]
-    started = time.perf_counter()
+    started = time.process_time()
     settle(facts)
-    assert time.perf_counter() - started < 4.0
+    assert time.process_time() - started < 4.0
 
 
 @pytest.mark.parametrize(
@@ -346,9 +346,9 @@ def test_settling_thousands_is_quick() -> None:
 )
 def test_time_is_linear(unit: str) -> None:
     """A quarter of a megabyte of anything is read in a few seconds at most."""
-    started = time.perf_counter()
+    started = time.process_time()
     find_in_text(unit * (250_000 // len(unit)), operation=1, timestamp=START)
-    assert time.perf_counter() - started < 6.0
+    assert time.process_time() - started < 6.0
 
 
 def test_judge_is_silent_about_narration() -> None:

@@ -133,6 +133,6 @@ HOSTILE = [
 def test_time_is_linear(unit: str) -> None:
     """A quarter of a megabyte of anything is read in well under a second."""
     text = unit * (250_000 // len(unit))
-    started = time.perf_counter()
+    started = time.process_time()
     find_identifiers(text)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

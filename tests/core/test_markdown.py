@@ -399,6 +399,6 @@ def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
 def test_a_long_heading_is_cut_in_linear_time() -> None:
     """A long run of blanks or marks in a title does not make its cleaning quadratic."""
     text = "# a" + " " * 20_000 + "b\n# a" + " #" * 10_000 + "b\n"
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(split_blocks(text)) == 2
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5

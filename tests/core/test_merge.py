@@ -113,18 +113,18 @@ def test_a_document_of_the_largest_size_merges_in_a_moment() -> None:
     """Lists with blank lines between their items, a tenth of them changed on each side: under a second."""
     base = "".join(f"- fact number {i} about what was done here (K{i})\n\n" for i in range(1_200))
     machine, person = base.replace("7 about", "7 of"), base.replace("3 about", "3 on")
-    start = time.perf_counter()
+    start = time.process_time()
     merged = merge(base, machine, person)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert merged == Merged(text=machine.replace("3 about", "3 on"))
 
 
 def test_many_equal_lines_merge_in_a_moment() -> None:
     """Five thousand blank lines that both append to: under a second."""
     base = "\n" * 5_000
-    start = time.perf_counter()
+    start = time.process_time()
     merged = merge(base, f"{base}machine\n", f"person\n{base}")
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert merged == Merged(text=f"person\n{base}machine\n")
 
 

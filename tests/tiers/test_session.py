@@ -229,9 +229,9 @@ def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clo
         tmp_path, config={**QUIET, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
     ) as memory:
         record(memory, 1_500)
-        start = time.perf_counter()
+        start = time.process_time()
         assert memory.session_memory.get_summary(20_000)
-        assert time.perf_counter() - start < 0.5
+        assert time.process_time() - start < 0.5
 
 
 def test_the_structured_summary_has_the_source_designs_keys(memory: OrchestratorContextManager) -> None:
