@@ -12,12 +12,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from benchmarks._survival import ENTRY_CHARS, NOTE, WORK, draft_for
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.build import open_memory, open_watcher
+from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Message
@@ -143,14 +145,17 @@ def open_here(
 ) -> OrchestratorContextManager:
     """Open the memory of a project with small limits; `storage` are settings over the project's own."""
     config = CONFIG | ({"storage": storage} if storage else {})
-    model = ScriptedModel(_last_words, name="model")
+    model = ScriptedModel(partial(_last_words, write_point), name="model")
     return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point, model=model)
 
 
-def _last_words(messages: Sequence[Message]) -> str:
-    """What a model says of a record: the words that it ends with."""
-    lines = messages[3].text.splitlines()[1:-1]
-    return json.dumps({"lines": [" ".join(line.split()[-6:]) for line in lines[-3:]]})
+def _last_words(write_point: WritePoint | None, messages: Sequence[Message]) -> str:
+    """What a model says of a record, of operations or of a whole session: the words that it ends with."""
+    if write_point is not None:
+        write_point("draft.generating")
+    record = next(each.text for each in reversed(messages) if each.text.startswith("<record>"))
+    lines = [" ".join(line.split()[-6:]) for line in record.splitlines()[1:-1][-3:]]
+    return json.dumps({"lines": lines, **dict.fromkeys(SESSION_KEYS, lines)})
 
 
 def live(project: Path, life: str, plan: Sequence[str], doom: Doom, start: datetime, wire: Wire) -> NoReturn:

@@ -31,8 +31,13 @@ WINDOW = 128_000
 BUDGET = WINDOW * 8 // 10
 # From here on a context counts as full.
 FULL = 0.9
-# The first calls of a process load the tokenizer and fill caches.
+# The first calls of a process load the tokenizer and fill caches, and its first pause, as each call of a model leaves
+# one, the tables that refreshes need.
 WARM_UP = 100
+FIRST_PAUSE_S = 1.5
+# Four operations come between two calls of a model, which take longer than this.
+PAUSE_S = 0.12
+PAUSE_EVERY = 4
 # Sessions in the project that is opened; the last of them still under way.
 SESSIONS = 10
 WORDS_OF_400_TOKENS = 245
@@ -44,6 +49,7 @@ class Sizes:
 
     runs: int
     operations: int
+    paced_operations: int
     large_operations: int
     contexts: int
     flushes: int
@@ -55,11 +61,11 @@ class Sizes:
 
 
 FULL_RUN = Sizes(
-    runs=6, operations=30_000, large_operations=8_000, contexts=5_000, flushes=2_000, long_sessions=5,
-    long_session=10_000, imports=200, opened=100_000, opens=100,
+    runs=6, operations=30_000, paced_operations=6_000, large_operations=8_000, contexts=5_000, flushes=2_000,
+    long_sessions=5, long_session=10_000, imports=200, opened=100_000, opens=100,
 )  # fmt: skip
 QUICK_RUN = Sizes(
-    runs=2, operations=1_500, large_operations=250, contexts=600, flushes=30, long_sessions=1,
+    runs=2, operations=1_500, paced_operations=500, large_operations=250, contexts=600, flushes=30, long_sessions=1,
     long_session=600, imports=11, opened=0, opens=0,
 )  # fmt: skip
 
@@ -89,19 +95,24 @@ def record(memory: OrchestratorContextManager, clock: WorkClock, work: Work, tok
     return memory.record_operation(work.type, work.data, tokens, agent=work.agent).entry_tokens
 
 
-def time_records(works: Iterator[Work], operations: int, timed: Timed, *, reported: float) -> None:
+def time_records(
+    works: Iterator[Work], operations: int, timed: Timed, *, reported: float, pause_s: float = 0.0
+) -> None:
     """Time each record of one run, with the spills and refreshes that happen in it.
 
     `reported` is by how much the tokens that the caller reports exceed those of the entry, as where the model thinks
-    before it acts; at 0 it reports none.
+    before it acts; at 0 it reports none. `pause_s` is how long the caller pauses again and again.
     """
     clock, calls, refreshes = WorkClock(), list[float](), list[float]()
     with project(clock) as memory:
         tracker = memory.context_tracker
         for work in islice(works, WARM_UP):
             record(memory, clock, work)
+        time.sleep(FIRST_PAUSE_S)
         tokens = 200
-        for work in islice(works, operations):
+        for number, work in enumerate(islice(works, operations)):
+            if pause_s and number % PAUSE_EVERY == 0:
+                time.sleep(pause_s)
             given = int(tokens * reported) if reported else None
             count = tracker.refresh_count
             full = tracker.used_tokens() + (given or tokens) >= BUDGET
@@ -128,6 +139,12 @@ def measure_records(sizes: Sizes, report: Report) -> None:
     for name, samples in (("window", timed.by_window), ("document", timed.by_document)):
         if samples:
             report.percentiles(f"refresh_by_{name}", samples, (50, 95), note=f"due for the {name}'s size")
+    paced = Timed()
+    say("record: with pauses")
+    time_records(Generator(1).works(), sizes.paced_operations, paced, reported=4.0, pause_s=PAUSE_S)
+    note = f"the same, where the caller pauses for {PAUSE_S:g} s after every {PAUSE_EVERY} operations"
+    report.percentiles_of_runs("refresh_paced", paced.refreshes, (50, 95), note=note)
+    report.percentiles_of_runs("record_paced", paced.calls, (50, 95), note=note)
     large = Timed()
     for number in range(max(1, sizes.runs // 2)):
         say("record: operations of 400 tokens")

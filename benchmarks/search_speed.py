@@ -1,8 +1,8 @@
 """Search stays quick from 1,000 to 1,000,000 chunks, finds what an exact search finds, and is soon loaded.
 
 One index grows from size to size. A hybrid search is the whole of it: the question read and embedded, keyword and dense
-search with their filters, what ranking needs of the candidates, their order, and ten hits with their reasons. The table
-of word vectors begins empty at each size.
+search with their filters, what ranking needs of the candidates, their order, and ten hits with their reasons. The words
+of the questions and of the texts are new to the process at each size.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def measure(options: Options, report: Report) -> None:
     try:
         embedder = WordLlamaEmbedder()
         embedder.embed(["loaded"])
-        index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION)
+        index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION, words=embedder)
         growing = Growing(folder=folder, texts=Texts(), embedder=embedder, index=index)
         for name, size in SIZES.items():
             if options.quick and name in _FULL_RUN_ONLY:

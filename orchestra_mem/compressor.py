@@ -9,6 +9,7 @@ for word.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from orchestra_mem.core.summaries.model_drafts import (
     draft_of,
     dropped_from,
     improved,
+    news_by_key,
 )
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
@@ -48,11 +50,15 @@ _LEAST_ROOM = 16
 _ENOUGH = 1.5
 # After so many chunks of which no line passed, the rest is not asked for.
 _PATIENCE = 3
+# Of a session so many chunks are read, those that were heard least: its parts have summaries of their own.
+_SESSION_CHUNKS = 6
 # Of so many newest trials with a kind of content, at least `_FEWEST` of them made, over half must have been good ...
 _LOOK_BACK = 12
 _FEWEST = 6
 # ... or the model is tried with one of so many summaries only.
 _TRIED_AGAIN = 8
+_MOSTLY_FAILED = "it has mostly failed with such content"
+_SESSION = "session"
 
 
 class MemoryCompressor:
@@ -152,21 +158,56 @@ class MemoryCompressor:
         summary = dict(extracted)
         if self._reader is None:
             return summary
-        talk, start = Talk(), time.perf_counter()
         sources = [_source(operation, self._counter) for operation in operations]
         material = Material.of_operations(sources, (), numbered=False)
+        heard = " ".join(map(str, extracted.values()))
+        found, _, _ = self.session_notes(material, heard, room_tokens=math.inf, insist=True)
+        for key, lines in found.items():
+            summary[key] = _added(summary.get(key), lines)
+        return summary
+
+    def session_notes(
+        self,
+        material: Material,
+        heard: str,
+        *,
+        room_tokens: float,
+        summary: int = 0,
+        insist: bool = False,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
+        """Find what a session came to and a text does not say: checked lines under `SESSION_KEYS`, and how it went.
+
+        Args:
+            material: the session.
+            heard: the text.
+            room_tokens: what the lines may take together.
+            summary, insist, cancelled: as in `improve`, which raises the same.
+        """
+        talk = Talk()
+        found: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
+        if self._reader is None:
+            return found, talk, TrialVerdict.SKIPPED
+        if not (insist or self._worth_trying(_SESSION)):
+            talk.fault = _MOSTLY_FAILED
+            self._note(_SESSION, talk, TrialVerdict.SKIPPED, summary)
+            return found, talk, TrialVerdict.SKIPPED
+        start = time.perf_counter()
         chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
         try:
-            for chunk in chunks_of(material, chars, heard=" ".join(map(str, extracted.values()))):
-                for key, lines in self._reader.session_lines(chunk, talk, _never).items():
-                    summary[key] = _added(summary.get(key), lines)
-                if talk.hopeless(_PATIENCE):
+            for chunk in chunks_of(material, chars, heard=heard)[:_SESSION_CHUNKS]:
+                for key, lines in self._reader.session_lines(chunk, talk, cancelled or _never).items():
+                    found[key] += lines
+                said = "\n".join(line for lines in found.values() for line in lines)
+                if talk.hopeless(_PATIENCE) or self._counter.count(said) >= _ENOUGH * room_tokens:
                     break
         except ModelError as error:
             talk.fault, talk.failed = str(error), True
+        found = news_by_key(found, heard, room_tokens, self._counter)
         talk.seconds = time.perf_counter() - start
-        self._note("session", talk, talk.verdict(used=bool(talk.lines)), 0)
-        return summary
+        verdict = talk.verdict(used=any(found.values()))
+        self._note(_SESSION, talk, verdict, summary)
+        return found, talk, verdict
 
     def improve(
         self,
@@ -200,7 +241,7 @@ class MemoryCompressor:
         if room < _LEAST_ROOM:
             talk.fault = "the extract fills the size"
         elif not (insist or self._worth_trying(content)):
-            talk.fault = "it has mostly failed with such content"
+            talk.fault = _MOSTLY_FAILED
         if talk.fault:
             self._note(content, talk, TrialVerdict.SKIPPED, summary)
             return self._told(material, base, METHOD, TrialVerdict.SKIPPED, talk)

@@ -177,9 +177,7 @@ class OrchestratorContextManager:
         budget = self._flow.default_budget if max_tokens is None else max_tokens
         if budget < 0:
             raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
-        recalled = None if query is None else self._answering.recalled(query)
-        with self._settled():
-            return self._flow.context(for_operation, budget, recalled)
+        return self._answering.context(for_operation, budget, query)
 
     def explain(
         self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
@@ -370,6 +368,7 @@ class OrchestratorContextManager:
             if self._closed:
                 return
             self._closed = True
+            self._flow.preparation.stop()
             self._answering.close()
             self._parts.close()
 

@@ -104,7 +104,13 @@ class Ledger(Protocol):
 
     def summary(self, summary_id: int) -> Summary: ...
 
-    def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]: ...
+    def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
+        """Those of operations and of summaries, in the order of what they cover."""
+        ...
+
+    def whole_summaries(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
+        """The newest of whole sessions and of sections of documents, in the order of their making."""
+        ...
 
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int

@@ -208,12 +208,22 @@ class ContextRetriever:
             limit: how many of each at most.
 
         Raises:
+            ValueError: the limit is negative.
             ClosedError: the memory has been closed.
         """
+        if limit < 0:
+            raise ValueError(f"limit is {limit}: so many there cannot be")
         parts = self._parts
         moment = parts.now()
         return recommend(
-            task, parts.recollector, parts.log, parts.ledger, session=moment.session, agents=agents, limit=limit
+            task,
+            parts.recollector,
+            parts.log,
+            parts.ledger,
+            parts.counter,
+            session=moment.session,
+            agents=agents,
+            limit=limit,
         )
 
     def clear_cache(self) -> None:

@@ -153,6 +153,20 @@ class WordLists:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    """What a tokenizer cuts words into: numbers of its vocabulary.
+
+    `numbers` has the tokens of all words, one word after the other; `counts` is how many each has, shape (words,), -1
+    where that is not known. `lengths` are those of the words' vectors, which are the sums of their tokens', shape
+    (words,).
+    """
+
+    numbers: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    lengths: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outlines:
     """What ranking needs of chunks, without their texts, a row each.
 
@@ -271,8 +285,28 @@ class WordEmbedder(Protocol):
         """
         ...
 
+    def cut(self, words: Sequence[str]) -> Tokens:
+        """Cut words into tokens, the slow part of embedding them, which can be done ahead."""
+        ...
 
-class SearchIndex(Protocol):
+    def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of tokens, shape (n, dimensions); the sum of a word's is what `embed_words` gives for it."""
+        ...
+
+
+class Lexicon(Protocol):
+    """Knows the words behind the numbers of `WordLists`. Safe to share between threads."""
+
+    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+        """The words behind numbers of `Outlines.words`; empty strings where that is no longer the lexicon."""
+        ...
+
+    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
+        """What a model's tokenizer cuts these words into, as far as that is kept."""
+        ...
+
+
+class SearchIndex(Lexicon, Protocol):
     """Keeps chunks and answers which have given words or lie near a vector.
 
     Safe to share between threads. Filters are passed down: `limit` counts what passes.
@@ -294,8 +328,15 @@ class SearchIndex(Protocol):
         """The keys of a group's chunks with their ids, to see what has changed."""
         ...
 
-    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors) -> None:
+    @property
+    def identity(self) -> str:
+        """Another one than before means that the index was begun anew: ids are of other chunks, marks are gone."""
+        ...
+
+    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
         """Keep the vectors of chunks; ids that are gone by now are passed over.
+
+        Where `identity` is given and the index has another one by now, nothing is kept.
 
         Raises:
             OrchestraMemError: the vectors do not have the model's dimensions; the message has both numbers.
@@ -322,10 +363,6 @@ class SearchIndex(Protocol):
         """What ranking needs of those of the chunks that are there, by ascending id."""
         ...
 
-    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
-        """The words behind numbers of `Outlines.words`; empty strings where that is no longer the lexicon."""
-        ...
-
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
         """Vectors of this model in the order asked for; a row of zeros where there is none."""
         ...
@@ -349,6 +386,9 @@ class SearchIndex(Protocol):
         """What `set_mark` noted, by name."""
         ...
 
-    def set_mark(self, name: str, value: str) -> None:
-        """Note how far something has come; gone with the index."""
+    def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
+        """Note how far something has come; gone with the index.
+
+        Where `identity` is given and the index has another one by now, nothing is noted, and False the answer.
+        """
         ...

@@ -163,6 +163,7 @@ def summary_record(summary: Summary) -> dict[str, Json]:
         "operation_count": summary.operation_count,
         "children": list(summary.children),
         "parent": summary.parent or None,
+        "document": summary.document or None,
         "method": summary.method,
         "tokens": summary.tokens,
         "source_tokens": summary.source_tokens,

@@ -170,6 +170,9 @@ class Summary:
     `until` are the times of the first and the last operation. `edited` where people had changed or taken out some of
     what it covers, so that operations alone do not tell what it is of. `verdict` is what came of letting a model
     better it, empty where none was asked, and `seconds` what that took.
+
+    Of level 0 is what a whole session came to, and the short form of a section that makes a document too large:
+    `document` names that one, as in `project_state/Architecture`, and `source` is the SHA-256 of its text.
     """
 
     id: int
@@ -193,6 +196,8 @@ class Summary:
     edited: bool = False
     verdict: str = ""
     seconds: float = 0.0
+    document: str = ""
+    source: str = ""
 
     @property
     def ratio(self) -> float:

@@ -305,7 +305,7 @@ def test_without_a_model_rules_find_what_may_not_be_lost(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("harm", ["damaged", "deleted", "deleted while open", "vectors damaged"])
 def test_a_broken_index_is_made_again(tmp_path: Path, harm: str) -> None:
-    """It answers as before; damage is told."""
+    """It answers as before; damage is told until all is there again."""
     folder = tmp_path / HOME / "index"
     with open_memory(tmp_path) as memory:
         fill(memory)
@@ -321,11 +321,32 @@ def test_a_broken_index_is_made_again(tmp_path: Path, harm: str) -> None:
     elif folder.exists():
         shutil.rmtree(folder)
     with open_memory(tmp_path) as memory:
-        assert {query: sources(memory, query) for query in before} == before
         told = " ".join(memory.search("bcrypt").notes)
         assert ("made anew" in told) is (harm in ("damaged", "vectors damaged"))
+        assert {query: sources(memory, query) for query in before} == before
+        assert notes(memory) == ()  # what has been made anew is no news
         found = memory.retriever.retrieve_context("bcrypt")
         assert SAID[0] in found.text
+
+
+@pytest.mark.parametrize("table", ["chunk", "posting", "page", "name"])
+def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: Path, table: str) -> None:
+    """The search that finds it answers already, and tells; the next ones have nothing to tell."""
+    column = {"chunk": "words", "posting": "docs", "page": "data", "name": "text"}[table]
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        before = sources(memory, "bcrypt")
+        for _ in range(2):
+            connection = sqlite3.connect(tmp_path / HOME / "index" / "search.db", isolation_level=None)
+            connection.execute(f"UPDATE {table} SET {column} = x'ff' || id" if table == "name" else
+                               f"UPDATE {table} SET {column} = x'ff'")  # fmt: skip
+            connection.execute("UPDATE page SET changed = 1000000")
+            connection.execute("UPDATE state SET sequence = sequence + 1")
+            connection.close()
+            answer = memory.search("bcrypt")
+            assert [hit.chunk.source for hit in answer.hits] == before
+            assert "made anew" in " ".join(answer.notes)
+            assert notes(memory) == ()
 
 
 def test_a_model_that_cannot_be_loaded_leaves_words(tmp_path: Path) -> None:

@@ -429,7 +429,8 @@ def assert_whole(memory: OrchestratorContextManager) -> None:
         assert live.exists() is not ended
         path = live.parent / session.archive if session.archive else live
         shown = list(SessionDocument.parse(path.read_text(encoding="utf-8")).entries())
-        covered = [op.id for s in memory.losses(session.id) if not s.parent for op in memory.expand(s.id).operations]
+        standing = [s for s in memory.losses(session.id) if s.level and not s.parent]
+        covered = [op.id for s in standing for op in memory.expand(s.id).operations]
         working = [] if ended else ids(memory.working_memory.get_all_operations())
         assert sorted([*shown, *covered, *working]) == operations
 

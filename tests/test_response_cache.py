@@ -186,6 +186,13 @@ DIFFERENT = [
     ("What did Anna say in the long meeting on Monday?", "What did Boris say in the long meeting on Monday?"),
     ("Is src/app.py tested?", "Is src/apps.py tested?"),
     ("What was the first decision?", "What was the last decision?"),
+    ("How do I compile C?", "How do I compile C#?"),
+    ("Is a < b in the loop?", "Is a > b in the loop?"),
+    ("Is the temperature 5 degrees?", "Is the temperature -5 degrees?"),
+    ("Should I open the left valve of the reactor pump?", "Should I open the right valve of the reactor pump?"),
+    ("Did the build pass with the new compiler flags?", "Did the build fail with the new compiler flags?"),
+    ("Is the build of the shop green?", "Is the nightly build of the shop green?"),
+    ("Soll ich die Datenbank löschen?", "Soll ich die Datenbank nicht löschen?"),
 ]
 
 
@@ -214,6 +221,8 @@ def test_some_of_these_questions_lie_nearer_than_the_threshold() -> None:
         (QUESTION, QUESTION.lower()),
         ("Which database did we choose?", "What database did we choose?"),
         ("What is the deadline for the migration?", "What's the migration deadline?"),
+        ("Is `main.py` tested?", "is main.py tested"),
+        ("Are the passwords hashed?", "Tell me again: is the password hashed?"),
     ],
 )
 def test_questions_that_ask_the_same_may_be(one: str, other: str) -> None:

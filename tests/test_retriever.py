@@ -105,6 +105,18 @@ def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManage
     assert [each.source for each in memory.retriever.get_recommendations("passwords bcrypt").decisions] == ["K1"]
 
 
+def test_past_work_is_said_in_short_with_what_all_of_it_would_take(memory: OrchestratorContextManager) -> None:
+    """Of a commit with hundreds of files the message and some of them."""
+    files = [f"src/lamps/module_{number}/handler_{number}.py" for number in range(200)]
+    memory.record_operation("commit", {"message": "Polish the copper kettle by hand", "files": files})
+    said = memory.retriever.get_recommendations("polish the copper kettle")
+    commit = next(each for each in said.similar_tasks if each.source == "op 8")
+    assert commit.text.startswith("Polish the copper kettle by hand\nFiles: src/lamps/module_0/handler_0.py")
+    assert len(commit.text) < 250
+    assert commit.full_tokens > 300
+    assert f"{commit.full_tokens:,} tokens in full)\n{commit.text}\n" in said.render()
+
+
 def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_not(
     memory: OrchestratorContextManager,
 ) -> None:

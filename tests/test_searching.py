@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -315,3 +316,24 @@ def test_other_scripts_and_names_are_found_whole_and_in_part(tmp_path: Path, que
         ):
             memory.record_operation("message", {"role": "user", "text": text})
         assert _sources(memory, query)[0] == f"op {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"limit": -1}, "limit is -1"),
+        ({"mode": "nearest"}, "'nearest' is not a valid SearchMode"),
+        ({"where": SearchFilter(since=datetime(2025, 1, 1))}, "since is 2025-01-01 00:00:00, which has no time zone"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_words(
+    memory: OrchestratorContextManager, options: dict[str, object], words: str
+) -> None:
+    """A mode may be given by its name."""
+    with pytest.raises(ValueError, match=re.escape(words)):
+        memory.search("bcrypt", **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="limit is -1"):
+        memory.retriever.get_recommendations("bcrypt", limit=-1)
+    dense = memory.search("bcrypt", mode="dense")  # type: ignore[arg-type]
+    assert dense.hits == memory.search("bcrypt", mode=SearchMode.DENSE).hits
+    assert {hit.reasons.keyword_rank for hit in dense.hits} == {None}

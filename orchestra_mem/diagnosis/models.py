@@ -34,6 +34,8 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
         return
     try:
         yield from _asked(models.model) if models.model else _served(models.prompted)
+        for doubt in models.doubts():
+            yield Finding(part="model's server", health=Health.NOTE, words=doubt)
     except ModelError as error:
         yield _missing(str(error))
     finally:
@@ -81,10 +83,6 @@ def _served(model: LanguageModel) -> Iterator[Finding]:
         words=f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
         f"{_rate(said.answer_tokens, said.answer_s)} for answers",
     )  # fmt: skip
-    if not said.prompt_tokens:
-        yield Finding(
-            part="model's counts", health=Health.NOTE, words="the server does not tell how many tokens a prompt has"
-        )
 
 
 def _rate(tokens: int, seconds: float) -> str:

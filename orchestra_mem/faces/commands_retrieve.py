@@ -13,7 +13,15 @@ from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Sh
 if TYPE_CHECKING:
     from orchestra_mem.manager import OrchestratorContextManager
 
-TaskArgument = Annotated[str, typer.Argument(help="What is to be done.")]
+
+def _asked(task: str) -> str:
+    """What is to be done, which has to be something."""
+    if not task.strip():
+        raise typer.BadParameter("it is empty: say what is to be done", param_hint="TASK")
+    return task
+
+
+TaskArgument = Annotated[str, typer.Argument(help="What is to be done.", callback=_asked)]
 AgentsOption = Annotated[
     list[str] | None, typer.Option("--agent", help="Who will do it: their work goes a little before. May be repeated.")
 ]

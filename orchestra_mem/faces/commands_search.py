@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.faces.commands_ask import SessionOption, session_id, when
 from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
@@ -56,7 +58,8 @@ def search(
         now = utc_now()
         first, end = when(since, now, "--since"), when(until, now, "--until")
         with run.open() as memory:
-            _bring_up(run, memory)
+            with suppress(SearchError, StorageError, EmbedderError):  # what is there answers, and says what it lacks
+                _bring_up(run, memory)
             where = SearchFilter(
                 tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=first, until=end,
                 session=None if session is None else session_id(memory, session),

@@ -156,7 +156,7 @@ def expansion_text(found: Expansion) -> str:
     if found.summary is not None:
         summary = found.summary
         lines += [
-            f"S{summary.id}, level {summary.level}: {counted(summary.operation_count, 'operation')}, "
+            f"S{summary.id}, {subject_of(summary)}: {_covered(summary)}, "
             f"{summary.source_tokens:,} tokens told in {summary.tokens:,} ({summary.ratio:.0%})",
             *(f"| {line}" for line in summary.text.splitlines()), "",
         ]  # fmt: skip
@@ -170,6 +170,15 @@ def expansion_text(found: Expansion) -> str:
             dump_json(operation.data),
         ]
     return "\n".join(lines) + "\n"
+
+
+def subject_of(summary: Summary) -> str:
+    """What a summary is of: a level, a whole session, or a section of a document."""
+    return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
+
+
+def _covered(summary: Summary) -> str:
+    return "all of it stands there" if summary.document else counted(summary.operation_count, "operation")
 
 
 def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
@@ -201,15 +210,16 @@ def losses_view(summaries: Sequence[Summary]) -> Iterator[RenderableType]:
 def losses_table(summaries: Sequence[Summary]) -> Table:
     """Summaries, one a line."""
     table = plain_table(
-        "", "level", "operations", "tokens", "to", "ratio", "kept", "dropped identifiers",
-        right=["level", "tokens", "to", "ratio", "kept"],
+        "", "of", "operations", "tokens", "to", "ratio", "kept", "dropped identifiers",
+        right=["tokens", "to", "ratio", "kept"],
     )  # fmt: skip
     table.expand = True
     table.columns[-1].ratio = 1
     for summary in summaries:
         dropped = f"{len(summary.dropped)}: {', '.join(summary.dropped)}" if summary.dropped else "none"
         table.add_row(
-            f"S{summary.id}", str(summary.level), f"{summary.first_operation}-{summary.last_operation}",
+            f"S{summary.id}", clipped(subject_of(summary)),
+            "" if summary.document else f"{summary.first_operation}-{summary.last_operation}",
             f"{summary.source_tokens:,}", f"{summary.tokens:,}", f"{summary.ratio:.0%}", str(len(summary.must_keeps)),
             clipped(dropped),
         )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from orchestra_mem.faces.rendering import clipped, plain_table
+from orchestra_mem.faces.rendering import clipped, plain_table, subject_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.services.compression import SummaryStory
 from orchestra_mem.types import Json
@@ -24,7 +24,8 @@ def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
     for story in stories:
         summary = story.summary
         table.add_row(
-            f"S{summary.id}", f"{summary.ratio:.0%}", str(len(summary.put_back)), str(len(summary.dropped)),
+            clipped(f"S{summary.id}" if summary.level else f"S{summary.id} {subject_of(summary)}"),
+            f"{summary.ratio:.0%}", str(len(summary.put_back)), str(len(summary.dropped)),
             clipped(summary.method), clipped(_verdict(story)),
         )  # fmt: skip
     yield table

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.continuity import TurnWindow, turn_window
+from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.turns import NO_EMBEDDER
 from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import SearchError, StorageError
@@ -96,6 +97,18 @@ class Answering:
             return self._search
         with self._settled():
             return self.opened_search()
+
+    def context(self, for_operation: str, budget_tokens: int, query: str | None) -> OrchestratorContext:
+        """See `OrchestratorContextManager.get_orchestrator_context`; whoever counts may have it built anew."""
+        recalled = None if query is None else self.recalled(query)
+
+        def build(anew: bool) -> OrchestratorContext:
+            with self._settled():
+                if anew:
+                    self._parts.epochs.end_epochs()
+                return self._flow.context(for_operation, budget_tokens, recalled)
+
+        return self._parts.assemble(build)
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
         """How many turns stand in full, by how far the last of the user's messages is from those before it.

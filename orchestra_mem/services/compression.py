@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,11 +16,14 @@ from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.services.compressed import Compressed
 from orchestra_mem.services.improving import SummaryImprover
 from orchestra_mem.tiers.session_compaction import Compacted
-from orchestra_mem.types import Json, Summary
+from orchestra_mem.types import Json, Session, Summary
 
-# Lower comes first: what a person asks for, then summaries of operations, then those of summaries.
+# Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole.
 _ASKED_FOR = 0
 _LEVEL_PRIORITY = 10
+_WHOLE_PRIORITY = 1_000
+# Sessions and sections whose extracts may still wait for the model when a program starts.
+_WHOLE_OFFERED = 20
 _LOOKED_THROUGH = 1_000
 _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
 
@@ -57,6 +60,7 @@ class Compression:
         drafts: DraftStore,
         trials: TrialLog,
         auto: bool,
+        doubts: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.compressor = compressor
         self._improver = improver
@@ -66,6 +70,7 @@ class Compression:
         self._queue = queue
         self._drafts = drafts
         self._trials = trials
+        self._doubts = doubts
         self._auto = auto and compressor.model is not None
 
     def start(self) -> None:
@@ -88,18 +93,25 @@ class Compression:
         return self._queue.jobs() != waiting
 
     def _offer_standing(self) -> None:
-        """Let the extracts of the running session wait that this model has not been asked for."""
+        """Let extracts wait that this model was not asked for: the running session's, and the newest whole ones."""
         live, model = self._log.live_session(), self.compressor.model
-        if live is None or model is None:
+        if model is None:
             return
         known = {trial.summary for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
         known |= {job.summary for job in self._queue.jobs()} | {draft.summary for draft in self._drafts.drafts()}
-        standing = self._ledger.summaries(live.id, standing=True)
+        standing = self._ledger.summaries(live.id, standing=True) if live else []
+        standing += self._ledger.whole_summaries(limit=_WHOLE_OFFERED)
         self._offer([summary for summary in standing if summary.id not in known])
 
     def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
         """Hear of a refresh: its new summaries wait to be bettered."""
         self.offer(refreshed.compacted.summaries)
+        if self._auto and any(each.document for each in self._ledger.whole_summaries(limit=_WHOLE_OFFERED)):
+            self._offer_standing()
+
+    def session_flushed(self, memory: object, session: Session, path: object) -> None:
+        """Hear of a session's end: what it came to waits to be bettered."""
+        self.offer([each for each in self._ledger.whole_summaries(session.id) if not each.document])
 
     def offer(self, summaries: Sequence[Summary]) -> None:
         """Let new extracts wait to be bettered."""
@@ -109,7 +121,7 @@ class Compression:
     def _offer(self, summaries: Sequence[Summary]) -> None:
         for summary in summaries:
             if summary.method == METHOD and not self._improver.why_not(summary):
-                self._work.offer(summary.id, _LEVEL_PRIORITY * summary.level)
+                self._work.offer(summary.id, _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
@@ -170,7 +182,7 @@ class Compression:
                 bad.append(trial)
             elif trial.verdict is not TrialVerdict.SKIPPED:
                 break
-        told: list[Json] = []
+        told: list[Json] = [_problem(doubt, None) for doubt in self._doubts()]
         if bad:
             count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"
             told.append(

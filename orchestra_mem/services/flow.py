@@ -21,6 +21,7 @@ from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.services.epochs import EpochKeeper
+from orchestra_mem.services.preparation import Preparation
 from orchestra_mem.services.recording import Draft
 from orchestra_mem.services.reporting import Reporter
 from orchestra_mem.tiers.authorship import Authorship
@@ -74,6 +75,7 @@ class MemoryParts:
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
+    assemble: Callable[[Callable[[bool], OrchestratorContext]], OrchestratorContext]
     reporter: Reporter
     change_count: Callable[[], int]
     commit_count: Callable[[], Hashable]
@@ -103,6 +105,7 @@ class Flow:
     def __init__(self, parts: MemoryParts, tell: Callable[..., None]) -> None:
         self._parts = parts
         self._tell = tell  # which signal, and by keyword what it says
+        self.preparation = Preparation(parts.compactor.foresight)
         self.session: Session | None = None
         self.last_id = 0
         self._changes = -1
@@ -114,8 +117,7 @@ class Flow:
     @property
     def started(self) -> date | None:
         """The day on which the session under way has begun, None where none is known."""
-        session = self.session
-        return session.started.date() if session else None
+        return self.session.started.date() if self.session else None
 
     def record(self, draft: Draft) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
@@ -124,8 +126,9 @@ class Flow:
             try:
                 if self.session and (entry := draft.entry_of(operation, self.session.started.date())):
                     self._parts.session.remember(entry)
-                self._follow(operation)
-                self._keep_within_limits()
+                with self.preparation.following(operation):
+                    self._follow(operation)
+                    self._keep_within_limits()
             except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
                 self._retry_at = operation.id + _RETRY_AFTER
                 self._parts.reporter.failed("session document", error)
@@ -245,6 +248,7 @@ class Flow:
             self._update_documents(VersionReason.REFRESH)
             with self._session_document():
                 compacted = self._parts.compactor.compact(session)
+                self._parts.episodic.short_forms.make(session.id)
         self._parts.epochs.end_epochs()
         used = self.context("refresh", self.default_budget).tokens
         self._parts.tracker.reset(to=used)
@@ -252,12 +256,8 @@ class Flow:
         took = (time.perf_counter() - start) * 1000
         logger.info(
             "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms",
-            spilled,
-            compacted.covered_operations,
-            len(compacted.summaries),
-            used,
-            took,
-        )
+            spilled, compacted.covered_operations, len(compacted.summaries), used, took,
+        )  # fmt: skip
         if took > self._parts.latency_target_ms:
             logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)

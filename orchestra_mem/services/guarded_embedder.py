@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from circuitbreaker import CircuitBreaker
 
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import Embedder, EmbeddingModel, Vector, Vectors, WordEmbedder
+from orchestra_mem.search_types import Embedder, EmbeddingModel, Tokens, Vector, Vectors, WordEmbedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,3 +106,19 @@ class GuardedWords:
             EmbedderError: it failed, or has failed so often that it is left alone.
         """
         return self._guard.call(lambda: self._embedder.embed_words(words))
+
+    def cut(self, words: Sequence[str]) -> Tokens:
+        """Cut words into tokens.
+
+        Raises:
+            EmbedderError: as `embed_words`.
+        """
+        return self._guard.call(lambda: self._embedder.cut(words))
+
+    def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Give the vectors of tokens.
+
+        Raises:
+            EmbedderError: as `embed_words`.
+        """
+        return self._guard.call(lambda: self._embedder.token_vectors(numbers))

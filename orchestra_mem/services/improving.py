@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
 
 from orchestra_mem.compressor import MemoryCompressor
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.summaries.compaction import Draft, Limits, Verdict
-from orchestra_mem.core.summaries.model_drafts import Material
+from orchestra_mem.core.summaries.compaction import METHOD, Draft, Limits, Source, Verdict
+from orchestra_mem.core.summaries.model_drafts import Material, dropped_from
 from orchestra_mem.job_types import DraftStore, SummaryDraft
-from orchestra_mem.ports import Clock, EventLog, Ledger
+from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.services.compressed import Compressed
 from orchestra_mem.tiers.session_compaction import MOST_READ, source_of
-from orchestra_mem.types import OperationFilter, Summary
+from orchestra_mem.tiers.session_summary import NOTED, with_lines
+from orchestra_mem.tiers.short_forms import section_material
+from orchestra_mem.types import MustKeepKind, Operation, OperationFilter, Summary
 
-HIGHER = "summaries"
+HIGHER, DOCUMENT = "summaries", "document"
+# Prose fills the size of a short form with extracts: so much larger may it be with a model's lines in it.
+_WITH_LINES = 1.25
+_KINDS = {
+    "key_accomplishments": MustKeepKind.COMPLETION,
+    "decisions_made": MustKeepKind.DECISION,
+    "issues_encountered": MustKeepKind.FAILURE,
+    "recommended_next_steps": MustKeepKind.OPEN_ITEM,
+}
 
 
 class SummaryImprover:
-    """Makes drafts. Reads what was recorded, never a document."""
+    """Makes drafts. Reads what was recorded; of documents, the section alone that a short form is of."""
 
     def __init__(
         self,
@@ -27,23 +39,28 @@ class SummaryImprover:
         log: EventLog,
         ledger: Ledger,
         drafts: DraftStore,
+        counter: TokenCounter,
         clock: Clock,
         limits: Limits,
+        section: Callable[[Summary], str | None],
     ) -> None:
         self._compressor = compressor
         self._log = log
         self._ledger = ledger
         self._drafts = drafts
+        self._counter = counter
         self._clock = clock
         self._limits = limits
+        self._section = section
 
-    @staticmethod
-    def why_not(summary: Summary) -> str:
+    def why_not(self, summary: Summary) -> str:
         """Why a summary stays as it is, in words; empty where it may be bettered."""
         if summary.parent:
             return f"it has gone into S{summary.parent}"
         if summary.edited:
             return "people had changed or taken out some of what it covers, and operations do not tell that"
+        if summary.document and self._section(summary) is None:
+            return f"{summary.document} has another text now"
         return ""
 
     def improve(
@@ -63,16 +80,19 @@ class SummaryImprover:
         summary = self._ledger.summary(number)
         if self.why_not(summary):
             return None
-        material, target, content = self._material(summary)
-        done = self._compressor.improve(
-            material,
-            _draft(summary),
-            target_tokens=target,
-            content=content,
-            summary=number,
-            insist=insist,
-            cancelled=cancelled,
-        )
+        if summary.level or summary.document:
+            material, target, content = self._material(summary)
+            done = self._compressor.improve(
+                material,
+                _draft(summary),
+                target_tokens=target,
+                content=content,
+                summary=number,
+                insist=insist,
+                cancelled=cancelled,
+            )
+        else:
+            done = self._session(summary, insist=insist, cancelled=cancelled)
         if done.verdict.good:
             self._drafts.put(
                 SummaryDraft(
@@ -92,6 +112,10 @@ class SummaryImprover:
 
     def _material(self, summary: Summary) -> tuple[Material, int, str]:
         """What a summary is of, how large it may be, and the kind of what it is of."""
+        target = int(summary.source_tokens * self._limits.summary / self._limits.segment)
+        if summary.document:
+            material = section_material(self._section(summary) or "", self._counter, self._clock)
+            return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self._ledger.summary(child) for child in summary.children]
             return Material.of_summaries(children), self._limits.summary, HIGHER
@@ -99,10 +123,71 @@ class SummaryImprover:
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
-        sources = [source_of(operation, plain_text(operation, max_chars=MOST_READ)) for operation in operations]
+        sources = list(map(_source, operations))
         types = [operation.type for operation in operations]
-        target = int(summary.source_tokens * self._limits.summary / self._limits.segment)
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
+
+    def _session(self, summary: Summary, *, insist: bool, cancelled: Callable[[], bool] | None) -> Compressed:
+        """What a session came to, with the lines beside it that a model finds and the extract does not say."""
+        material = self._session_material(summary)
+        found, talk, verdict = self._compressor.session_notes(
+            material,
+            summary.text,
+            room_tokens=self._limits.summary,
+            summary=summary.id,
+            insist=insist,
+            cancelled=cancelled,
+        )
+        model = self._compressor.model
+        text = with_lines(summary.text, _by_kind(found, self._clock())) if verdict.good else summary.text
+        return Compressed(
+            text=text,
+            method=f"{METHOD} + {model.name}" if model and verdict.good else summary.method,
+            tokens=self._counter.count(text),
+            source_tokens=summary.source_tokens,
+            verdict=verdict,
+            fault=talk.fault,
+            must_keeps=summary.must_keeps,
+            put_back=summary.put_back,
+            dropped=dropped_from(material, text),
+            talk=talk,
+        )
+
+    def _session_material(self, summary: Summary) -> Material:
+        """A session as its document has it: summaries of what is older, and the operations that none covers."""
+        standing = self._ledger.summaries(summary.session, standing=True)
+        rest = [_source(operation) for operation in self._between(standing, summary)]
+        material = Material.of_operations(rest, (), numbered=False)
+        return material.behind(Material.of_summaries(standing)) if standing else material
+
+    def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
+        borders = [
+            (whole.first_operation, whole.first_operation - 1),
+            *((each.first_operation, each.last_operation) for each in standing),
+            (whole.last_operation + 1, whole.last_operation),
+        ]
+        for (_, last), (following, _) in pairwise(borders):
+            if following > last + 1:
+                yield from self._log.operations(
+                    OperationFilter(session=whole.session, after=last, through=following - 1)
+                )
+
+
+def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, list[str]]:
+    """Lines under the keys of what they are: not by a model's word for it, but by the words of the line."""
+    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    from orchestra_mem.core.facts.extraction import find_in_text
+
+    sorted_: dict[str, list[str]] = {}
+    for key, lines in found.items():
+        for line in lines:
+            kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
+            sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
+    return sorted_
+
+
+def _source(operation: Operation) -> Source:
+    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
 
 
 def _draft(summary: Summary) -> Draft:

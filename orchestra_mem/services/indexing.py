@@ -49,6 +49,10 @@ _NOTE = "note"  # the field of a `WorkEvent` that is one
 _IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
 
 
+class _BegunAnewError(Exception):
+    """Somebody has begun the index anew: what was in it is to be added again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
     """What the index does not have yet: operations that are not in it, and chunks that have no vector."""
@@ -87,6 +91,7 @@ class Indexer:
         self._embedder = embedder
         self._lock = threading.Lock()
         self._marks: dict[str, str] = {}
+        self._identity = ""
         self._echoes = Echoes()
 
     def note_recalled(self, passages: Sequence[str]) -> None:
@@ -113,13 +118,26 @@ class Indexer:
         """
         end = None if within_s is None else time.monotonic() + within_s
         with self._lock:
-            self._marks = self._index.marks()
-            self._echoes.load(self._marks.get(_RECALLED, ""))
-            self.keep_recalled()
-            for _ in self._steps():
+            self._begin()
+            steps = self._steps()
+            while True:
+                try:
+                    next(steps)
+                except StopIteration:
+                    break
+                except _BegunAnewError:
+                    self._begin()
+                    steps = self._steps()
                 if end is not None and time.monotonic() >= end:
                     break
             return self._backlog()
+
+    def _begin(self) -> None:
+        # In this order: marks of a newer index than this are refused, and read once more.
+        self._identity = self._index.identity
+        self._marks = self._index.marks()
+        self._echoes.load(self._marks.get(_RECALLED, ""))
+        self.keep_recalled()
 
     def _steps(self) -> Iterator[None]:
         """The work in pieces of some ten milliseconds, the newest of the memory first where there is a choice."""
@@ -135,7 +153,8 @@ class Indexer:
     def _mark(self, name: str, value: object) -> None:
         if self._marks.get(name) != str(value):
             self._marks[name] = str(value)
-            self._index.set_mark(name, str(value))
+            if not self._index.set_mark(name, str(value), identity=self._identity):
+                raise _BegunAnewError
 
     def _number(self, name: str) -> int:
         return int(self._marks.get(name, "0"))
@@ -183,7 +202,8 @@ class Indexer:
             for child in summary.children:
                 # What it covers is found through it and through the operations themselves.
                 self._index.remove(list(self._index.keys(f"S{child}")))
-            if not summary.parent:
+            # What a session came to stands in its archived document, a section's short form in the section.
+            if summary.level and not summary.parent:
                 self._index.add(chunk_summary(summary))
             self._mark("summaries", number)
             yield
@@ -257,11 +277,12 @@ class Indexer:
     def _vectors(self) -> Iterator[None]:
         embedder = self._embedder
         while embedder is not None:
+            identity = self._index.identity
             ids = self._index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
             if not len(ids):
                 return
             texts = [chunk.embedded_text if chunk else "" for chunk in self._index.chunks(ids)]
-            self._index.add_vectors(embedder.model, ids, embedder.embed(texts))
+            self._index.add_vectors(embedder.model, ids, embedder.embed(texts), identity=identity)
             yield
 
     def _backlog(self) -> Backlog:

@@ -115,15 +115,18 @@ class Recall:
         """Summaries in the order of their making, each with the identifiers that it dropped; of many the newest.
 
         What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
-        summaries in it.
+        summaries in it, a session with all its operations.
         """
         whole = self._log.session(session).id if session else None
-        found = sorted(self._ledger.summaries(whole), key=lambda summary: summary.id)
+        every = [*self._ledger.summaries(whole), *self._ledger.whole_summaries(whole)]
+        found = sorted(every, key=lambda summary: summary.id)
         if limit is not None:
             found = found[-limit:] if limit > 0 else []
         return [replace(summary, dropped=self._dropped(summary)) for summary in found]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
+        if summary.document:  # found when the section still had that text; a better short form may have some of them
+            return tuple(name for name in summary.dropped if name not in summary.text)
         if summary.children:
             source = "\n".join(self._ledger.summary(child).text for child in summary.children)
         else:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.context.items import neutralise
-from orchestra_mem.core.search.disclosure import Recollection
+from orchestra_mem.core.search.disclosure import SHORT_CHARS, Recollection, excerpt
 from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.services.recollecting import Recollector
 from orchestra_mem.types import Json, MustKeepKind, Operation
@@ -28,11 +28,15 @@ _FACTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
-    """What something past says for a task. `outcome` is what came of it, empty where that is not known."""
+    """What something past says for a task, in short; `full_tokens` is what all of it would take.
+
+    `outcome` is what came of it, empty where that is not known.
+    """
 
     source: str
     text: str
     why: str
+    full_tokens: int
     time: datetime | None = None
     agent: str | None = None
     outcome: str = ""
@@ -42,14 +46,15 @@ class Recommendation:
         return {
             "source": self.source, "text": self.text, "why": self.why, "agent": self.agent,
             "time": self.time.isoformat() if self.time else None, "outcome": self.outcome or None,
+            "full_tokens": self.full_tokens,
         }  # fmt: skip
 
     @property
     def label(self) -> str:
-        """The source with time, agent and outcome, in one line."""
+        """The source with time, agent, outcome and what all of it would take, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
-        told = ", ".join(filter(None, (when, self.agent or "", self.outcome)))
-        return f"{self.source} ({told})" if told else self.source
+        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
+        return f"{self.source} ({told})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,7 @@ def recommend(
     recollector: Recollector,
     log: EventLog,
     ledger: Ledger,
+    counter: TokenCounter,
     *,
     session: str | None,
     agents: Sequence[str] = (),
@@ -106,7 +112,7 @@ def recommend(
     told = ""
     for name, kind in _FACTS.items():
         facts = recalled(SearchFilter(tiers=(Tier.SEMANTIC,), kinds=(kind.value,)))[:limit]
-        groups[name] = [_of_fact(each) for each in facts]
+        groups[name] = [_in_short(each, counter) for each in facts]
         told += "".join(f" {plain_words(each.passage)} " for each in facts)
     for each in recalled(SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))):
         if not each.operation or f" {plain_words(each.passage)} " in told:
@@ -116,7 +122,7 @@ def recommend(
         if operation is None or (is_decision and _has_decisions(ledger, operation)):
             continue
         name = "decisions" if is_decision else "similar_tasks"
-        groups.setdefault(name, []).append(replace(_of_fact(each), outcome=outcome_of(operation)))
+        groups.setdefault(name, []).append(replace(_in_short(each, counter), outcome=outcome_of(operation)))
     return Recommendations(
         task=task,
         decisions=tuple(groups["decisions"][:limit]),
@@ -127,8 +133,14 @@ def recommend(
     )
 
 
-def _of_fact(found: Recollection) -> Recommendation:
-    return Recommendation(source=found.source, text=found.passage, why=found.why, time=found.time, agent=found.agent)
+def _in_short(found: Recollection, counter: TokenCounter) -> Recommendation:
+    text = excerpt(found.passage, SHORT_CHARS)
+    if ":" in found.title and plain_words(found.title.partition(":")[2]) not in plain_words(text):
+        text = f"{excerpt(found.title, SHORT_CHARS)}\n{text}"
+    return Recommendation(
+        source=found.source, text=text, why=found.why, full_tokens=counter.count(found.whole), time=found.time,
+        agent=found.agent,
+    )  # fmt: skip
 
 
 def outcome_of(operation: Operation) -> str:

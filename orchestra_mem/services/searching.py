@@ -17,7 +17,7 @@ import numpy as np
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.errors import ClosedError, EmbedderError, StorageError
+from orchestra_mem.errors import ClosedError, DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.search_types import (
     EVERYTHING,
@@ -126,6 +126,7 @@ class MemorySearch:
         self._behind: threading.Thread | None = None
         self._lock = threading.Lock()
         self._kept_up_at = -_UPKEEP_AFTER
+        self._told = 0  # so many of the index's problems need be told no more
 
     def search(
         self,
@@ -145,14 +146,36 @@ class MemorySearch:
             mode: by words, by meaning, or both.
             limit: how many hits at most.
             session, agent: who asks; what is theirs goes a little before what is not.
+
+        Raises:
+            ValueError: there is no such mode, the limit is negative, or a time of the filter has no time zone.
+            StorageError: the index cannot be used.
+            EmbedderError: by meaning alone, and no vectors can be had.
         """
-        notes = [*self._notes, *self._index.problems]
-        backlog, has_vectors = self._take_in(notes)
+        mode = SearchMode(mode)
+        if limit < 0:
+            raise ValueError(f"limit is {limit}: so many hits there cannot be")
+        for name, moment in (("since", where.since), ("until", where.until)):
+            if moment is not None and moment.tzinfo is None:
+                raise ValueError(f"{name} is {moment}, which has no time zone")
+        situation = Situation(now=self._clock(), session=session, agent=agent)
+        known = self._index.problems
+        try:
+            answer = self._answer(query, where, mode, limit, situation)
+        except DatabaseDamagedError as error:  # who asks again finds what was damaged begun anew
+            logger.warning("%s", error)
+            answer = self._answer(query, where, mode, limit, situation)
+        if new := self._index.problems[len(known) :]:  # begun anew while it was asked: ids were those of other chunks
+            answer = self._answer(query, where, mode, limit, situation)
+            answer = replace(answer, notes=tuple(dict.fromkeys((*new, *answer.notes))))
+        return answer
+
+    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, situation: Situation) -> Answer:
+        backlog, has_vectors, notes = self._take_in()
         if backlog.operations:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
         if backlog.vectors:
             notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
-        situation = Situation(now=self._clock(), session=session, agent=agent)
         # Some are looked at in vain: a fact may stand no longer.
         wanted = 2 * limit
         try:
@@ -224,22 +247,31 @@ class MemorySearch:
         counts = [embedded.get(model, 0) for model, _ in self._searchers]
         return counts.index(max(counts))
 
-    def _take_in(self, notes: list[str]) -> tuple[Backlog, bool]:
-        """Bring the index up, as far as it can be in little time; what is left, and whether vectors can be had."""
+    def _take_in(self) -> tuple[Backlog, bool, list[str]]:
+        """Bring the index up, as far as it can be in little time.
+
+        What is left, whether vectors can be had, and notes. What was found damaged is told until it is made anew.
+        """
         nothing = Backlog(operations=0, vectors=0)
+        notes = [*self._notes]
         try:
             backlog = self._indexer.catch_up(_AT_ONCE_S)
+            problems = self._index.problems
+            notes += problems[self._told :]
+            if not backlog:
+                self._told = len(problems)
         except EmbedderError as error:
-            notes.append(_off(error))
-            return nothing, False
+            notes += [*self._index.problems[self._told :], _off(error)]
+            return nothing, False, notes
         except StorageError as error:
             # What is in the index may still be had; where it may not, the search itself says so.
             logger.warning("the search index could not be brought up to the memory: %s", error)
+            notes += self._index.problems[self._told :]
             notes.append(f"the newest may be missing, the index could not be brought up: {error}")
-            return nothing, True
+            return nothing, True, notes
         if backlog or self._upkeep_due:
             self._go_on_behind()
-        return backlog, True
+        return backlog, True, notes
 
     @property
     def _upkeep_due(self) -> bool:
@@ -267,6 +299,7 @@ class MemorySearch:
     def rebuild(self) -> None:
         """Throw the index away; `catch_up` makes it anew."""
         self._index.rebuild()
+        self._told = 0
 
     def _go_on_behind(self) -> None:
         with self._lock:
@@ -282,6 +315,8 @@ class MemorySearch:
         except EmbedderError as error:
             # Each answer tells it.
             logger.debug("%s", error)
+        except StorageError as error:
+            logger.warning("the search index could not be brought up to the memory: %s", error)
         except Exception:
             # The next search tries again, and tells what is left.
             logger.exception("the search index could not be brought up to the memory")

@@ -17,7 +17,7 @@ from orchestra_mem.errors import DocumentError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Session, SessionStatus
+from orchestra_mem.types import Session, SessionStatus, Summary
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +38,19 @@ class DraftPlacer:
         """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting."""
         by_session: dict[str, list[SummaryDraft]] = {}
         for draft in self._drafts.drafts():
-            by_session.setdefault(self._ledger.summary(draft.summary).session, []).append(draft)
+            summary = self._ledger.summary(draft.summary)
+            if summary.document:
+                self._place_short_form(draft, summary)
+            else:
+                by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
             session = self._log.session(name)
             try:
-                blocks = SessionDocument.parse(self._text(session)).parts
+                text = self._text(session)
+                blocks = SessionDocument.parse(text).parts
                 shown = {part.summary: part for part in blocks if part.summary}
                 for draft in drafts:
-                    if not draft.placed and self._stands(draft, shown.get(draft.summary)):
+                    if not draft.placed and self._stands(draft, shown.get(draft.summary), text):
                         self._drafts.place(draft)
                     elif not draft.placed:
                         self._drafts.drop(draft.summary)
@@ -53,12 +58,22 @@ class DraftPlacer:
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
 
-    def _stands(self, draft: SummaryDraft, part: Part | None) -> bool:
+    def _place_short_form(self, draft: SummaryDraft, summary: Summary) -> None:
+        """Put a short form into the ledger, which alone has it."""
+        if not draft.placed and summary.text == draft.base:
+            self._drafts.place(draft)
+        self._drafts.drop(draft.summary)
+
+    def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
         """Whether the summary is still the one that the draft was made for, in the ledger and in the document."""
         summary = self._ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
             return False
-        if part is None or part.block.pinned or not _is_base(part, draft):
+        if not summary.level:
+            shown = draft.base.strip() in text
+        else:
+            shown = part is not None and not part.block.pinned and _is_base(part, draft)
+        if not shown:
             logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
             return False
         return True
@@ -68,7 +83,15 @@ class DraftPlacer:
         placed = {draft.summary: draft for draft in self._drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
-        self._rewrite(session, lambda text: self._memory.with_present_states(_shown(text, placed)))
+        closings = [draft for draft in placed.values() if not self._ledger.summary(draft.summary).level]
+
+        def change(text: str) -> str:
+            text = self._memory.with_present_states(_shown(text, placed))
+            for draft in closings:
+                text = text.replace(draft.base.strip(), draft.text.strip(), 1)
+            return text
+
+        self._rewrite(session, change)
         for summary in placed:
             self._drafts.drop(summary)
         logger.info("%d better summaries put in", len(placed))

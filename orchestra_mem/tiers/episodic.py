@@ -21,6 +21,7 @@ from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageEr
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, timeless
 from orchestra_mem.tiers.person_texts import PersonTexts
+from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
 
@@ -70,6 +71,8 @@ class EpisodicMemoryManager:
         folder: Path,
         keep_versions: int,
         work: WorkPlan | None = None,
+        size_tokens: int = 0,
+        short_share: float = 0.25,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -79,6 +82,9 @@ class EpisodicMemoryManager:
         self._keep_versions = keep_versions
         self._numbered = work.numbered if work else _unchanged
         self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, numbered=self._numbered)
+        self.short_forms = ShortForms(
+            ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
+        )
 
     def path(self, name: DocumentName) -> Path:
         """Where a document lies."""
@@ -250,7 +256,10 @@ class EpisodicMemoryManager:
         return self._store.read(self.path(name)) or ""
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
-        """A document's blocks without its front matter, as they can be shown; none where nothing can be."""
+        """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
+        return self.short_forms.shown(name, self._whole(name))
+
+    def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         try:
             text = self._store.read_shown(self.path(name)) or ""
         except StorageError as error:  # told as the document's fault
@@ -290,7 +299,7 @@ class EpisodicMemoryManager:
         found = [
             f"[{name.value}.md] {line}"
             for name in DocumentName
-            for block in self.blocks(name)
+            for block in self._whole(name)
             for line in block.text.splitlines()
             if wanted in line.casefold()
         ]
@@ -369,7 +378,7 @@ class EpisodicMemoryManager:
 
     def get_stats(self) -> dict[str, Json]:
         """Tokens of each document and the number of versions."""
-        sizes = {name: sum(self._counter.count(block.text) for block in self.blocks(name)) for name in DocumentName}
+        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in DocumentName}
         versions = sum(len(self._store.versions(name.value)) for name in DocumentName)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}
 

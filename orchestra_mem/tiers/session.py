@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.session_document import (
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.session_summary import summarise_session
+from orchestra_mem.tiers.session_summary import note_closing, summarise_session
 from orchestra_mem.types import DocumentFault, FileState, Json, Operation, OperationFilter, Session, SessionStatus
 
 logger = logging.getLogger(__name__)
@@ -323,6 +323,7 @@ class SessionMemoryManager:
                     session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
                 )
                 self._store.move(path, target, name="archive")
+            note_closing(self._log, self._ledger, self._counter, session, closing, self._clock())
             archive = target.relative_to(self.place.folder).as_posix()
             self._log.end_session(session.id, ended=self._clock(), archive=archive)
         self._seen = self._tokens = None

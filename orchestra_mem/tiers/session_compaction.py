@@ -23,12 +23,12 @@ from orchestra_mem.core.summaries.compaction import (
     cut_segments,
     due,
     merges,
-    summarise,
     summarise_summaries,
 )
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
+from orchestra_mem.tiers.foresight import Foresight
 from orchestra_mem.tiers.judge import Judge
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
@@ -89,6 +89,7 @@ class SessionCompactor:
         self._judge = Judge(log, ledger)
         self._drafts = drafts
         self._left_tokens = 0
+        self.foresight = Foresight(self._judge, counter=counter, limits=limits, source=_source)
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -123,6 +124,7 @@ class SessionCompactor:
             self.settle(session, known=text)
             after = self._memory.token_count()
         self._left_tokens = after
+        self.foresight.compacted(max((summary.last_operation for summary in new), default=0))
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
@@ -239,17 +241,14 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(source_of(operation, plain_text(operation, max_chars=MOST_READ)))
+                sources.append(_source(operation))
             else:
                 edited.add(operation.id)
                 sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source]) -> Draft:
-        facts = self._judge.facts(segment[0].operation, segment[-1].operation)
-        tokens = sum(source.tokens for source in segment)
-        target = int(tokens * self._limits.summary / self._limits.segment)
-        return summarise(segment, facts, target_tokens=target, counter=self._counter)
+        return self.foresight.draft(segment, self._judge.facts(segment[0].operation, segment[-1].operation))
 
     def _summary(self, session: Session, number: int, first: int, segment: Sequence[Source], draft: Draft) -> Summary:
         return Summary(
@@ -297,6 +296,10 @@ class SessionCompactor:
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+
+
+def _source(operation: Operation) -> Source:
+    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
 
 
 def source_of(operation: Operation, text: str) -> Source:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import takewhile
 
 from orchestra_mem.core.documents.entries import label
+from orchestra_mem.core.summaries.compaction import METHOD
 from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
+from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, Summary
 
 # How many of the newest operations are read where no accomplishment was found as such, and what is taken from them.
 _READ_OPERATIONS = 100
 _EXTRACT_CHARS = 700
 _MOST = 50
+_LISTS = {
+    "key_accomplishments": "Accomplishments",
+    "decisions_made": "Recent Decisions",
+    "issues_encountered": "Issues Encountered",
+    "recommended_next_steps": "Next Steps",
+}
+# What a model found, and only its word says that it belongs to one of the lists.
+NOTED = "also_noted"
+_NOTED_TITLE = "Also Noted"
+_NONE = "- None\n"
+_ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 
 
 def summarise_session(log: EventLog, ledger: Ledger, session: Session) -> dict[str, Json]:
@@ -74,16 +89,64 @@ def closing_sections(log: EventLog, ledger: Ledger, session: Session, window_tok
     tokens = sum(used for _, used in counts.values())
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in counts.items()) or "none"
     issues = summary["issues_encountered"]
+    lists = "\n".join(f"**{title}**:\n{_bullets(summary[key])}" for key, title in _LISTS.items())
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
         f"**Tokens Used**: {tokens:,} / {window_tokens:,} ({tokens / window_tokens:.1%})\n"
-        f"**Issues**: {len(issues) if isinstance(issues, list) and issues else 'None'}\n\n---\n\n## Current State\n\n"
-        f"**Accomplishments**:\n{_bullets(summary['key_accomplishments'])}\n"
-        f"**Recent Decisions**:\n{_bullets(summary['decisions_made'])}\n"
-        f"**Issues Encountered**:\n{_bullets(issues)}\n"
-        f"**Next Steps**:\n{_bullets(summary['recommended_next_steps'])}"
+        f"**Issues**: {len(issues) if isinstance(issues, list) and issues else 'None'}\n\n---\n\n"
+        f"## Current State\n\n{lists}"
     )
 
 
+def note_closing(
+    log: EventLog, ledger: Ledger, counter: TokenCounter, session: Session, closing: str, now: datetime
+) -> None:
+    """Write what a session came to, as its document tells it, into the ledger; once."""
+    if not session.spilled_through or any(not each.document for each in ledger.whole_summaries(session.id)):
+        return
+    first, last = log.first_operation(session.id), session.spilled_through
+    counts = log.type_counts(session.id).values()
+    ledger.add_summaries(
+        [
+            Summary(
+                id=ledger.next_summary_id(),
+                session=session.id,
+                level=0,
+                first_operation=first,
+                last_operation=last,
+                operation_count=sum(count for count, _ in counts),
+                children=(),
+                text=closing,
+                method=METHOD,
+                tokens=counter.count(closing),
+                source_tokens=sum(tokens for _, tokens in counts),
+                must_keeps=(),
+                dropped=(),
+                put_back=(),
+                since=log.operation(first).timestamp,
+                until=log.operation(last).timestamp,
+                created=now,
+            )
+        ]
+    )
+
+
+def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
+    """The closing sections with lines more at the ends of their lists, by `summarise_session`'s keys and `NOTED`."""
+    for key, lines in new.items():
+        before, heading, after = closing.partition(f"**{_LISTS.get(key, _NOTED_TITLE)}**:\n")
+        if lines and key == NOTED:
+            before, heading, after = closing, f"\n**{_NOTED_TITLE}**:\n", ""
+        if not heading or not lines:
+            continue
+        rest = after.splitlines(keepends=True)
+        there = list(takewhile(lambda line: line.startswith("- "), rest))
+        items = [*(line for line in there if line != _NONE), *(f"- {squeeze(line)}\n" for line in lines)]
+        closing = f"{before}{heading}{''.join([*items, *rest[len(there) :]])}"
+        if key == "issues_encountered":
+            closing = _ISSUES.sub(f"**Issues**: {len(items)}", closing, count=1)
+    return closing
+
+
 def _bullets(items: Json) -> str:
-    return "".join(f"- {squeeze(str(item))}\n" for item in items) if isinstance(items, list) and items else "- None\n"
+    return "".join(f"- {squeeze(str(item))}\n" for item in items) if isinstance(items, list) and items else _NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
 from orchestra_mem.compressor import MemoryCompressor
@@ -17,6 +17,7 @@ from orchestra_mem.services.compressed import Compressed
 from orchestra_mem.services.compression import Compression
 from orchestra_mem.services.improving import SummaryImprover
 from orchestra_mem.settings import Settings
+from orchestra_mem.types import Summary
 
 
 def open_compression(
@@ -30,6 +31,8 @@ def open_compression(
     clock: Clock,
     limits: Limits,
     busy: Callable[[], bool],
+    section: Callable[[Summary], str | None],
+    doubts: Callable[[], Sequence[str]],
     read_only: bool,
 ) -> Compression:
     """Join the parts; nothing works before `start`."""
@@ -37,7 +40,16 @@ def open_compression(
     compressor = MemoryCompressor(
         model, counter=counter, clock=clock, timeout_s=settings.llm.timeout_s, trials=None if read_only else trials
     )
-    improver = SummaryImprover(compressor, log=log, ledger=ledger, drafts=drafts, clock=clock, limits=limits)
+    improver = SummaryImprover(
+        compressor,
+        log=log,
+        ledger=ledger,
+        drafts=drafts,
+        counter=counter,
+        clock=clock,
+        limits=limits,
+        section=section,
+    )
 
     def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
         return improver.improve(job.summary, insist=job.priority == 0, cancelled=cancelled)
@@ -59,5 +71,6 @@ def open_compression(
         queue=queue,
         drafts=drafts,
         trials=trials,
+        doubts=doubts,
         auto=settings.compression.auto and not read_only,
     )

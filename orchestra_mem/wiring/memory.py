@@ -106,7 +106,9 @@ class Wiring:
         self._write_point = write_point
         self._models = open_models(folder, settings, counter=counter)
         self._model = model or self._models.prompted
-        self._counter = counter or CachedCounter(self._models.counter, max_entries=settings.tokens.cache_entries)
+        # What a server counts is remembered there; contexts alone wait for it.
+        own = self._models.counts or CachedCounter(self._models.counter, max_entries=settings.tokens.cache_entries)
+        self._counter: TokenCounter = counter or own
         window = settings.orchestrator.context_window
         self._budget = int(window.max_tokens * window.refresh_threshold)
 
@@ -116,6 +118,7 @@ class Wiring:
         manager = self._writing() if why is None else self._reading(why)
         manager.events.operation_recorded.connect(self._models.operation_recorded)
         manager.events.refreshed.connect(manager.compression.refreshed)
+        manager.events.session_flushed.connect(manager.compression.session_flushed)
         manager.compression.start()
         return manager
 
@@ -131,7 +134,7 @@ class Wiring:
             write_point=self._write_point,
         )
         with store.lock():
-            store.sweep((self._home, self._sessions, self._memory))
+            store.sweep((self._home, self._sessions, self._sessions / "archive", self._memory))
             ignore = self._home / ".gitignore"
             if not ignore.exists():
                 store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
@@ -187,18 +190,7 @@ class Wiring:
         episodic = self._episodic(ledger, store, work)
         reporter = self._reporter(log, ledger, work)
         self._look_at_documents(log, episodic, reporter, read_only)
-        compression = open_compression(
-            self._model,
-            self._settings,
-            database,
-            log=log,
-            ledger=ledger,
-            counter=self._counter,
-            clock=self._clock,
-            limits=self._limits(),
-            busy=self._models.busy,
-            read_only=read_only is not None,
-        )
+        compression = self._compression(database, log, ledger, episodic, read_only is not None)
         return OrchestratorContextManager(
             MemoryParts(
                 log=log,
@@ -217,6 +209,7 @@ class Wiring:
                 authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store, work=state),
                 tracker=self._tracker(),
                 epochs=self._epochs(session, episodic),
+                assemble=self._models.assemble,
                 reporter=reporter,
                 change_count=database.change_count,
                 commit_count=database.commit_count,
@@ -231,6 +224,29 @@ class Wiring:
                 auto_refresh=self._settings.orchestrator.auto_refresh_enabled,
                 latency_target_ms=self._settings.orchestrator.refresh_latency_target_ms,
             )
+        )
+
+    def _compression(
+        self,
+        database: Database,
+        log: SqliteEventLog,
+        ledger: SqliteLedger,
+        episodic: EpisodicMemoryManager,
+        read_only: bool,
+    ) -> Compression:
+        return open_compression(
+            self._model,
+            self._settings,
+            database,
+            log=log,
+            ledger=ledger,
+            counter=self._counter,
+            clock=self._clock,
+            limits=self._limits(),
+            busy=self._models.busy,
+            section=episodic.short_forms.section,
+            doubts=self._models.doubts,
+            read_only=read_only,
         )
 
     def _look_at_documents(
@@ -303,6 +319,8 @@ class Wiring:
             folder=self._memory,
             keep_versions=self._settings.orchestrator.keep_versions,
             work=work,
+            size_tokens=self._settings.episodic_compaction_tokens,
+            short_share=self._settings.compaction.summary_ratio,
         )
 
     def _limits(self) -> Limits:
@@ -356,7 +374,7 @@ class Wiring:
         return EpochKeeper(
             session=session,
             episodic=episodic,
-            counter=self._counter,
+            counter=self._models.counts.contexts if self._models.counts else self._counter,
             fill_at_start=self._settings.context.fill_at_start,
             recalled_share=self._settings.retrieval.context_share,
             shares={

@@ -5,6 +5,7 @@ Loaded with the first search: nothing else has a need of vectors.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLlamaEmbedder
@@ -38,7 +39,8 @@ def open_search(
         settings: those in force.
         memories: what is searched.
         clock, write_point: as `open_memory` takes them.
-        read_only: nothing may be written: the index is then made in main memory, anew for each process.
+        read_only: nothing may be written: the index is then made in main memory, anew for each process. So it is where
+            the folder alone may not be written to; then the first answer tells it.
 
     Raises:
         StorageError: the folder cannot be used.
@@ -52,23 +54,13 @@ def open_search(
     # One table for passages and words: it is loaded once.
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
-    words = WordTable(GuardedWords(table, guard)) if embedder is not None else None
+    guarded = GuardedWords(table, guard) if embedder is not None else None
+    words = WordTable(guarded) if guarded is not None else None
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
     models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
     embedders = [GuardedEmbedder(each, guard) for each in models]
     first = embedders[0] if embedders else None
-    index: ExactIndex | DiskSearchIndex
-    if read_only:
-        index = ExactIndex()
-    else:
-        index = DiskSearchIndex(
-            folder,
-            index_text,
-            analysis_version=ANALYSIS_VERSION,
-            threads=settings.search.threads,
-            busy_timeout_s=settings.storage.busy_timeout_s,
-            write_point=write_point,
-        )
+    index = ExactIndex() if read_only else _index(folder, settings, guarded, write_point)
     return MemorySearch(
         index,
         [(each.model, Searcher(index, each, words)) for each in embedders],
@@ -80,6 +72,29 @@ def open_search(
         embedder=first,
         guard=guard,
     )
+
+
+def _index(
+    folder: Path, settings: Settings, words: GuardedWords | None, write_point: WritePoint | None
+) -> ExactIndex | DiskSearchIndex:
+    if not _is_writable(folder):
+        why = f"{folder} cannot be written to: each process makes an index of its own in main memory"
+        return ExactIndex(problems=[f"{why}; give this user the right to write there"])
+    return DiskSearchIndex(
+        folder,
+        index_text,
+        analysis_version=ANALYSIS_VERSION,
+        threads=settings.search.threads,
+        words=words,
+        busy_timeout_s=settings.storage.busy_timeout_s,
+        write_point=write_point,
+    )
+
+
+def _is_writable(folder: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    files = [path for path in (folder, folder / "search.db") if path.exists()]
+    return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
 def _embedder(settings: Settings) -> Embedder | None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestra_mem.adapters.search_index import models
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.adapters.search_index import lexicon, models
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.search_types import Vector
 from tests.adapters.search_oracle import MODEL, analyse, some_chunk, unit_vectors
@@ -44,9 +45,10 @@ def main(folder: str, first: str, point: str, passes: str) -> None:
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    models._EXACT_UP_TO, models._MAX_WAITING = 50, 30
+    models._EXACT_UP_TO, models._MAX_WAITING, lexicon._LEAST = 50, 30, 1
     rng, number = random.Random(first), int(first)
-    index = DiskSearchIndex(Path(folder), analyse, approximate_from=100, write_point=reap)
+    words = WordLlamaEmbedder() if "words" in point else None
+    index = DiskSearchIndex(Path(folder), analyse, approximate_from=100, words=words, write_point=reap)
     own: list[str] = []
     for _ in range(_STEPS):
         step = rng.choice(["add", "add", "add", "remove", "embed", "embed", "maintain", "switch"])

@@ -130,6 +130,39 @@ def test_what_was_read_is_not_read_again(qwen: LlamaModel) -> None:
     assert turned.evaluated_tokens > turned.prompt_tokens // 2
 
 
+def test_two_talks_are_kept_side_by_side(qwen: LlamaModel) -> None:
+    """The background leaves the program's talk in the cache; a third one takes the place of the older."""
+
+    def talk(about: str, question: str) -> list[Message]:
+        return [Message(role=Role.SYSTEM, text=about * 6), Message(role=Role.USER, text=question)]
+
+    mine, behind, third = SENTENCE, "A record of the tests lies beside the log. ", "Nobody has painted the lighthouse. "
+    alone = [qwen.generate(talk(mine, each), max_tokens=12).text for each in ("When?", "Where?")]
+    for question, text in zip(("When?", "Where?"), alone, strict=True):
+        qwen.generate(talk(behind, f"{question} And {question}"), max_tokens=5)
+        said = qwen.generate(talk(mine, question), max_tokens=12)
+        assert said.evaluated_tokens < 20
+        assert said.text == text
+    assert qwen.generate(talk(behind, "Why?"), max_tokens=2).evaluated_tokens < 20
+    assert qwen.generate(talk(third, "Why?"), max_tokens=2).evaluated_tokens > 30
+    assert qwen.generate(talk(behind, "Who?"), max_tokens=2).evaluated_tokens < 20
+    assert qwen.generate(talk(mine, "Who?"), max_tokens=2).evaluated_tokens > 30
+
+
+def test_each_talk_has_the_whole_window(smollm_gguf: Path) -> None:
+    """Where both together are too long for the cache, the one that was left goes and nothing fails."""
+    small = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=768, threads=1)
+    long = SENTENCE * 40
+    try:
+        for _ in range(2):
+            for start in ("One. ", "Two. ", "Three. "):
+                said = small.generate([Message(role=Role.SYSTEM, text=start * 40 + long)], max_tokens=3)
+                assert 620 < said.prompt_tokens < 765
+                assert said.answer_tokens > 0
+    finally:
+        small.close()
+
+
 def test_operations_cannot_speak_as_the_prompt(qwen_gguf: Path) -> None:
     """A text that spells special tokens is read as that text: they come from the template alone."""
     vocabulary = GgufVocabulary(qwen_gguf)

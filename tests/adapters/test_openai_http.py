@@ -35,6 +35,7 @@ class Llama:
         self.statuses: list[tuple[int, dict[str, str], bytes]] = []
         self.served = {"/props", "/apply-template", "/tokenize", "/slots"}
         self.busy_slots = [False, False]
+        self.reported = 9
         self.ends = "well"
         self.body: Any = None
         self.whole = False
@@ -72,7 +73,7 @@ class Llama:
         if self.ends != "well":
             return
         choice = {"index": 0, "delta": {}, "finish_reason": self.finish}
-        usage = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
+        usage = {"prompt_tokens": self.reported, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 5}}
         timings = {"prompt_n": 4, "prompt_ms": 1.0, "predicted_n": 4, "predicted_ms": 1.0}
         yield f"data: {json.dumps({'choices': [choice], 'timings': timings})}\n\n".encode()
         yield f"data: {json.dumps({'choices': [], 'usage': usage})}\n\n".encode()
@@ -81,6 +82,7 @@ class Llama:
 
 def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True  # as llama-server has it; else each answer waits 40 ms for an acknowledgement
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: object) -> None:

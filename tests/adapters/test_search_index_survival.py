@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.adapters.search_index.inspection import inspect
 from orchestra_mem.errors import LockTimeoutError, StorageError
 from orchestra_mem.search_types import EVERYTHING, Chunk
 from tests.adapters.search_child import vector_of
@@ -27,7 +28,8 @@ from tests.adapters.search_oracle import MODEL, Oracle, analyse, compare, some_c
 
 _CHILD = Path(__file__).with_name("search_child.py")
 _POINTS = [
-    *(f"index.{name}.{when}" for name in ("create", "add", "tidy", "remove", "vectors", "drop", "codes", "orphans")
+    *(f"index.{name}.{when}" for name in ("create", "add", "tidy", "remove", "vectors", "drop", "codes", "words",
+                                                    "orphans")
       for when in ("commit.before", "commit.after")),
     *(f"index.{name}.write.{when}" for name in ("vectors", "codes") for when in ("before", "after")),
 ]  # fmt: skip
@@ -100,7 +102,8 @@ def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
 def test_a_kill_at_any_step_loses_nothing_acknowledged(tmp_path: Path, point: str) -> None:
     """The step that was under way is there whole or not at all."""
     keys: dict[str, bool] = {}
-    pending, code = _live(tmp_path, 1, point, 1 if "create" in point or "codes" in point else 2, keys)
+    seldom = any(name in point for name in ("create", "codes", "words"))
+    pending, code = _live(tmp_path, 1, point, 1 if seldom else 2, keys)
     assert code == -signal.SIGKILL
     _examine(tmp_path, keys, pending)
 
@@ -146,7 +149,7 @@ def _sql(path: Path, statement: str) -> None:
         (lambda path: _sql(path, "DROP TABLE posting"), "has other tables than this program makes"),
         (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the analysis of texts"),
         (lambda path: _sql(path, "UPDATE page SET data = x'00'"), "page 0 of the search index has 1 bytes, not 18432"),
-        (lambda path: _sql(path, "PRAGMA user_version = 99"), "has format 99, this program has 2"),
+        (lambda path: _sql(path, "PRAGMA user_version = 99"), "has format 99, this program has 3"),
         (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
     ],
 )
@@ -344,3 +347,57 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     assert index.count() == 120
     assert index.check() == []
     index.close()
+
+
+@pytest.mark.parametrize("name", ["", "search.db", "search.db-wal", "search.db-shm", "index.lock", "maintain.lock"])
+def test_what_stands_in_the_way_is_named(tmp_path: Path, name: str) -> None:
+    """A folder where a file should be, or a file where the folder should be: the words say which, and it stays."""
+    folder = tmp_path / "index"
+    if name:
+        _filled(folder)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name / "of somebody").mkdir(parents=True)
+    else:
+        folder.write_text("of somebody")
+    with pytest.raises(StorageError) as caught:
+        DiskSearchIndex(folder, analyse)
+    place = folder / name if name else folder
+    what = "no file" if name else "no folder"
+    assert str(caught.value).startswith(f"{place} is {what}; remove it: ")
+    found = inspect(folder)
+    assert (found.database, found.fault) == (place, f"is {what}; remove it")
+    assert place.exists()
+
+
+def test_a_folder_in_place_of_vectors_is_passed_by(tmp_path: Path) -> None:
+    """Others are made under another name; what nobody needs may stay."""
+    oracle = _filled(tmp_path)
+    (path,) = tmp_path.glob("vectors-*")
+    path.unlink()
+    path.mkdir()
+    index = DiskSearchIndex(tmp_path, analyse)
+    (problem,) = index.problems
+    assert str(path) in problem
+    ids = index.without_vectors(MODEL, 100)
+    index.add_vectors(MODEL, ids, np.array([oracle.vectors[number] for number in ids.tolist()], np.float32))
+    assert index.maintain()
+    compare(index, oracle, random.Random(0))
+    index.close()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_index_deleted_while_it_is_opened_is_made_anew(tmp_path: Path, when: str) -> None:
+    """Whoever opens it hears nothing of it."""
+    folder = tmp_path / "index"
+    left = [folder]
+
+    def delete(name: str) -> None:
+        if name == f"index.create.commit.{when}" and left:
+            shutil.rmtree(left.pop())
+
+    index = DiskSearchIndex(folder, analyse, write_point=delete)
+    assert left == []
+    index.add([_chunk("k1")])
+    assert index.count() == 1
+    index.close()
+    assert DiskSearchIndex(folder, analyse).count() == 1

@@ -14,6 +14,7 @@ from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.search.disclosure import Disclosure, Recollection, disclose, distinct, recalled_item
 from orchestra_mem.core.search.echoes import MARK, fenced, without_recalled
 from orchestra_mem.ports import TokenCounter
+from orchestra_mem.types import Json
 from tests.core.test_context import Letters
 
 TIKTOKEN = open_counter("tiktoken")
@@ -148,6 +149,12 @@ def test_a_whole_context_is_left_out_to_its_end() -> None:
     """Nothing tells where it ends; what stands before it stays."""
     text = f'Be brief.\n{PREAMBLE}<memory part="work_plan">\n- x\n'
     assert without_recalled([text]) == ["Be brief.\n"]
+
+
+def test_what_the_program_showed_is_left_out_and_a_field_of_that_name_deeper_down_is_not() -> None:
+    """At the top it holds an answer from the memory, below it is what a user recorded."""
+    data: Json = {"shown": "an answer", "page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
+    assert without_recalled(data) == {"page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
 
 
 def test_a_fence_that_was_cut_short_is_left_out_to_its_end() -> None:

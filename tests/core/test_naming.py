@@ -38,7 +38,6 @@ def _read(memory: OrchestratorContextManager, line: str) -> tuple[Intent, ...]:
     ("line", "action", "target", "other", "value", "titles"),
     [
         ("soups is mine", Action.ASSIGN, "#1", "", "me", ()),
-        ("stews should go to Marco", Action.ASSIGN, "#2", "", "Marco", ()),
         ("query parser depends on the index builder", Action.DEPEND, "#3", "#4", "", ()),
         ("note on stews: use less salt", Action.NOTE, "#2", "", "use less salt", ()),
         ("add tasks to search: crawl, rank", Action.ADD, "", "#8", "", ("crawl", "rank")),

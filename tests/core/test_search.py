@@ -15,7 +15,17 @@ from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, ch
 from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import StemTable, WordTable
-from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier, WordLists
+from orchestra_mem.search_types import (
+    Chunk,
+    EmbeddingModel,
+    Hit,
+    SearchFilter,
+    SearchMode,
+    Situation,
+    Tier,
+    Tokens,
+    WordLists,
+)
 from orchestra_mem.types import Json, Operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -244,36 +254,59 @@ def lists(texts: list[list[str]], lexicon: str = "of this test") -> WordLists:
     )
 
 
-def spell(lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
-    """The words behind numbers; in another lexicon they stand the other way round."""
-    words = LEXICON if lexicon == "of this test" else LEXICON[::-1]
-    return [words[number] for number in numbers.tolist()]
+class Spelling:
+    """Knows the words behind numbers; in another lexicon they stand the other way round. Keeps the tokens of some."""
+
+    def __init__(self, cut_below: int = 0) -> None:
+        self._cut_below = cut_below
+
+    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
+        """Give the words."""
+        words = LEXICON if lexicon == "of this test" else LEXICON[::-1]
+        return [words[number] for number in numbers.tolist()]
+
+    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
+        """Give what is kept."""
+        kept = numbers < self._cut_below
+        tokens = EMBEDDER.cut(self.spell(lexicon, numbers[kept]))
+        counts, lengths = np.full(len(numbers), -1), np.zeros(len(numbers), np.float32)
+        counts[kept], lengths[kept] = tokens.counts, tokens.lengths
+        return Tokens(numbers=tokens.numbers, counts=counts, lengths=lengths)
+
+
+SPELLING = Spelling()
 
 
 def test_a_word_is_met_by_the_best_word_of_a_text() -> None:
     """The same word wholly, a like one in part, a foreign one not at all."""
-    met = WORDS.matches(["bicycle"], lists([["red", "bicycle"], ["bike"], ["tuesday"], []]), spell)
+    met = WORDS.matches(["bicycle"], lists([["red", "bicycle"], ["bike"], ["tuesday"], []]), SPELLING)
     assert met[0, 0] == pytest.approx(1)
     assert 0.2 < met[0, 1] < 1
     assert met[0, 2] < 0.1
     assert met[0, 3] == 0
-    assert WORDS.matches([], lists([["a"]]), spell).shape == (0, 1)
+    assert WORDS.matches([], lists([["a"]]), SPELLING).shape == (0, 1)
 
 
 def test_another_year_is_another_word() -> None:
     """However near the table of vectors has them."""
-    met = WORDS.matches(["2023"], lists([["2024"], ["in", "2023"], []]), spell)
+    met = WORDS.matches(["2023"], lists([["2024"], ["in", "2023"], []]), SPELLING)
     assert met.tolist() == [[0, 1, 0]]
+
+
+def test_a_name_with_a_digit_is_met_by_itself_alone() -> None:
+    """Another digit names another thing."""
+    met = WORDS.matches(["utf8", "part7b"], lists([["utf16", "part17b"], ["utf8"], ["part7b"]]), SPELLING)
+    assert met.tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
 def test_the_numbers_of_another_lexicon_are_other_words() -> None:
     """As after an index was made anew: nothing of the old one is taken for the new."""
     table, lexicon = StemTable(), lists([["cat"], ["dog"]])
     words = [word for word in LEXICON if word not in ("cat", "dog")]
-    assert table.matches(["cat"], lexicon, spell).tolist() == [[1, 0]]
+    assert table.matches(["cat"], lexicon, SPELLING).tolist() == [[1, 0]]
     there = lists([["cat"], [words[0]]], "another")
-    turned = [[word == "cat" for word in spell("another", there.numbers)]]
-    assert table.matches(["cat"], there, spell).tolist() == turned
+    turned = [[word == "cat" for word in SPELLING.spell("another", there.numbers)]]
+    assert table.matches(["cat"], there, SPELLING).tolist() == turned
 
 
 def test_a_table_of_words_begins_anew_when_full() -> None:
@@ -281,12 +314,24 @@ def test_a_table_of_words_begins_anew_when_full() -> None:
     small = WordTable(EMBEDDER, max_words=8)
     for number in range(5):
         asked, said = [f"word{number}", "cat"], lists([["dog", f"house{number}"], ["cat", f"tree{number}", "sky"]])
-        assert small.matches(asked, said, spell) == pytest.approx(WORDS.matches(asked, said, spell), abs=1e-6)
+        assert small.matches(asked, said, SPELLING) == pytest.approx(WORDS.matches(asked, said, SPELLING), abs=1e-6)
     assert small.vectors(["cat"]) == pytest.approx(EMBEDDER.embed_words(["cat"]), rel=1e-5)
+
+
+@pytest.mark.parametrize("cut_below", [3, 1_000_000])
+def test_words_cut_ahead_are_met_as_if_they_were_spelt(cut_below: int) -> None:
+    """Whether the tokens of all words are kept or of some; a number is met by itself alone, not by its digits."""
+    asked = ["bicycle", "2023", "qwxzk", "tuesday"]
+    said = lists([["red", "bicycle", "2023"], ["2032", "qwxzks"], [], ["2024", "wednesday", "microservices"]])
+    cut = WordTable(EMBEDDER)
+    for _ in range(2):
+        met = cut.matches(asked, said, Spelling(cut_below))
+        assert met == pytest.approx(WordTable(EMBEDDER).matches(asked, said, SPELLING), abs=1e-6)
+        assert met[1].tolist() == [1, 0, 0, 0]
 
 
 def test_without_vectors_words_are_met_by_their_stems() -> None:
     """Wholly or not at all."""
     table = StemTable()
-    assert table.matches(["moved", "cat"], lists([["moving", "on"], ["cats"]]), spell).tolist() == [[1, 0], [0, 1]]
-    assert table.matches([], lists([["a"]]), spell).shape == (0, 1)
+    assert table.matches(["moved", "cat"], lists([["moving", "on"], ["cats"]]), SPELLING).tolist() == [[1, 0], [0, 1]]
+    assert table.matches([], lists([["a"]]), SPELLING).shape == (0, 1)

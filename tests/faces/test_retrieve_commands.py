@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.faces.conftest import Program
 
 QUESTION = "how hot was oven 7?"
@@ -28,6 +30,14 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
     assert set(found) == {"task", "decisions", "rules", "failures", "similar_tasks", "notes"}
     assert filled("recommend", "zzqqxy", exit_code=1) == ""
     assert filled.json("retrieve", "zzqqxy", exit_code=1)["entries"] == []
+
+
+@pytest.mark.parametrize("command", ["retrieve", "recommend"])
+@pytest.mark.parametrize("task", ["", " \n\t"])
+def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, task: str) -> None:
+    """That is bad use, and tells so by its exit code."""
+    assert filled(command, task, exit_code=2) == ""
+    assert "it is empty: say what is to be done" in filled.errors
 
 
 def test_a_context_recalls_for_a_query(filled: Program) -> None:

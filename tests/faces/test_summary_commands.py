@@ -129,3 +129,16 @@ def test_a_key_is_not_shown(run: Program, monkeypatch: pytest.MonkeyPatch) -> No
     shown = run("config", "show", "--json")
     assert "sesame" not in shown
     assert "(set, not shown)" in shown
+
+
+def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
+    """With the other summaries, as of the whole session; its lines may be of another shape than a segment's."""
+    served("flush")
+    (whole,) = (each for each in served.json("summaries") if not each["level"])
+    assert (whole["operation_count"], whole["document"], whole["method"]) == (24, None, "extractive")
+    assert f"S{whole['id']} session {whole['session'][:8]}" in " ".join(served("summaries").split())
+    assert f"session {whole['session'][:8]}" in " ".join(served("losses").split())
+    assert served("expand", f"S{whole['id']}").startswith(f"S{whole['id']}, session {whole['session'][:8]}: 24 operat")
+    done = served.json("summaries", "redo", f"S{whole['id']}")
+    assert (done["verdict"], done["text"]) == ("rejected", whole["text"])
+    assert done["fault"].startswith("the answer must be a JSON object with lists of texts under key_accomplishments")

@@ -282,7 +282,7 @@ class Tiers(RuleBasedStateMachine):
         text = self.path.read_text(encoding="utf-8") if self.path else ""
         document = SessionDocument.parse(text)
         places.update(document.entries().keys())
-        standing = {s.id: s for s in self.memory.losses(session.id) if not s.parent}
+        standing = {s.id: s for s in self.memory.losses(session.id) if s.level and not s.parent}
         assert set(standing) == set(document.summaries())
         for summary in standing.values():
             covered = [op.id for op in self.memory.expand(f"S{summary.id}").operations]

@@ -80,7 +80,7 @@ class SqliteLedger:
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
         """Summaries in the order of what they cover; with `standing` those alone that no other covers."""
-        clauses, values = ["1"], []
+        clauses, values = ["m.level > 0"], []
         if session is not None:
             clauses.append("m.session = (SELECT number FROM sessions WHERE id = ?)")
             values.append(session)
@@ -91,6 +91,16 @@ class SqliteLedger:
                 f"{_SUMMARY} WHERE {' AND '.join(clauses)} ORDER BY m.first_operation, m.level", values
             ).fetchall()
         return [_summary(row) for row in rows]
+
+    def whole_summaries(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
+        """The newest summaries of whole sessions and of sections of documents, in the order of their making."""
+        own = "" if session is None else " AND s.id = ?"
+        values = [*([] if session is None else [session]), -1 if limit is None else limit]
+        with self._database.reading("listing summaries") as connection:
+            rows = connection.execute(
+                f"{_SUMMARY} WHERE m.level = 0{own} ORDER BY m.id DESC LIMIT ?", values
+            ).fetchall()
+        return [_summary(row) for row in reversed(rows)]
 
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
@@ -304,7 +314,7 @@ def _count(connection: sqlite3.Connection, steps: Mapping[tuple[MustKeepKind, Mu
 def details_of(summary: Summary) -> str:
     """What a summary's row holds besides its columns; what is as in most of them is left out."""
     lists = {name: getattr(summary, name) for name in ("children", "must_keeps", "dropped", "put_back")}
-    rare = {name: getattr(summary, name) for name in ("edited", "verdict", "seconds")}
+    rare = {name: getattr(summary, name) for name in ("edited", "verdict", "seconds", "document", "source")}
     return json.dumps(lists | {name: value for name, value in rare.items() if value})
 
 

@@ -152,7 +152,7 @@ class HttpEmbedder:
         try:
             found = sorted(answer.json()["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float32)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise EmbedderError(f"{self._url} gives no embeddings: {type(error).__name__}: {error}") from error
         if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise EmbedderError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.adapters.embedders.texts import readable, unit
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import EmbeddingModel, Ids, Vector, Vectors
+from orchestra_mem.search_types import EmbeddingModel, Tokens, Vector, Vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INSTALL_WORDLLAMA = "pip install wordllama"
 
 _Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
-_EncodeWords: TypeAlias = "Callable[[list[str]], tuple[Ids, Ids, Ids]]"
+_EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArray[np.int64]]]"
 
 _FEW = 32
 _WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
@@ -63,18 +63,43 @@ class WordLlamaEmbedder:
         Raises:
             EmbedderError: WordLlama or its table is missing.
         """
+        return self._cut(words)[1]
+
+    def cut(self, words: Sequence[str]) -> Tokens:
+        """Cut words into tokens.
+
+        Raises:
+            EmbedderError: WordLlama or its table is missing.
+        """
+        return self._cut(words)[0]
+
+    def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Give the vectors of tokens.
+
+        Raises:
+            EmbedderError: WordLlama or its table is missing.
+        """
+        table, _, _ = self._loaded
+        vectors: NDArray[np.float32] = table.take(numbers, axis=0, mode="clip")
+        return vectors
+
+    def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
+        """Words' tokens, and the sums of their vectors. Half of all words are one; of these no tokenizer is asked."""
         import numpy as np
 
-        table, _, encode_words = self._loaded
-        known = self._ids_of_words
-        vectors = np.zeros((len(words), table.shape[1]), np.float32)
-        whole = [row for row, word in enumerate(words) if word in known]
-        vectors[whole] = table[[known[words[row]] for row in whole]]
-        rest = [row for row, word in enumerate(words) if word not in known]
-        tokens, starts, having = encode_words([_plain(words[row]) for row in rest])
-        if len(tokens):
-            vectors[np.array(rest)[having]] = np.add.reduceat(table[tokens], starts)
-        return vectors
+        _, _, encode_words = self._loaded
+        first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
+        rest = np.flatnonzero(first < 0)
+        found, owners = encode_words([_plain(words[row]) for row in rest.tolist()])
+        counts = np.ones(len(words), np.int64)
+        counts[rest] = np.bincount(owners, minlength=len(rest))
+        numbers = np.repeat(first, counts)
+        numbers[numbers < 0] = found
+        vectors = np.zeros((len(words), self.model.dimensions), np.float32)
+        having = counts > 0
+        if having.any():
+            vectors[having] = np.add.reduceat(self.token_vectors(numbers), (np.cumsum(counts) - counts)[having])
+        return Tokens(numbers=numbers, counts=counts, lengths=np.sqrt(np.vecdot(vectors, vectors))), vectors
 
     def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -96,7 +121,7 @@ class WordLlamaEmbedder:
     def _table_and_encoders(self) -> tuple[NDArray[np.float32], _Encode, _EncodeWords]:
         """The table, and what gives the tokens: of each text; and of single words.
 
-        The latter come one after the other, then where those of each word begin, and which words have any.
+        The latter come one after the other, then of which word each is.
         """
         import numpy as np
 
@@ -131,12 +156,10 @@ class WordLlamaEmbedder:
                 encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
             return [each.ids if fits else [min(token, last) for token in each.ids] for each in encodings]
 
-        def encode_words(words: list[str]) -> tuple[Ids, Ids, Ids]:
+        def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
-            tokens = np.minimum(np.array(encoding.ids if encoding else [], np.int64), last)
-            owners = np.array(encoding.word_ids if encoding else [], np.int64)
-            starts = np.flatnonzero(np.diff(owners, prepend=-1))
-            return tokens, starts, owners[starts]
+            tokens = np.array(encoding.ids if encoding else [], np.int64)
+            return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
 
         return found.embedding, encode, encode_words
 

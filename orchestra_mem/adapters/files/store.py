@@ -25,6 +25,7 @@ from orchestra_mem.adapters.files.exchange import (
     put_back,
     settled,
 )
+from orchestra_mem.adapters.files.lock import ProcessLock
 from orchestra_mem.adapters.files.place import check_place, check_rights
 from orchestra_mem.adapters.files.reading import DocumentReader
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
@@ -54,15 +55,13 @@ class FileDocumentStore(DocumentReader):
         full_sync: bool = False,
         write_point: WritePoint | None = None,
     ) -> None:
-        from filelock import FileLock  # slow to load; the package must be quick to import
-
         super().__init__(homes=(versions.parent, lock_file.parent))
         self._versions = versions
         self._lock_file = lock_file
         self._lock_timeout_s = lock_timeout_s
         self._full_sync = full_sync
         self._write_point = write_point
-        self._file_lock = FileLock(str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=0.002)
+        self._file_lock = ProcessLock(lock_file, timeout_s=lock_timeout_s)
         self._thread_lock = threading.RLock()
         self._holds = 0  # how often the holder has taken the lock
         # Folders that wait to be flushed, with the name of what was written there; None where none has to wait.
@@ -75,7 +74,7 @@ class FileDocumentStore(DocumentReader):
             raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
         try:
             if not self._holds:
-                self._lock_file_now()
+                self._file_lock.acquire()
             self._holds += 1
             try:
                 yield
@@ -85,19 +84,6 @@ class FileDocumentStore(DocumentReader):
                     self._file_lock.release()
         finally:
             self._thread_lock.release()
-
-    def _lock_file_now(self) -> None:
-        from filelock import Timeout
-
-        try:
-            self._file_lock.acquire()
-        except Timeout:
-            raise LockTimeoutError(
-                f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
-                "see storage.lock_timeout_s, or end that process"
-            ) from None
-        except OSError as error:
-            raise storage_error(error, "locking", self._lock_file) from error
 
     def _check_change(self, path: Path) -> None:
         with suppress(FileNotFoundError):

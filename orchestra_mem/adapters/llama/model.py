@@ -13,7 +13,7 @@ from threading import Event, Lock, Timer
 
 from orchestra_mem.adapters.llama.library import default_threads, load_library
 from orchestra_mem.adapters.llama.room import require_room
-from orchestra_mem.adapters.llama.session import LlamaSession, Sampling, grammar_of
+from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, Sampling, grammar_of
 from orchestra_mem.adapters.llama.trial import require_sound
 from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
 from orchestra_mem.errors import ModelError
@@ -29,7 +29,8 @@ _ASK_EVERY_S = 0.02
 class LlamaModel:
     """A language model in a GGUF. Fulfils `LanguageModel`.
 
-    A prompt's beginning that is that of the one before, or of its answer, is not read again.
+    A prompt's beginning that is that of an earlier one, or of its answer, is not read again, for two talks at once:
+    what is generated in the background does not take the place of what the program said last.
 
     Args:
         vocabulary: the GGUF's; it may be counted with before and while the model is loaded.
@@ -240,7 +241,8 @@ class LlamaModel:
         context_tokens = self.context_tokens  # the file is looked at, and its vocabulary loaded
         library = load_library()
         if not library.llama_supports_gpu_offload():
-            require_room(path, self._vocabulary.number, context_tokens=context_tokens)
+            beside = min(context_tokens, BESIDE_TOKENS)
+            require_room(path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside)
         require_sound(path, weights=True)
         session = LlamaSession(library, path, context_tokens=context_tokens, threads=self._threads)
         self._vocabulary.lend(session.model)

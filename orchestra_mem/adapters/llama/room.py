@@ -12,13 +12,16 @@ _WORKING_BYTES = 200_000_000
 _CACHE_BYTES_A_NUMBER = 2
 
 
-def require_room(path: Path, number: Callable[[str], int | None], *, context_tokens: int) -> None:
+def require_room(
+    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0
+) -> None:
     """Make sure that a model fits into the memory that is free.
 
     Args:
         path: the GGUF.
         number: gives what the file says under a key of its architecture.
         context_tokens: the window.
+        beside_tokens: what the cache holds beside a whole window.
 
     Raises:
         ModelError: it does not.
@@ -26,7 +29,7 @@ def require_room(path: Path, number: Callable[[str], int | None], *, context_tok
     available = available_bytes()
     if available is None:
         return
-    weights, cache = path.stat().st_size, cache_bytes(number, context_tokens)
+    weights, cache = path.stat().st_size, cache_bytes(number, context_tokens + beside_tokens)
     needed = weights + cache + _WORKING_BYTES
     if needed > available:
         raise ModelError(

@@ -6,7 +6,7 @@ import ctypes
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,12 @@ from orchestra_mem.types import Json
 _BATCH_TOKENS = 64
 _BATCH_TOKENS_OFFLOADED = 512
 _ABORTED = 2
+# Two talks are kept: the program's, and what goes on in the background, whose prompts begin alike and are short. Beside
+# a whole window so much is kept of the other; where that is not enough the other one goes.
+_TALKS = 2
+BESIDE_TOKENS = 2_048
+# Chat templates alone make prompts begin alike for so many tokens.
+_LEAST_COMMON = 24
 # What llama.cpp's own programs take where chance is wanted.
 _TOP_K, _TOP_P, _MIN_P = 40, 0.95, 0.05
 
@@ -33,8 +39,16 @@ class Sampling:
     grammar: str = ""
 
 
+@dataclass(slots=True, eq=False)
+class _Talk:
+    """A sequence in the cache, and the tokens that were read into it."""
+
+    number: int
+    read: list[int] = field(default_factory=list)
+
+
 class LlamaSession:
-    """A loaded model with one cache. For one thread at a time, but `abort` may be called from any.
+    """A loaded model with a cache for two talks. For one thread at a time, but `abort` may be called from any.
 
     Args:
         library: the functions of `llama.h`.
@@ -54,10 +68,12 @@ class LlamaSession:
         if not self.model:
             raise ModelError(f"llama.cpp cannot load {path}")
         parameters = library.llama_context_default_params()
-        parameters.n_ctx = context_tokens
+        # One buffer for both talks: what the one does not need the other may take.
+        self._cells = context_tokens + min(context_tokens, BESIDE_TOKENS)
+        parameters.n_ctx, parameters.kv_unified = self._cells, True
         self._batch_tokens = _BATCH_TOKENS_OFFLOADED if library.llama_supports_gpu_offload() else _BATCH_TOKENS
         parameters.n_batch = parameters.n_ubatch = self._batch_tokens
-        parameters.n_seq_max = 1
+        parameters.n_seq_max = _TALKS
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.no_perf = True
         self._context: Any = library.llama_init_from_model(self.model, parameters)
@@ -66,16 +82,25 @@ class LlamaSession:
             raise ModelError(f"llama.cpp cannot make a context of {context_tokens:,} tokens for {path}")
         self._memory = library.llama_get_memory(self._context)
         self._vocabulary = library.llama_model_get_vocab(self.model)
-        self._read: list[int] = []
+        # The one used last stands last.
+        self._talks = [_Talk(number) for number in range(_TALKS)]
+        self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
         self._abort_sign = ctypes.create_string_buffer(2)
         library.llama_set_abort_callback(self._context, _abort_callback(library), ctypes.addressof(self._abort_sign))
 
     def keep_common(self, prompt: Sequence[int]) -> int:
-        """Keep of what was read what `prompt` begins with; give how many tokens of it need not be read again."""
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._read, prompt, strict=False)))
+        """Keep of what was read what `prompt` begins with; give how many tokens of it need not be read again.
+
+        It goes on with the talk that it has most in common with; where that is next to nothing, in the place of the
+        one that was left longer ago.
+        """
+        common = [_common(talk.read, prompt) for talk in self._talks]
+        place = common.index(max(common)) if max(common) >= _LEAST_COMMON else 0
+        talk = self._talks.pop(place)
+        self._talks.append(talk)
         # The last one is read again: what follows it is not kept.
-        self._forget(min(common, len(prompt) - 1))
-        return len(self._read)
+        self._forget(min(common[place], len(prompt) - 1))
+        return len(talk.read)
 
     def read(self, tokens: Sequence[int]) -> int:
         """Read tokens behind those read before, one batch at most; give how many, 0 where it was aborted.
@@ -83,16 +108,29 @@ class LlamaSession:
         Raises:
             ModelError: llama.cpp fails.
         """
-        batch = list(tokens[: self._batch_tokens])
-        row = (self._library.llama_token * len(batch))(*batch)
-        code = self._library.llama_decode(self._context, self._library.llama_batch_get_one(row, len(batch)))
+        batch, talk = list(tokens[: self._batch_tokens]), self._talks[-1]
+        if sum(len(each.read) for each in self._talks) + len(batch) > self._cells:
+            self._drop(self._talks[0])
+        code = self._library.llama_decode(self._context, self._laid_out(batch, talk))
         if code == 0:
-            self._read += batch
+            talk.read += batch
             return len(batch)
-        self._forget(len(self._read))
+        self._forget(len(talk.read))
         if code == _ABORTED:
             return 0
-        raise ModelError(f"llama.cpp failed with code {code} after {len(self._read):,} tokens")
+        raise ModelError(f"llama.cpp failed with code {code} after {len(talk.read):,} tokens")
+
+    def _laid_out(self, tokens: Sequence[int], talk: _Talk) -> Any:
+        """Tokens as llama.cpp takes them, behind what the talk has; it tells what follows the last of them."""
+        batch = self._batch
+        batch.n_tokens = len(tokens)
+        for place, token in enumerate(tokens):
+            batch.token[place] = token
+            batch.pos[place] = len(talk.read) + place
+            batch.n_seq_id[place] = 1
+            batch.seq_id[place][0] = talk.number
+            batch.logits[place] = place == len(tokens) - 1
+        return batch
 
     def abort(self) -> None:
         """Have the reading that is under way end soon, and those that follow, until `resume`."""
@@ -122,15 +160,26 @@ class LlamaSession:
 
     def close(self) -> None:
         """Free all of it. Nothing may be called any more."""
+        self._library.llama_batch_free(self._batch)
         self._library.llama_free(self._context)
         self._library.llama_model_free(self.model)
 
     def _forget(self, kept: int) -> None:
-        """Drop what was read behind the first `kept` tokens; all of it where the model cannot drop a part."""
-        if not self._library.llama_memory_seq_rm(self._memory, 0, kept, -1):
-            self._library.llama_memory_clear(self._memory, True)
-            kept = 0
-        del self._read[kept:]
+        """Drop what the present talk has behind its first `kept` tokens; all where the model cannot drop a part."""
+        talk = self._talks[-1]
+        if self._library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
+            del talk.read[kept:]
+        else:
+            self._drop(talk)
+
+    def _drop(self, talk: _Talk) -> None:
+        self._library.llama_memory_seq_rm(self._memory, talk.number, -1, -1)
+        talk.read.clear()
+
+
+def _common(read: Sequence[int], prompt: Sequence[int]) -> int:
+    """How many tokens two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(read, prompt, strict=False)))
 
 
 def _abort_callback(library: Any) -> Any:

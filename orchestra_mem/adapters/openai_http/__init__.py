@@ -1,5 +1,7 @@
 """A language model behind a server that speaks OpenAI's protocol: llama-server, Ollama, vLLM and others."""
 
+from orchestra_mem.adapters.openai_http.counter import ServerCounts
 from orchestra_mem.adapters.openai_http.model import OpenAiModel
+from orchestra_mem.adapters.openai_http.server import Server
 
-__all__ = ["OpenAiModel"]
+__all__ = ["OpenAiModel", "Server", "ServerCounts"]

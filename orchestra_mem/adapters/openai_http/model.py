@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.02
 # Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
 _BYTES_A_TOKEN, _MARKS = 3, 8
+# No text of words has more bytes a token; of short prompts nothing is concluded.
+_MOST_BYTES_A_TOKEN, _SHORT_BYTES = 10, 2_000
 
 
 class _CancelledError(Exception):
@@ -51,6 +53,7 @@ class OpenAiModel:
         model: its name there; empty for the one that the server has.
         api_key: sent along where it is not empty.
         context_tokens: the window, where the server does not tell it.
+        wanted_tokens: the window that contexts are made for; 0 where that is not known.
         server: makes the calls; by default one with that address and key.
 
     Raises:
@@ -59,7 +62,7 @@ class OpenAiModel:
 
     def __init__(
         self, base_url: str, *, model: str = "", api_key: str = "", context_tokens: int = 8_192,
-        server: Server | None = None,
+        wanted_tokens: int = 0, server: Server | None = None,
     ) -> None:  # fmt: skip
         self._server = server or Server(base_url, api_key=api_key)
         self._model = model
@@ -67,6 +70,8 @@ class OpenAiModel:
         self._window = 0
         self._unserved: set[str] = set()
         self._reached = False
+        self._wanted_tokens = wanted_tokens
+        self._silent = self._cut = ""
         self._turn = threading.Lock()
 
     @property
@@ -165,7 +170,34 @@ class OpenAiModel:
                 finish = Finish.LENGTH if answer.finish == "length" else Finish.STOP
         except _CancelledError:
             pass
-        return _generation(answer, finish)
+        done = _generation(answer, finish)
+        if answer.finish:
+            self._doubt(sum(len(message.text.encode("utf-8", "replace")) for message in messages), done)
+        return done
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the server does not tell, or tells wrongly, as far as was seen; in words. Nothing is asked for it."""
+        small = ""
+        if self._window and self._wanted_tokens > self._window:
+            small = (
+                f"the window of {self.name} is {self._window:,} tokens, and contexts are made for "
+                f"{self._wanted_tokens:,}: start the server with a larger one, or set "
+                f"orchestrator.context_window.max_tokens to {self._window}"
+            )
+        return [doubt for doubt in (small, self._silent, self._cut) if doubt]
+
+    def _doubt(self, prompt_bytes: int, done: Generation) -> None:
+        """Compare what the server tells of an answer with what it was given."""
+        if not done.prompt_tokens:
+            self._silent = f"{self._server.url} does not report how many tokens a prompt has: nothing is learned of it"
+            return
+        self._silent = ""
+        if prompt_bytes > _MOST_BYTES_A_TOKEN * done.prompt_tokens + _SHORT_BYTES:
+            self._cut = (
+                f"{self._server.url} read {done.prompt_tokens:,} tokens of a prompt of {prompt_bytes:,} bytes, so not "
+                "all of it: its window is smaller than it says; start it with a larger one (Ollama: num_ctx)"
+            )
 
     @contextmanager
     def _turn_taken(self, stopped: Stopped) -> Iterator[None]:

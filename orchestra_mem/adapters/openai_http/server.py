@@ -90,17 +90,17 @@ class Server:
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
-    def ask(self, method: str, path: str, body: Json = None) -> Any:
+    def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
         """Give the JSON that the server answers a question with.
 
         Raises:
             NotServedError: it does not know the question.
             ModelError: it cannot be reached, or fails.
         """
-        deadline = time.monotonic() + _QUESTION_S
+        deadline = time.monotonic() + timeout_s
 
         def stopped() -> str:
-            return f"no answer in {_QUESTION_S:g} s" if time.monotonic() > deadline else ""
+            return f"no answer in {timeout_s:g} s" if time.monotonic() > deadline else ""
 
         with self.calling(method, path, body, stopped, lambda: 0) as response:
             return self.read_json(response)

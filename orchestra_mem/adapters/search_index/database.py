@@ -21,7 +21,7 @@ from orchestra_mem.errors import (
 from orchestra_mem.ports import WritePoint
 
 APPLICATION_ID = 0x6F6D7369
-FORMAT = 2
+FORMAT = 3
 
 _SCHEMA = (
     # One row. `sequence` counts what was committed; `next_id` is the id of the next new chunk.
@@ -51,6 +51,10 @@ _SCHEMA = (
     "CREATE TABLE model (slot INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
     " dimensions INTEGER NOT NULL, file TEXT NOT NULL, codes TEXT NOT NULL DEFAULT '',"
     " codes_crc INTEGER NOT NULL DEFAULT 0, trained_on INTEGER NOT NULL DEFAULT 0, UNIQUE (name, version, dimensions))",
+    # What a model's tokenizer cuts names into, from the name `first` on: how many tokens each (uint16), all of them
+    # (uint32), and how long the sums of their vectors are (float32).
+    "CREATE TABLE word (first INTEGER PRIMARY KEY, model TEXT NOT NULL, counts BLOB NOT NULL, tokens BLOB NOT NULL,"
+    " lengths BLOB NOT NULL)",
 )
 
 # A checkpoint waits for the disk; adding 10,000 chunks writes some 30 MB.
@@ -190,6 +194,11 @@ def bump(connection: sqlite3.Connection) -> int:
     """Give the number of the change that this transaction makes."""
     row = connection.execute("UPDATE state SET sequence = sequence + 1 RETURNING sequence").fetchall()
     return int(row[0][0])
+
+
+def fits(connection: sqlite3.Connection, identity: str | None) -> bool:
+    """Tell whether this is still the index of that identity; None is any."""
+    return identity is None or connection.execute("SELECT identity FROM state").fetchone()[0] == identity
 
 
 def _create(connection: sqlite3.Connection, fingerprint: str) -> None:

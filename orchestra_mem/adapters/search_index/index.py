@@ -6,6 +6,7 @@ in the folder: search.db; for each model `vectors-….f32` and, where there are 
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 from orchestra_mem.adapters.search_index import chunks as rows
 from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.columns import Pages
-from orchestra_mem.adapters.search_index.database import bump
+from orchestra_mem.adapters.search_index.database import bump, fits
 from orchestra_mem.adapters.search_index.keyword import KeywordWeights, PostingReader, Scorer
+from orchestra_mem.adapters.search_index.lexicon import WordTokens, keep
 from orchestra_mem.adapters.search_index.state import IndexState
 from orchestra_mem.adapters.search_index.upkeep import keep_codes, remove_orphans, tidy_segments
 from orchestra_mem.adapters.search_index.vectors import VectorFile
-from orchestra_mem.errors import LockTimeoutError, StorageError
+from orchestra_mem.core.search.late_interaction import no_tokens
+from orchestra_mem.errors import EmbedderError, LockTimeoutError, StorageError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.search_types import (
     EVERYTHING,
@@ -33,9 +36,13 @@ from orchestra_mem.search_types import (
     Ranking,
     SearchFilter,
     Terms,
+    Tokens,
     Vector,
     Vectors,
+    WordEmbedder,
 )
+
+logger = logging.getLogger(__name__)
 
 # Up to there an exact search by FAISS takes 2 ms, and from there on codes are quicker: measured by
 # benchmarks/search_speed.py.
@@ -60,6 +67,7 @@ class DiskSearchIndex:
         weights: of the keyword columns.
         threads: how many FAISS may use; the cores belong to the language model.
         approximate_from: from so many vectors on `maintain` makes codes of them, which are searched more quickly.
+        words: whose tokens of the texts' words are kept; None keeps none, and they are cut when a search meets them.
         busy_timeout_s: how long to wait for another process that writes.
         write_point: is told of each step that changes the disk.
 
@@ -76,6 +84,7 @@ class DiskSearchIndex:
         weights: KeywordWeights | None = None,
         threads: int = 1,
         approximate_from: int = APPROXIMATE_FROM,
+        words: WordEmbedder | None = None,
         busy_timeout_s: float = 30.0,
         write_point: WritePoint | None = None,
     ) -> None:
@@ -84,6 +93,8 @@ class DiskSearchIndex:
         self._approximate_from = approximate_from
         self._postings = PostingReader()
         self._scorer = Scorer(self._weights, self._postings)
+        self._words = words
+        self._tokens = WordTokens()
         self._state = IndexState(
             folder,
             fingerprint=f"{analysis_version} {self._weights.stored}",
@@ -99,6 +110,7 @@ class DiskSearchIndex:
     def rebuild(self) -> None:
         """Throw everything away, in all processes; what there is to search has to be added anew."""
         self._state.begin_anew()
+        self._state.problems.clear()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -129,8 +141,12 @@ class DiskSearchIndex:
                 tidy_segments(self._state, _JOINED_BY_UPKEEP, purge=True)
                 keep_codes(self._state, self._approximate_from)
                 remove_orphans(self._state)
+                if self._words is not None:
+                    keep(self._state, self._tokens, self._words)
         except LockTimeoutError:
             return False
+        except EmbedderError as error:
+            logger.debug("the words of texts were not cut ahead: %s", error)
         return True
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
@@ -186,6 +202,13 @@ class DiskSearchIndex:
         with self._state.reading("reading") as connection:
             return rows.spell(connection, numbers) if lexicon == self._state.identity else [""] * len(numbers)
 
+    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
+        """What a model's tokenizer cuts these words into, as far as that is kept."""
+        with self._state.reading("reading") as connection:
+            if lexicon != self._state.identity:
+                return no_tokens(len(numbers))
+            return self._tokens.read(connection, lexicon, model, numbers)
+
     def neighbours(self, ids: Ids, distance: int) -> Ids:
         """The chunks before and behind each in its group; see `SearchIndex.neighbours`."""
         with self._state.reading("reading") as connection:
@@ -201,10 +224,13 @@ class DiskSearchIndex:
         with self._state.reading("reading") as connection:
             return dict(connection.execute("SELECT name, value FROM mark"))
 
-    def set_mark(self, name: str, value: str) -> None:
-        """Note how far something has come; gone with the index."""
+    def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
+        """Note how far something has come; see `SearchIndex.set_mark`."""
         with self._state.writing("mark") as connection:
+            if not fits(connection, identity):
+                return False
             connection.execute("INSERT OR REPLACE INTO mark VALUES (?, ?)", (name, value))
+        return True
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
         """The chunks that hold any of the terms, by BM25 with weighted columns, ties by id."""
@@ -221,13 +247,15 @@ class DiskSearchIndex:
     def _passing(self, connection: sqlite3.Connection, where: SearchFilter) -> NDArray[np.bool_]:
         return self._state.columns.passing(where, {} if where == EVERYTHING else rows.names_in(connection, where))
 
-    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors) -> None:
+    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
         """Keep the vectors of chunks; see `SearchIndex.add_vectors`."""
         _check_dimensions(model, vectors)
         lengths = np.linalg.norm(vectors, axis=1)
         if faults := np.count_nonzero(~np.isfinite(lengths)):
             raise StorageError(f"{model.name} gave {faults} of {len(ids)} vectors that are no numbers")
         with self._state.writing("vectors") as connection:
+            if not fits(connection, identity):
+                return
             row = self._state.row_of(connection, model)
             pages = Pages(connection)
             there = pages.alive(ids)

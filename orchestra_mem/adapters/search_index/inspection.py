@@ -31,6 +31,17 @@ class IndexReport:
     models: tuple[EmbeddingModel, ...] = ()
 
 
+_FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock", "maintain.lock")
+
+
+def in_the_way(folder: Path) -> tuple[Path, str] | None:
+    """Find what stands where an index or one of its files should, and say what is wrong with it; None for nothing."""
+    if not folder.is_dir():
+        return (folder, "is no folder; remove it") if os.path.lexists(folder) else None
+    paths = (folder / name for name in _FILES)
+    return next(((path, "is no file; remove it") for path in paths if path.is_dir()), None)
+
+
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
     """Look at the index in a folder.
 
@@ -39,6 +50,8 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
         thorough: look through the whole database, which takes seconds where it is large.
     """
     path = folder / "search.db"
+    if found := in_the_way(folder):
+        return IndexReport(database=found[0], present=True, fault=found[1])
     if not path.is_file():
         return IndexReport(database=path, present=False)
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())

@@ -18,6 +18,7 @@ from typing import Any
 
 from orchestra_mem.adapters.search_index.columns import Columns, Pages
 from orchestra_mem.adapters.search_index.database import IndexDatabase, bump
+from orchestra_mem.adapters.search_index.inspection import in_the_way
 from orchestra_mem.adapters.search_index.models import ModelRow, ModelVectors
 from orchestra_mem.adapters.search_index.vectors import load_faiss
 from orchestra_mem.errors import ClosedError, DatabaseDamagedError, LockTimeoutError, StorageError, storage_error
@@ -27,6 +28,7 @@ from orchestra_mem.search_types import EmbeddingModel
 logger = logging.getLogger(__name__)
 
 _MODELS = 8  # as many as a byte has bits
+_TRIES = 3
 
 
 class IndexState:
@@ -54,6 +56,20 @@ class IndexState:
         self._open()
 
     def _open(self) -> None:
+        for more in reversed(range(_TRIES)):
+            try:
+                return self._open_folder()
+            except StorageError:  # again only where somebody has deleted it meanwhile
+                if not more or (self.folder / "search.db").exists():
+                    raise
+            except OSError as error:
+                if not more:
+                    raise storage_error(error, "opening", self.folder) from error
+        return None
+
+    def _open_folder(self) -> None:
+        if found := in_the_way(self.folder):
+            raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -73,6 +89,7 @@ class IndexState:
     def _start(self) -> None:
         """Open search.db and load what is kept in memory."""
         path = self.folder / "search.db"
+        self._damage = ""
         self.database = IndexDatabase(
             path, fingerprint=self._fingerprint, busy_timeout_s=self._timeout_s, write_point=self._write_point
         )
@@ -102,7 +119,7 @@ class IndexState:
         """Take away the whole index, the log first: a log without its database is thrown away by SQLite."""
         for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
             for path in self.folder.glob(pattern):
-                path.unlink(missing_ok=True)
+                discard(path)
 
     @contextmanager
     def file_lock(self, name: str, timeout_s: float) -> Iterator[None]:
@@ -114,10 +131,16 @@ class IndexState:
         from filelock import FileLock, Timeout  # slow to load, and seldom needed
 
         try:
-            with FileLock(str(self.folder / name), timeout=timeout_s):
-                yield
+            lock = FileLock(str(self.folder / name))
+            lock.acquire(timeout=timeout_s)
         except Timeout:
             raise LockTimeoutError(f"another process has held {self.folder / name} for {timeout_s:g} s") from None
+        except OSError as error:
+            raise storage_error(error, "locking", self.folder / name) from error
+        try:
+            yield
+        finally:
+            lock.release()
 
     def close(self) -> None:
         """Close the files; safe to call twice."""
@@ -131,19 +154,22 @@ class IndexState:
         with self.write_lock, self.lock, self.file_lock("index.lock", self._timeout_s):
             self.database.close()
             self._remove_files()
-            self.problems.clear()
             self._start()
 
     def _mend(self) -> None:
-        """Open what is there now, where somebody has deleted the folder or begun it anew."""
+        """Open what is there now, where somebody has deleted the folder or begun it anew, or it was found damaged."""
         if self.closed:
             raise ClosedError(f"the search index in {self.folder} has been closed")
-        if not self._is_there():
+        if self._damage or not self._is_there():
             with self.write_lock, self.lock:
+                damage = self._damage
                 if not self._is_there():
                     self._tell_problem(f"{self.folder} was deleted or begun anew by another process")
                     self.database.close()
                     self._open()
+                elif damage:
+                    self._tell_problem(f"{damage}; the search index is made anew")
+                    self.begin_anew()
 
     def _is_there(self) -> bool:
         try:
@@ -155,7 +181,7 @@ class IndexState:
     def reading(self, name: str) -> Iterator[sqlite3.Connection]:
         """Read one state of everything, alone among the threads."""
         self._mend()
-        with self.lock, self.database.reading(name) as connection:
+        with self.lock, self._noting_damage(), self.database.reading(name) as connection:
             self._catch_up(connection)
             yield connection
 
@@ -163,8 +189,17 @@ class IndexState:
     def writing(self, name: str) -> Iterator[sqlite3.Connection]:
         """Write within one transaction, alone among all threads and processes."""
         self._mend()
-        with self.write_lock, self.database.writing(name) as connection:
+        with self.write_lock, self._noting_damage(), self.database.writing(name) as connection:
             yield connection
+
+    @contextmanager
+    def _noting_damage(self) -> Iterator[None]:
+        """Note damage that was found, so that whoever asks next finds the index begun anew."""
+        try:
+            yield
+        except DatabaseDamagedError as error:
+            self._damage = str(error)
+            raise
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         """Take notice of what has been committed, by whichever process."""
@@ -217,7 +252,15 @@ class IndexState:
                 pages.clear_vectors(row.slot)
                 pages.write(bump(connection))
         for name in filter(None, (row.file, row.codes)):
-            (self.folder / name).unlink(missing_ok=True)
+            discard(self.folder / name)
+
+
+def discard(path: Path) -> None:
+    """Take away a file that nobody needs any more; where that cannot be it stays, and the log tells."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("%s stays there, and nobody needs it: %s", path, error.strerror)
 
 
 def _model_rows(connection: sqlite3.Connection) -> list[ModelRow]:

@@ -10,7 +10,7 @@ from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.approximate import CodeIndex
 from orchestra_mem.adapters.search_index.database import bump
 from orchestra_mem.adapters.search_index.models import ModelVectors
-from orchestra_mem.adapters.search_index.state import IndexState
+from orchestra_mem.adapters.search_index.state import IndexState, discard
 
 logger = logging.getLogger(__name__)
 
@@ -81,9 +81,9 @@ def _save(state: IndexState, kept: ModelVectors, codes: CodeIndex) -> None:
         if taken:
             kept.use(codes, name)
     if old.codes:
-        (state.folder / old.codes).unlink(missing_ok=True)
+        discard(state.folder / old.codes)
     if not taken:
-        (state.folder / name).unlink(missing_ok=True)
+        discard(state.folder / name)
 
 
 def remove_orphans(state: IndexState) -> None:
@@ -93,4 +93,4 @@ def remove_orphans(state: IndexState) -> None:
         for pattern in ("vectors-*", "codes-*"):
             for path in state.folder.glob(pattern):
                 if path.name not in known:
-                    path.unlink(missing_ok=True)
+                    discard(path)

@@ -17,6 +17,16 @@ from orchestra_mem.types import MustKeepKind
 THRESHOLD = 2.0
 
 
+_PATTERNS: list[LazyPattern] = []
+
+
+def compile_patterns() -> Iterator[None]:
+    """Compile all patterns that have been loaded, one a step, for who has the time."""
+    for pattern in _PATTERNS:
+        _ = pattern.compiled
+        yield
+
+
 class LazyPattern:
     """A pattern that is compiled when it is first tried: most are never needed, and compiling all takes 0.2 s.
 
@@ -26,22 +36,28 @@ class LazyPattern:
     def __init__(self, pattern: str, needs: tuple[str, ...] = ()) -> None:
         self.pattern = pattern
         self.needs = needs
+        _PATTERNS.append(self)
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, ready for use."""
+        return re.compile(self.pattern)
 
     @cached_property
     def search(self) -> Callable[..., re.Match[str] | None]:
         """Find the first place in a text."""
-        search = re.compile(self.pattern).search
+        search = self.compiled.search
         return _guarded(search, self.needs) if self.needs else search
 
     @cached_property
     def match(self) -> Callable[..., re.Match[str] | None]:
         """Match at the start of a text."""
-        return re.compile(self.pattern).match
+        return self.compiled.match
 
     @cached_property
     def finditer(self) -> Callable[..., Iterator[re.Match[str]]]:
         """Find all places in a text."""
-        finditer = re.compile(self.pattern).finditer
+        finditer = self.compiled.finditer
         return (lambda text: finditer(text) if self.can_match(text) else iter(())) if self.needs else finditer
 
     def can_match(self, text: str) -> bool:

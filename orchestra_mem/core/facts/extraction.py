@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from datetime import datetime
 
 from orchestra_mem.core.cues.cue import MESSAGE, NO_LONGER_FAILS, NOTHING, THRESHOLD, TOLD_AS_SUCH, LazyPattern
 from orchestra_mem.core.cues.event import failure_lines
 from orchestra_mem.core.cues.open import NO_ANSWER, UNKNOWN
+from orchestra_mem.core.facts.finds import RANK, Find, clearest, must_keeps_of, told_once
 from orchestra_mem.core.facts.judgement import judge
 from orchestra_mem.core.facts.prose import (
     Field,
@@ -24,36 +24,18 @@ from orchestra_mem.core.facts.prose import (
 )
 from orchestra_mem.core.facts.roles import continues_role
 from orchestra_mem.core.facts.settlement import settle, supersedes
-from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.steps import finished
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-__all__ = ["find_in_text", "find_must_keeps", "settle", "supersedes"]
+__all__ = ["find_in_text", "find_must_keeps", "find_steps", "settle", "supersedes"]
 
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses around what was found
 _WHOLE_CHARS = 200  # up to this size a rule, decision or role keeps its sentence: the topic may stand in another clause
 _TALK_CHARS = 600  # what is longer was written or pasted, and not said
-_SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share
-_SHARE = 0.12
-_MAX_FINDS = 24
 _MAX_POINTING_CHARS = 60  # a sentence longer than this says enough by itself
 
-_RANK = {
-    kind: rank
-    for rank, kind in enumerate(
-        (
-            MustKeepKind.CONSTRAINT,
-            MustKeepKind.DECISION,
-            MustKeepKind.ROLE,
-            MustKeepKind.OPEN_ITEM,
-            MustKeepKind.FAILURE,
-            MustKeepKind.COMPLETION,
-        )
-    )
-}
 _REQUESTS = frozenset({"user input", "input", "prompt", "request", "instruction", "instructions"})
-_MIN_REPEATED_STEMS = 3
-_NEGATION = LazyPattern(r"\b(?:not|never|no|nobody|nothing|only|without|\w+n't|cannot)\b")
 _HOLDING = frozenset({MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE})
 _BLANKS = re.compile(r"\s+")
 _SPLIT = re.compile(r"[;—–]\s+|\s-\s|,\s+(?:but|and|so|while|then|yet)\s+|\s(?:but)\s+")
@@ -69,14 +51,6 @@ _CONCLUDES = LazyPattern(r"(?:so|hence|therefore|thus|then|that's why|in that ca
 _POINTS_BACK = re.compile(r"\b(?:that|this|it|them|those|these|so|there|one)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class _Find:
-    kind: MustKeepKind
-    text: str
-    score: float
-    place: int
-
-
 def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
     """Find what a summary of this operation may not lose, in the order of its fields.
 
@@ -85,40 +59,32 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
     is about (`decision: PROCEED (Password hashing)`); a sentence that points back comes with the one before; and
     `Speaker: ` stands before a role told in the first person.
     """
+    return finished(find_steps(operation))
+
+
+def find_steps(operation: Operation) -> Generator[None, None, tuple[MustKeep, ...]]:
+    """Find what `find_must_keeps` does, in steps of some 0.1 ms."""
     silent = reads_only(operation)
-    finds: list[_Find] = []
-    asked: list[_Find] = []
+    finds: list[Find] = []
+    asked: list[Find] = []
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
-            found = _in_prose(field.text, field.speaker, field.voice, spoken=field.spoken)
+            found = yield from _prose_steps(field.text, field.speaker, field.voice, spoken=field.spoken)
             asked.extend(find for find in found if field.name in _REQUESTS and find.kind is MustKeepKind.OPEN_ITEM)
             finds.extend(found)
         elif field.source is Source.STATE:
             finds.extend(_in_state(field))
         elif not silent:
             finds.extend(_in_output(field))
+        yield
     if any(find.kind is MustKeepKind.COMPLETION for find in finds):
         # the operation tells what was asked for and that it was done
         finds = [find for find in finds if find not in asked]
     if len(finds) > 1 and is_commit(operation):
-        finds = _told_once(finds)
+        finds = told_once(finds)
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
         finds[:0] = _of_decision(operation)
-    return _must_keeps(finds, operation.id, operation.timestamp)
-
-
-def _told_once(finds: list[_Find]) -> list[_Find]:
-    """Leave out what another find of the same kind says with all its words, as a commit's subject and its body do."""
-    told = [(find, frozenset(content_stems(find.text)), _NEGATION.search(find.text.lower()) is None) for find in finds]
-    return [
-        find
-        for i, (find, stems, plain) in enumerate(told)
-        if len(stems) < _MIN_REPEATED_STEMS
-        or not any(
-            find.kind is other.kind and plain is as_plain and (stems < theirs or (stems == theirs and i > j))
-            for j, (other, theirs, as_plain) in enumerate(told)
-        )
-    ]
+    return must_keeps_of(finds, operation.id, operation.timestamp)
 
 
 def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str = "") -> tuple[MustKeep, ...]:
@@ -127,27 +93,17 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     Of a long text the clearest finds are kept, up to an eighth of its size. The text of a find is a passage, word for
     word; `Speaker: ` stands before a role told in the first person.
     """
-    return _must_keeps(list(_in_prose(text, speaker, Voice.PERSON, spoken=True)), operation, timestamp)
+    return must_keeps_of(list(_in_prose(text, speaker, Voice.PERSON, spoken=True)), operation, timestamp)
 
 
-def _must_keeps(finds: list[_Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
-    distinct = {(find.kind, find.text): find for find in reversed(finds)}
-    return tuple(
-        MustKeep(
-            kind=find.kind,
-            text=find.text,
-            operation=operation,
-            timestamp=timestamp,
-            identifiers=find_identifiers(find.text),
-        )
-        for find in reversed(distinct.values())
-    )
+def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> list[Find]:
+    return finished(_prose_steps(text, speaker, voice, spoken=spoken))
 
 
-def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> list[_Find]:
+def _prose_steps(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> Generator[None, None, list[Find]]:
     said = without_code(text)
     talk = spoken and voice is Voice.PERSON and len(said) <= _TALK_CHARS
-    finds: list[_Find] = []
+    finds: list[Find] = []
     # the sentences right before, with nothing but white space between, can be quoted together with this one
     near: list[str] = []
     end = 0
@@ -168,9 +124,10 @@ def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) ->
         if near and not found:
             kind = _continues(sentence, near[-1])
             if kind is not None:
-                finds.append(_Find(kind, f"{near[-1]} {sentence}", THRESHOLD, place))
+                finds.append(Find(kind, f"{near[-1]} {sentence}", THRESHOLD, place))
         near = [*near[1 - _MAX_REASONS :], sentence]
-    return _best(finds, len(said))
+        yield
+    return clearest(finds, len(said))
 
 
 def _continues(sentence: str, before: str) -> MustKeepKind | None:
@@ -184,26 +141,13 @@ def _continues(sentence: str, before: str) -> MustKeepKind | None:
     return MustKeepKind.OPEN_ITEM if asked or (unknown and len(sentence) > len(before)) else None
 
 
-def _best(finds: list[_Find], size: int) -> list[_Find]:
-    """Keep the clearest finds of a long text, in the order of the text."""
-    room = max(_SHORT_CHARS, int(size * _SHARE))
-    if len(finds) <= _MAX_FINDS and sum(len(find.text) for find in finds) <= room:
-        return finds
-    kept: list[_Find] = []
-    for find in sorted(finds, key=lambda find: (-find.score, _RANK[find.kind], find.place)):
-        if len(find.text) <= room and len(kept) < _MAX_FINDS:
-            kept.append(find)
-            room -= len(find.text)
-    return sorted(kept, key=lambda find: find.place)
-
-
-def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool) -> list[_Find]:
+def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool) -> list[Find]:
     flat = _BLANKS.sub(" ", sentence).replace("’", "'").strip("*_ ")
     # a model's heading names what follows
     scores = {} if voice is Voice.MODEL and flat.startswith("#") else _weigh(flat, voice, talk=talk)
     if not scores:
         return []
-    order = sorted(scores, key=lambda kind: (-scores[kind][0], _RANK[kind]))
+    order = sorted(scores, key=lambda kind: (-scores[kind][0], RANK[kind]))
     best = order[0]
     whole = len(sentence) <= _WHOLE_CHARS and not _HOLDING.isdisjoint(scores)
     if whole and best not in _HOLDING:
@@ -212,9 +156,9 @@ def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk:
     if len(order) > 1 and len(flat) == len(sentence) and not whole:
         parts = _split(sentence, scores, best, order[1])
         if parts:
-            return [_Find(kind, _voiced(kind, part, speaker), scores[kind][0], place) for kind, part in parts]
+            return [Find(kind, _voiced(kind, part, speaker), scores[kind][0], place) for kind, part in parts]
     text = _clip(sentence, scores[best][1] if len(flat) == len(sentence) else 0)
-    return [_Find(best, _voiced(best, text, speaker), scores[best][0], place)]
+    return [Find(best, _voiced(best, text, speaker), scores[best][0], place)]
 
 
 def _weigh(flat: str, voice: Voice, *, talk: bool) -> dict[MustKeepKind, tuple[float, int]]:
@@ -279,7 +223,7 @@ def _voiced(kind: MustKeepKind, text: str, speaker: str) -> str:
     return text
 
 
-def _with_neighbours(find: _Find, near: list[str]) -> _Find:
+def _with_neighbours(find: Find, near: list[str]) -> Find:
     """Put the sentences before in front of one that says too little without them.
 
     One that only points back (`Never do that.`) and an answer that a question went before take the one before; a
@@ -308,13 +252,13 @@ def _with_neighbours(find: _Find, near: list[str]) -> _Find:
     return find
 
 
-def _joined(find: _Find, before: list[str]) -> _Find:
-    return _Find(find.kind, " ".join((*before, find.text)), find.score, find.place)
+def _joined(find: Find, before: list[str]) -> Find:
+    return Find(find.kind, " ".join((*before, find.text)), find.score, find.place)
 
 
-def _in_output(field: Field) -> list[_Find]:
+def _in_output(field: Field) -> list[Find]:
     """Find the clear failures in what a tool printed; what it printed is no one's rule or decision."""
-    return [_Find(MustKeepKind.FAILURE, line, 3.0, 0) for line in failure_lines(field.text)]
+    return [Find(MustKeepKind.FAILURE, line, 3.0, 0) for line in failure_lines(field.text)]
 
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -352,7 +296,7 @@ _GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means no
 _EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
 
 
-def _in_state(field: Field) -> list[_Find]:
+def _in_state(field: Field) -> list[Find]:
     """Judge a field that holds a state: by its value, and by its name."""
     value = field.text.strip()
     low = value.lower()
@@ -373,27 +317,27 @@ def _in_state(field: Field) -> list[_Find]:
         found = _in_prose(value, field.speaker, field.voice)
         if kind is MustKeepKind.FAILURE:  # what an error says must be so is no rule
             found = [find for find in found if find.kind is kind]
-        return found or [_Find(kind, _clip(split_sentences(value)[0], 0), 3.0, 0)]
+        return found or [Find(kind, _clip(split_sentences(value)[0], 0), 3.0, 0)]
     if len(value.split()) < 3:
         return [_state(kind, field)]
-    return [_Find(kind, value, 3.0, 0)]
+    return [Find(kind, value, 3.0, 0)]
 
 
-def _of_flag(field: Field, value: bool) -> list[_Find]:
+def _of_flag(field: Field, value: bool) -> list[Find]:
     if value and field.name in _GOOD_FLAGS | _GOOD_WHEN_TRUE:
         return [_state(MustKeepKind.COMPLETION, field)] if field.about else []
     failed = field.name in _GOOD_FLAGS if not value else field.name in ("failed", "failure", "error")
     return [_state(MustKeepKind.FAILURE, field)] if failed else []
 
 
-def _state(kind: MustKeepKind, field: Field) -> _Find:
+def _state(kind: MustKeepKind, field: Field) -> Find:
     about = f" ({field.about})" if field.about else ""
-    return _Find(kind, f"{field.name}: {field.text.strip()}{about}", 3.0, 0)
+    return Find(kind, f"{field.name}: {field.text.strip()}{about}", 3.0, 0)
 
 
-def _of_decision(operation: Operation) -> Iterator[_Find]:
+def _of_decision(operation: Operation) -> Iterator[Find]:
     """Take the first prose of an operation of type `decision` as what was decided."""
     for field in fields_of(operation):
         if field.source is not Source.OUTPUT and len(field.text.split()) >= 2:
-            yield _Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0], 0), 3.0, 0)
+            yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0], 0), 3.0, 0)
             return

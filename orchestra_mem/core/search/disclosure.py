@@ -131,10 +131,19 @@ def _is_of_one(one: Recollection, other: Recollection) -> bool:
     return one.source == other.source and one.whole == other.whole
 
 
+def excerpt(text: str, most: int) -> str:
+    """The beginning of a text, cut between words, at most so many characters."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    at = cut.rfind(" ")
+    return f"{cut[:at].rstrip() if at > most // 2 else cut}…"
+
+
 def recalled_item(recollection: Recollection) -> Item:
     """A recollection as an item of a context: an excerpt, the passage, the whole, each fenced with its source."""
     passage = recollection.passage
-    texts = (_excerpt(passage, SHORT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
+    texts = (excerpt(passage, SHORT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
     forms = dict.fromkeys(fenced(text, recollection.label) for text in texts)
     longest = 0
     rising = [form for form in forms if len(form) > longest and (longest := len(form))]
@@ -260,16 +269,7 @@ def why(reasons: Reasons) -> str:
 
 def _title(recollection: Recollection) -> str:
     title = recollection.title if recollection.title and ":" in recollection.title else recollection.passage
-    return _excerpt(" ".join(visible(title[: 4 * _LINE_CHARS]).split()), _LINE_CHARS)
-
-
-def _excerpt(text: str, most: int) -> str:
-    """The beginning of a text, cut between words."""
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    at = cut.rfind(" ")
-    return f"{cut[:at].rstrip() if at > most // 2 else cut}…"
+    return excerpt(" ".join(visible(title[: 4 * _LINE_CHARS]).split()), _LINE_CHARS)
 
 
 def _named(text: str) -> str:

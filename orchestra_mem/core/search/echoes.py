@@ -58,7 +58,8 @@ def without_recalled(value: Json, depth: int = 0) -> Json:
     if depth >= _MOST_DEPTH:
         return value
     if isinstance(value, dict):
-        return {name: without_recalled(item, depth + 1) for name, item in value.items() if name != SHOWN}
+        # The program itself adds that field at the top alone; deeper down it is the user's own.
+        return {name: without_recalled(item, depth + 1) for name, item in value.items() if depth or name != SHOWN}
     if isinstance(value, list):
         return [without_recalled(item, depth + 1) for item in value]
     return value

@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestra_mem.core.search.late_interaction import no_tokens
 from orchestra_mem.core.search.terms import index_text
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import (
@@ -26,6 +27,7 @@ from orchestra_mem.search_types import (
     Ranking,
     SearchFilter,
     Terms,
+    Tokens,
     Vector,
     Vectors,
     WordLists,
@@ -50,9 +52,14 @@ _LEXICONS = count(1)
 
 
 class ExactIndex:
-    """Keeps chunks and vectors in memory and compares a query with each of them. Safe to share between threads."""
+    """Keeps chunks and vectors in memory and compares a query with each of them. Safe to share between threads.
 
-    def __init__(self) -> None:
+    Args:
+        problems: what those who search are to be told, such as why there is no index on disk.
+    """
+
+    def __init__(self, *, problems: Sequence[str] = ()) -> None:
+        self.problems = tuple(problems)
         self._entries: dict[int, _Entry] = {}
         self._ids: dict[str, int] = {}
         self._postings: dict[str, dict[int, int]] = {}  # of each term the chunks with its weighted frequency
@@ -112,8 +119,13 @@ class ExactIndex:
         with self._lock:
             return {key: number for key, number in self._ids.items() if self._entries[number].chunk.group == group}
 
-    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors) -> None:
-        """Keep the vectors of chunks; ids that are gone by now are passed over.
+    @property
+    def identity(self) -> str:
+        """Another one than before means that the index was begun anew."""
+        return self._lexicon
+
+    def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
+        """Keep the vectors of chunks; see `SearchIndex.add_vectors`.
 
         Raises:
             EmbedderError: the vectors do not have the model's dimensions.
@@ -124,6 +136,8 @@ class ExactIndex:
                 f"({model.name})"
             )
         with self._lock:
+            if identity not in (None, self._lexicon):
+                return
             kept = self._vectors.setdefault(model, {})
             kept.update(
                 (number, row) for number, row in zip(ids.tolist(), vectors, strict=True) if number in self._entries
@@ -137,17 +151,13 @@ class ExactIndex:
                 [number for number in sorted(self._entries, reverse=True) if number not in there][:limit], np.int64
             )
 
-    @property
-    def problems(self) -> Sequence[str]:
-        """Nothing: what is in memory is not damaged."""
-        return ()
-
     def rebuild(self) -> None:
         """Forget everything."""
         with self._lock:
             for kept in (self._entries, self._ids, self._postings, self._vectors, self._marks):
                 kept.clear()
             self._total_length = 0
+            self._lexicon = f"in memory {next(_LEXICONS)}"
 
     def models(self) -> dict[EmbeddingModel, int]:
         """The models that have embedded chunks, and how many."""
@@ -168,9 +178,13 @@ class ExactIndex:
         """What `set_mark` noted, by name."""
         return dict(self._marks)
 
-    def set_mark(self, name: str, value: str) -> None:
-        """Note how far something has come."""
-        self._marks[name] = value
+    def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
+        """Note how far something has come; see `SearchIndex.set_mark`."""
+        with self._lock:
+            fits = identity in (None, self._lexicon)
+            if fits:
+                self._marks[name] = value
+            return fits
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
         """The chunks that hold any of the terms, by BM25 with weighted columns."""
@@ -235,6 +249,10 @@ class ExactIndex:
         with self._lock:
             words = list(self._numbers) if lexicon == self._lexicon else []
         return [words[number] if number < len(words) else "" for number in numbers.tolist()]
+
+    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
+        """None are kept: it is gone with its process."""
+        return no_tokens(len(numbers))
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
         """Vectors of this model in the order asked for; a row of zeros where there is none."""

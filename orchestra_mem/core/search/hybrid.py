@@ -198,7 +198,7 @@ class Searcher:
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
-            matches=table.matches(asked, outlines.words, self._index.spell),
+            matches=table.matches(asked, outlines.words, self._index),
             rarities=rarities[: len(asked)],
             before=candidates.before,
             behind=candidates.behind,

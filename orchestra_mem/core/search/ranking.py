@@ -34,10 +34,10 @@ class Weights:
     """How much each part counts. Zero takes a part away.
 
     `keyword`, `dense` and `late` mix a candidate's own score by `fusion`. The shares that follow are of values from 0
-    to 1: its own score; the question's words in it or, worth less, around it (`coverage`); the own scores of the one
-    before, the second before, and the best in its group; and the traits. Priors multiply by at most 1 plus their
-    weight; `half_life_days` is after what time the recency prior is halved. `diversity` is what the same again is
-    lowered by, in best scores, 0 to 1.
+    to 1: its own score; the question's words in it or, worth less, around it (`coverage`; where no words are compared
+    its own score again); the own scores of the one before, the second before, and the best in its group; and the
+    traits. Priors multiply by at most 1 plus their weight; `half_life_days` is after what time the recency prior is
+    halved. `diversity` is what the same again is lowered by, in best scores, 0 to 1.
 
     The shares' defaults lie where fits that leave one talk after the other out gather: a plateau, on which a change by
     a third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any of them.
@@ -111,9 +111,13 @@ def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
     """Give each candidate's shares by name, in the order of `Weights`; what weighs nothing is left out."""
     late = _weighted_mean(pool.matches, pool.rarities)
     own = own_scores(pool.keyword, pool.dense, late, weights)
+    if len(pool.matches):
+        coverage = _weighted_mean(_with_surroundings(pool), pool.rarities)
+    else:  # no words to compare, as where meaning alone is asked for: what is left has to outweigh the traits
+        own = coverage = to_one(own)
     values = {
         "own": own,
-        "coverage": _weighted_mean(_with_surroundings(pool), pool.rarities) if weights.coverage else own,
+        "coverage": coverage,
         "before": _taken(own, pool.before),
         "second_before": _taken(own, _chained(pool.before)),
         "group": _best_of_group(own, pool.groups),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import SequenceMatcher
 from enum import StrEnum
 
 from orchestra_mem.core.search.echoes import plain_words
@@ -66,8 +68,11 @@ _TURNING = {
     for word in words.split()
 }
 # Stems of what is put around a question and asks nothing.
-_ASIDE = frozenset(content_stems("tell explain remind say please know want ask help"))
+_ASIDE = frozenset(content_stems("tell explain remind say please know want ask help again just really actually"))
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
+_SIGNS = frozenset("#%&*/\\@")
+_FLAG = re.compile(r"(?<!\S)-+\w+")
+_LIKE_FORMS = 0.75
 _NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_][\w'’-]*")
 
@@ -77,23 +82,39 @@ def difference(one: str, other: str) -> str:
 
     Strict on purpose: to ask the model once more costs seconds, to be given another question's answer costs trust.
     """
-    if plain_words(one) == plain_words(other):
-        return ""
-    for name, found in (("numbers", _numbers), ("names", _identifiers), ("words such as who, not, before", _turns)):
+    for name, found in (("numbers", _numbers), ("signs", _signs)):
         if found(one) != found(other):
             return name
+    if plain_words(one) == plain_words(other):
+        return ""
+    if _identifiers(one) != _identifiers(other):
+        return "names"
+    if _turns(one) != _turns(other):
+        return "words such as who, not, before"
     first, second = ([stem for stem in content_stems(text) if stem not in _ASIDE] for text in (one, other))
-    apart = set(first) ^ set(second)
-    if not apart:
+    if set(first) == set(second):
         return "the order of words" if len(first) > 2 and first != second else ""
-    if len(set(first) - set(second)) > 1 or len(set(second) - set(first)) > 1:
-        return "more than one word"
+    ours, theirs = set(first) - set(second), set(second) - set(first)
+    # The vectors do not tell left from right, nor the build from the nightly build.
+    if len(ours) > 1 or len(theirs) > 1 or not any(_are_forms(stem, each) for stem in ours for each in theirs):
+        return "words"
     named = {stem for text in (one, other) for word in _capitalised(text) for stem in content_stems(word)}
-    return "names" if apart & named else ""
+    return "names" if (ours | theirs) & named else ""
+
+
+def _are_forms(one: str, other: str) -> bool:
+    """Whether two stems look like forms of one word, as those of choose and chose do."""
+    return one[:2] == other[:2] and SequenceMatcher(None, one, other, autojunk=False).ratio() >= _LIKE_FORMS
 
 
 def _numbers(text: str) -> list[str]:
     return sorted(number.rstrip(".,:/-") for number in _NUMBER.findall(text))
+
+
+def _signs(text: str) -> list[str]:
+    """What is no word and no punctuation: C# and C++, < and >, -5, --force."""
+    signs = [char for char in text if char in _SIGNS or unicodedata.category(char) in ("Sm", "Sc", "So")]
+    return [*signs, *_FLAG.findall(text)]
 
 
 def _identifiers(text: str) -> frozenset[str]:

@@ -217,7 +217,7 @@ def passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Pa
     return [
         Passage(
             key=source.operation,
-            text=_without(source.text, facts, source.operation),
+            text=without_kept(source.text, facts, source.operation),
             speaker=source.speaker,
             when=f"{source.time:%Y-%m-%d}",
             weight=source.weight,
@@ -341,7 +341,7 @@ def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summa
     return taken
 
 
-def _without(text: str, facts: Sequence[MustKeep], operation: int) -> str:
+def without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
     """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked.
 
     What a person took out is in no operation's text, and what one reworded not in the old words.

@@ -16,9 +16,10 @@ from itertools import chain, repeat
 from math import log
 from operator import mul
 
+from orchestra_mem.core.summaries.reading import read
 from orchestra_mem.core.summaries.shortening import Clause, Shortener, clauses, cut, unmarked, whole
-from orchestra_mem.core.summaries.weighing import Vocabulary, kind_weight, of_language, sentence_weight
-from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, distinct_stems, split_sentences, stem
+from orchestra_mem.core.summaries.weighing import Vocabulary, kind_weight, of_language
+from orchestra_mem.core.text import content_stems, distinct_stems, stem
 
 Measure = Callable[[str], int]
 _Run = tuple[int, int]  # of clauses, the last one included
@@ -32,14 +33,12 @@ _CROWDING = (
     0.04  # each sentence chosen of a passage makes the next one worth so much less: all passages are to be heard
 )
 _MIN_NICKNAME_CHARS = 3
-_FIRST_CJK = "\u2e80"  # from here on sentences follow each other without a space
 _STOPS = tuple(".!?\u2026:;,\u3002\uff01\uff1f\"')\u201d\u2019`")
 _WORTHLESS = 0.03  # of the best sentence's gain: what is below, code among prose say, is left out though it would fit
 _PATIENCE = 16
 _MAX_FITTINGS = 6
 _HOPE = 1.5  # how much denser a sentence may get when it is shortened and weighed by its kind; till then it counts so
 _WHOLE = (0, 0)
-_FENCE_MARKS = ("```", "~~~")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,47 +166,11 @@ def _units(passages: Sequence[Passage], vocabulary: Vocabulary) -> list[_Unit]:
         if passage.weight > 0:
             bullet = (passage.when, passage.speaker, 0 if passage.speaker else passage.key)
             line = lines.setdefault(bullet, len(lines))
-            for sentence, prose, weight in _sentences(passage):
-                pieces = sentence.split()
-                vocabulary.add(pieces, prose=prose)
-                units.append(_Unit(index, line, sentence, prose, weight, distinct_stems(pieces)))
+            sentences, words = read(passage.text)
+            vocabulary.join(words)
+            for text, prose, weight, stems in sentences:
+                units.append(_Unit(index, line, text, prose, weight * passage.weight, stems))
     return units
-
-
-def _sentences(passage: Passage) -> Iterator[tuple[str, bool, float]]:
-    """Give the sentences worth a look: the text, whether it is prose, and its weight by form and place."""
-    sentences = split_sentences(passage.text)
-    count = len(sentences)
-    cut_ones = _cut_inside_words(passage.text, sentences)
-    depth = 0  # of fenced blocks: what a tool printed in one may hold others
-    for place, sentence in enumerate(sentences):
-        if sentence.startswith(_FENCE_MARKS):
-            depth = depth + 1 if len(sentence) > len("```") or not depth else depth - 1
-        elif place not in cut_ones:
-            weight, prose = sentence_weight(sentence, fenced=depth > 0, place=place, count=count)
-            if weight > 0:
-                yield sentence, prose, weight * passage.weight
-
-
-def _cut_inside_words(text: str, sentences: Sequence[str]) -> set[int]:
-    """Find the sentences whose first or last word was cut, as happens to over-long ones: a part of one says nothing."""
-    found: set[int] = set()
-    if len(text) <= MAX_SENTENCE_CHARS or MAX_SENTENCE_CHARS not in map(len, sentences):
-        return found
-    end = 0
-    for place, sentence in enumerate(sentences):
-        start = text.find(sentence, end)
-        end = start + len(sentence)
-        if _cuts_word(text, start) or _cuts_word(text, end):
-            found.add(place)
-    return found
-
-
-def _cuts_word(text: str, place: int) -> bool:
-    if not 0 < place < len(text):
-        return False
-    before = text[place - 1]
-    return before < _FIRST_CJK and not before.isspace() and not text[place].isspace()
 
 
 def _names(passages: Sequence[Passage]) -> set[str]:

@@ -8,7 +8,7 @@ more names and tear apart what belongs together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
@@ -24,6 +24,8 @@ from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
 _LEAST_BODY = 0.3
 # A line that brings less than this many new words or names is not worth its place.
 _LEAST_NEWS = 2
+# Of a session a name alone tells nothing.
+_LEAST_TOLD = 3
 # Where a time or heading begins in a body, as `render` writes them.
 _SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
 # When something was stands above it, and in the original.
@@ -83,6 +85,14 @@ class Material:
             source_tokens=tokens,
             facts=tuple(facts),
             kept=plain_kept(facts),
+        )
+
+    def behind(self, earlier: Material) -> Material:
+        """What another material says and then this one, of neither of which anything has to be kept."""
+        return Material(
+            passages=(*earlier.passages, *self.passages),
+            source_text=f"{earlier.source_text}\n{self.source_text}",
+            source_tokens=earlier.source_tokens + self.source_tokens,
         )
 
 
@@ -176,7 +186,24 @@ def improved(
     return None
 
 
-def _news(lines: Sequence[Extract], base: str, room: int, counter: TokenCounter) -> Iterator[Extract]:
+def news_by_key(
+    lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
+) -> dict[str, list[str]]:
+    """Of lines under keys those that say something that a text does not, and fit in so many tokens together."""
+    keys = list(lines)
+    rows = [
+        Extract(key=n, text=line, score=0.0, speaker="", when="")
+        for n, key in enumerate(keys)
+        for line in lines[key]
+        if len(content_stems(line)) >= _LEAST_TOLD
+    ]
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    for row in _news(rows, base, room, counter):
+        found[keys[row.key]].append(row.text)
+    return found
+
+
+def _news(lines: Sequence[Extract], base: str, room: float, counter: TokenCounter) -> Iterator[Extract]:
     """The lines that say something new and fit in so many tokens together."""
     known = {*content_stems(base), *find_identifiers(base)}
     for line in lines:

@@ -131,6 +131,12 @@ class Vocabulary:
         else:
             self._outside.update(pieces)
 
+    def join(self, other: Vocabulary) -> None:
+        """Note what another one has noted."""
+        self._opening |= other._opening
+        self._inside |= other._inside
+        self._outside |= other._outside
+
     def weights(self) -> dict[str, float]:
         """Weigh each stem: the highest weight of the words that it comes from, over 0."""
         weighed = chain(map(_inside, self._inside), map(_opening, self._opening), map(_outside, self._outside))

@@ -39,6 +39,8 @@ list
     who (is|'s|are) (working|doing|assigned|responsible|on|busy|free|idle) (on |for |to |with )?(what|which .+|
         anything|nothing|everything)
     who (does|has|owns|handles) what
+    (what|which .+|who) (is|are|has been|have been|was)[ (all|still|currently|now)] (assigned to|owned by|
+        with) \S+[ \S+]
     (how many|what number of|count|count all|count the|number of) <q>[ (are there|is there|do we have|do i have|
         have we got|exist|remain|are left|is left|left|are open|there are|in total|overall|so far|have we)]
     (how many|how much) <k> (is|are|have|has|do|does|did|were|was) <r>
@@ -64,7 +66,8 @@ status
     (what|what all|who|which one|which|anything) (is|'s|are|keeps|has been|was|blocks|holds)[ (still|currently|now|
         actually|exactly|one)]* (blocking|holding up|blocked by|holding back|stopping|in the way of|the blocker for|
         the blockers for|the blocker of|the blockers of|stalling|the hold up with|the holdup with|up|delaying|
-        the problem with|the issue with|wrong with|the matter with|going on with|happening with|up with|new with|
+        the problem with|the issue with|good with|wrong with|the matter with|going on with|happening with|up with|
+        new with|
         new on|left on|left in|left to do on|left to do in|left for|left to do for|missing in|missing for|
         missing from|still open in|still open on|the state with|the deal with|the story with|the situation with|
         the word on|the latest on|remaining in|remaining on|remaining for|keeping|outstanding in|outstanding on|
@@ -73,7 +76,7 @@ status
     (what|who|which)( one| ones|\S+)? (blocks|holds up|stops) <t>
     !(what|which)[ (~KIND|things|items)] (does|do|did|is|are|'s) <T> [(still|currently|also) ](depend on|depends on|
         need|wait for|wait on|waiting for|waiting on|rely on|require|blocked by|blocked on|blocking|block|hold up|
-        dependent on|stuck on|mean|about|look like|say|involve|entail|hold|held up by|stand at|at|assigned to)[ .+]
+        dependent on|stuck on|about|look like|say|involve|entail|hold|held up by|stand at|at|assigned to)[ .+]
     (what|which)[ (~KIND|things|items|one)] (depends|depend|waits|wait|relies|rely|is waiting|are waiting) (on|
         for) <t>
     !(who)[ (is|'s|are|has|was|does|will|should|owns|does|did|do|currently|now)]* (on|working on|assigned to|doing|
@@ -170,6 +173,7 @@ status
         owner|assignee|blockers?|dependencies|description|news|situation|statistics)[ (report|update|check|
         info)] [(of|on|for|about|with|regarding|in|:|to) ]<T>
     (status|progress|state|update) (of|on|for|about|with|regarding) <t>
+    <t> (status|progress)
     <T> (status|progress|state|details|info|update|stats|overview|health|blockers|dependencies)[ (report|update|
         please|now|check)]*
     (are we|am i|is the project|is everything|are things|is it all|is it|is the work|are we all)[ (still|all|doing|

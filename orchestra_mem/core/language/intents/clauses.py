@@ -1,14 +1,15 @@
-"""Where one command ends and the next begins, and what is only said beside one."""
+"""Where one command ends and the next begins."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from orchestra_mem.core.language.intents.courtesies import strip, with_base_verb
+from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.normalising import BULLET, NEWLINE, QUOTED, Clause, Word
-from orchestra_mem.core.language.intents.verbs import alternatives, destructive_verbs, is_verb, verbs
+from orchestra_mem.core.language.intents.rules import rules
+from orchestra_mem.core.language.intents.verbs import alternatives, destructive_verbs, verbs
 from orchestra_mem.core.language.intents.words import fill
 
 _OPENS_LIST = re.compile(
@@ -50,12 +51,15 @@ _SURE_OBJECT = fill(
     r"same|new|latest|former|latter)(?= (?:one|ones|~KIND|two|three|and|to|as|on|,|\.)| ?$)|the (?:~KIND|one|"
     r"ones))(?= |$)"
 )
-_OBJECT = fill(rf"(?:{_SURE_OBJECT}|(?:this|its|my|our|their|everything|all|each|every|the)(?= |$)|~KIND(?= |$)|\"q\")")
+_OBJECT = fill(
+    rf"(?:{_SURE_OBJECT}|(?:this|its|my|our|their|her|his|your|everything|all|each|every|the)(?= |$)|"
+    r"~KIND(?= |$)|\"q\")"
+)
 _NEW = fill(
     r"(?:create|add|make|open|set up|start|put|insert|define|draft|log|write|spin up|include|append|we need|i need|"
     r"we want|i want|file|give it|throw in|new) "
     r"(?:(?:me|us|up|in|also) )?(?:(?:a|an|another|one|two|three|four|five|six|seven|eight|nine|ten|\d+|some|"
-    r"a couple of|a few|new|one more|more) )+(?:\S+ ){0,4}?(?:~KIND)\b"
+    r"a couple of|a few|new|one more|more) )+(?:\S+ ){0,4}?(?:~KIND)\b|new (?:~KIND)\b(?! (?:is|are|was)\b)"
 )
 _STATES = (
     r"(?:is|are|'s|depends?|needs?|waits?|must|should|can|will|blocks?|goes|comes|has|have|belongs?|requires?|"
@@ -65,7 +69,7 @@ _TELLS = (
     r"(?:note (?:that|:|down|on|for)|note to|remember (?:that|:|to)|for the record|fyi|write down|jot down|"
     r"make a note|take a note|record (?:that|the)|we decided|"
     r"we agreed|decision :|note :|add a note|add a comment|leave a (?:note|comment)|keep in mind|let us (?:go with|"
-    r"use)|we will (?:use|go with)|we are going with)\b"
+    r"use)|we will (?:use|go with)|we are going with)(?= |$)"
 )
 _ASKS = (
     r"(?:what (?:is|are|did|should|do|happened|about|'s|next)|how (?:is|are|far|many|much|did)|why (?:did|do|is|"
@@ -82,7 +86,7 @@ _DECLARED = (
     r"(?:i am|i have|i will|we are|we have|i finished|we finished|i started|we started) (?:done|finished|working|"
     r"starting|started|blocked|stuck|completed|now)"
 )
-_OPENS = re.compile(
+OPENS = re.compile(
     fill(
         rf"(?:(?:{_VERBS}){_PARTICLES} {_OBJECT}|{_NEW}|{_STATED}|{_TELLS}|{_ASKS}|{_GIVEN}|{_DECLARED}"
         r"|(?:undo|quit|exit|continue|resume|help)(?= ?$|[ ,.]))"
@@ -95,11 +99,15 @@ _SURELY_OPENS = re.compile(
         rf"|(?:blocked by|depends on|assigned to) |{_TELLS}|show |what (?:is|should))"
     )
 )
-_STATES_WORK = re.compile(_STATED)
+_NUMBERED = fill(rf"{_PARTICLES} (?:(?:~KIND) )?#?\d+(?= |$)")
+_OPENS_ON_NUMBER = re.compile(rf"(?:{_VERBS}){_NUMBERED}")
+_OPENS_NUMBERED = re.compile(rf"(?!(?:{_DESTRUCTIVE})\b)(?:{_VERBS}){_NUMBERED}")
+STATES_WORK = re.compile(_STATED)
 _JOINT = re.compile(
     r" (?:, |; |- |\( )?(?P<then>(?:and |but )?(?:then|after that|afterwards|after which|finally|"
     r"next)(?: also)?)(?: ,)? (?=\S)"
-    r"|(?P<soft> (?:, and also|, and|and also|, but|, also|, plus|, as well as|, so|, which|and|but|also|plus|,|-|"
+    r"|(?P<soft> (?:,? ?which means(?: that)?|, meaning(?: that)?|, and also|, and|and also|, but|, also|, plus|"
+    r", as well as|, so|, which|and|but|also|plus|,|-|"
     r"\( ?|because|&|as|so|\))) (?=\S)"
 )
 _HOLDS_TEXT = re.compile(
@@ -160,8 +168,29 @@ _ABOUT_IT = re.compile(
 )
 
 
-def joints(clause: Clause) -> Iterator[tuple[Clause, Clause]]:
-    """Yield the ways to cut a sentence in two where the second part begins like a command of its own.
+_LEVEL = re.compile(
+    fill(r"(?:with )?(?:a )?(?:(?:~LEVEL) (?:priority|prio)|(?:priority|prio) (?:~LEVEL|\d)|urgent|critical|p\d)")
+)
+
+
+def _may_open(begun: str) -> bool:
+    """Tell whether words may begin a command or a question, if what follows is understood."""
+    word, _, behind = begun.partition(" ")
+    if behind.partition(" ")[0] in _TAKES:
+        return True
+    named = word.lstrip("#").isdecimal() or word in _OF_WORK
+    return word in rules().openers or word in verb_forms() or named or _BEGINS_ASK.match(begun) is not None
+
+
+_REASONS = re.compile(r"because|\bas\b|\bso\b|which|\(|\)")
+_TAKES = frozenset("takes gets owns handles does leads will should can".split())
+_OF_WORK = frozenset(
+    "it that this both they all the our my these those epic story task milestone subtask ticket".split()
+)
+
+
+def joints(clause: Clause) -> Iterator[tuple[Clause, Clause, bool]]:
+    """Yield the ways to cut a sentence in two, and whether the second part plainly begins a command of its own.
 
     Within titles and notes only what plainly speaks of other work begins anew: "a task to find and close stale ones" is
     one title, and nothing is ever cancelled out of the middle of one.
@@ -173,135 +202,42 @@ def joints(clause: Clause) -> Iterator[tuple[Clause, Clause]]:
         left, right = clause.part(0, match.start() + 1), clause.part(match.end())
         begun = with_base_verb(strip(right).clause, ends=("ing",)).text
         before = text[: match.start()]
+        holds = _HOLDS_TEXT.match(strip(left).clause.text) or _HOLDS_TITLE.match(strip(left).clause.text)
         if match["then"]:
-            holds = _HOLDS_TEXT.match(strip(left).clause.text) or _HOLDS_TITLE.match(strip(left).clause.text)
-            opens = _OPENS.match(begun) if holds else _FIRST_VERB.match(begun) or _OPENS.match(begun)
+            opens = OPENS.match(begun) if holds else _FIRST_VERB.match(begun) or OPENS.match(begun)
         elif before.endswith(QUOTED):
-            opens = _OPENS.match(begun)
+            opens = OPENS.match(begun)
         elif _HOLDS_TEXT.match(strip(left).clause.text):
             renames = _RENAMES.match(strip(left).clause.text)
-            opens = _SURELY_OPENS.match(begun) if renames or "," in match[0] else None
+            concludes = match[0].strip(" ,") == "so" and ("decided" in before or "agreed" in before)
+            opens = _SURELY_OPENS.match(begun) if renames or "," in match[0] else _OPENS_NUMBERED.match(begun)
+            opens = opens or (_OPENS_ON_NUMBER.match(begun) if concludes else None)
         elif _HOLDS_TITLE.match(strip(left).clause.text):
             opens = _SURELY_OPENS.match(begun)
         else:
-            opens = _OPENS.match(begun)
+            opens = OPENS.match(begun)
         if match["soft"] and (verb := _carried_verb(left, begun)):
-            yield left, Clause(clause.line, (*verb, *strip(right).clause.words))
+            yield left, Clause(clause.line, (*verb, *strip(right).clause.words)), True
+        elif before and _LEVEL.fullmatch(begun):
+            place = right.words[0].start
+            lead = (Word(word, place, place) for word in ("set", "it", "to"))
+            yield left, Clause(clause.line, (*lead, *strip(right).clause.words)), True
         elif before and _ABOUT_IT.match(begun):
             place = right.words[0].start
-            yield left, Clause(clause.line, (Word("it", place, place), *right.words))
+            yield left, Clause(clause.line, (Word("it", place, place), *right.words)), True
         elif (opens or _REFUSES.match(begun)) and before:
-            yield left, right
+            yield left, right, True
+        elif (
+            before
+            and not holds
+            and not _REASONS.search(match[0])
+            and (_may_open(begun) or "then" in match[0] or "also" in match[0] or "but" in match[0])
+        ):
+            yield left, right, False
 
 
-_CONDITIONS = (
-    r"if|unless|in case|in the event|should it|assuming|provided|supposing|suppose|imagine|as soon as|once|until|till|"
-    r"otherwise|hypothetically|pretend|theory|example|e\.g|whether"
-)
-_SPEECH = (
-    r"said|says?|saying|told|tells?|telling|ask(?:s|ed|ing)?|wants|wanted|wonder\w*|suggest\w*|thinks|thought|wrote|"
-    r"writ\w+|reads|"
-    r"reading|heard|rumou?rs?|apparently|claim\w*|insist\w*|demand\w*|text(?:ed|s|ing)|e?mail(?:ed|s|ing)|shout\w*|"
-    r"yell\w*|"
-    r"scream\w*|cried|cries|crying|quot(?:e|es|ed|ing)|beg(?:s|ged|ging)|propos\w+|recommend\w*|advis\w+|means?|called|"
-    r"named|titled|repl(?:y|ies|ied|ying)|messag\w+|typ(?:e|es|ed|ing)|whisper\w*|sings?|sang"
-)
-_NEGATIONS = r"not|never|no|nobody|none|without|stop|avoid|refuse|refuses|hardly|neither|nor|against|wrong"
-# With these a command cannot be told apart from what is only spoken of.
-_UNCLEAR = re.compile(
-    rf"\b(?:{_CONDITIONS}|{_SPEECH}|when|whenever|should|would|could|kidding|joking|joke|wait|maybe|perhaps|might|or|"
-    r"what|how|except|instead|rather|never mind|forget|actually|before|right \?|never|do not)\b(?! \S+ (?:need|use))|"
-    r"\?|\bq\b"
-)
-_BAD_LEAD = re.compile(
-    rf"\b(?:{_CONDITIONS}|{_SPEECH}|when|whenever|joking|kidding|(?:after|before) (?:\S+ ){{1,5}}(?:is|are|has|have|"
-    rf"gets|"
-    r"ends|finishes))\b|\?"
-)
-_BAD_REASON = re.compile(rf"\b(?:{_CONDITIONS}|when|whenever|joking|kidding)\b|\?")
-_REFUSED_LEAD = re.compile(rf"\b(?:{_NEGATIONS})\b")
-_BAD_ASIDE = re.compile(
-    rf"\b(?:{_CONDITIONS}|when|whenever|kidding|joking|joke|wait|maybe|perhaps|might|or|except|instead|rather|"
-    rf"never mind|"
-    r"forget|actually|before|but)\b|\?"
-)
-_UNNEEDED = re.compile(
-    r"\b(?:no longer|not|nobody|no one|never|none of us|no)(?: \S+){0,2} (?:needs?|needed|uses?|used|wants?|wanted|"
-    r"relevant|necessary|"
-    r"worth \S+|required|happening|works?|sense|cares?|interested|useful|point|use|budget|time|demand|value)\b"
-)
-_STATES_WHY = re.compile(
-    r"\S+ (?:\S+ )*?(?:is|are|was|were|has|have|had|do|does|did|[a-z]{3,}ed|bailed|left|went|got|gone|fell|nobody \S+s|"
-    r"no one \S+s)\b"
-)
-_BORDER = re.compile(
-    r" (?:, (?:and |but )?(?:because |since |as |so |for |now that )?|- |\( |: |because |since |so that |so |now that )"
-    r"(?=\S)"
-)
 _BEGINS_COMMAND = re.compile(fill(rf"(?:{_VERBS}){_PARTICLES} (?:{_OBJECT})|{_NEW}|(?:undo|help)\b"))
-_BEGINS_ASK = re.compile(rf"{_ASKS}|(?:help|what|how|why|which|who|where)\b")
-_MOST_BORDERS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A command and what is only said beside it, before or behind.
-
-    `clear` is that nothing in the sentence leaves a doubt, `leads` that the aside stands before, `so` that it says why
-    the command follows.
-    """
-
-    command: Clause
-    aside: Clause
-    clear: bool
-    leads: bool = False
-    so: bool = False
-
-
-def asides(clause: Clause) -> Iterator[Beside]:
-    """Yield the ways to take a command out of what is said beside it: no condition, no question, no quotation."""
-    text = clause.text
-    clear = _UNCLEAR.search(_UNNEEDED.sub("", text)) is None
-    for match in list(_BORDER.finditer(text))[:_MOST_BORDERS]:
-        left, right = clause.part(0, match.start() + 1), clause.part(match.end())
-        if not right.words or not left.words:
-            continue
-        if not _BAD_ASIDE.search(right.text) and not begins_command(right):
-            yield Beside(left, right, clear)
-        refused = ":" in match[0] or "-" in match[0] or "(" in match[0]
-        bad = _BAD_REASON if "so " in match[0] else _BAD_LEAD
-        if bad.search(left.text) or (refused and _REFUSED_LEAD.search(left.text)):
-            continue
-        if begins_command(right) or _OPENS.match(strip(right).clause.text) or asks(right):
-            yield Beside(right, left, clear, leads=True, so="so " in match[0] or ("," in match[0] and _tells_why(left)))
-    yield from _requests_within(clause)
-    for place in [match.start() for match in re.finditer(" and ", text)][:_MOST_BORDERS]:
-        left, right = clause.part(0, place + 1), clause.part(place + 5)
-        if left.words and _STATES_WORK.match(right.text) and not (_BAD_LEAD.search(left.text) or begins_command(left)):
-            yield Beside(right, left, clear=False, leads=True)
-
-
-def _tells_why(lead: Clause) -> bool:
-    """Tell whether a lead-in is a statement for which something may be cancelled: "nobody uses it"."""
-    refused = _REFUSED_LEAD.search(_UNNEEDED.sub("", lead.text)) is not None
-    stated = _STATES_WHY.search(lead.text) is not None or _UNNEEDED.search(lead.text) is not None
-    return stated and not refused and not begins_command(lead)
-
-
-_REQUEST = re.compile(
-    r" (?=(?:please|can you|could you|would you|will you|let us|(?:i|we) (?:would like|want|need|have) (?:you )?to|"
-    r"it is (?:about |high )?time|(?:i|we) (?:believe|think|guess|suggest)) )"
-)
-
-
-def _requests_within(clause: Clause) -> Iterator[Beside]:
-    """Yield what is asked for behind a lead-in without a mark: "the demo went well can you close 12"."""
-    for match in list(_REQUEST.finditer(clause.text))[:_MOST_BORDERS]:
-        left, right = clause.part(0, match.start() + 1), clause.part(match.end())
-        if not left.words or _BAD_LEAD.search(left.text) or _REFUSED_LEAD.search(left.text):
-            continue
-        if is_verb(strip(right).clause.text.partition(" ")[0]):
-            yield Beside(right, left, clear=False, leads=True)
+_BEGINS_ASK = re.compile(rf"{_ASKS}|(?:help|what|how|why|which|who|where|bye|goodbye|quit|exit)\b")
 
 
 def begins_command(clause: Clause) -> bool:
@@ -312,3 +248,14 @@ def begins_command(clause: Clause) -> bool:
 def asks(clause: Clause) -> bool:
     """Tell whether a clause begins like a question or a wish to see something."""
     return _BEGINS_ASK.match(strip(clause).clause.text) is not None
+
+
+def tells(clause: Clause) -> bool:
+    """Tell whether a clause says something of those who speak, and asks nothing: "we are ready"."""
+    return re.match(r"(?:i|we|you|they|everyone|everything|it|that|this) ", strip(clause).clause.text) is not None
+
+
+def follows(left: Clause, right: Clause) -> bool:
+    """Tell whether the second of two parts is said to follow from the first: "…, so could you …"."""
+    line = left.line[left.words[-1].end : right.words[-1].end] if left.words and right.words else ""
+    return re.match(r"[ ,;]*(?:and )?(?:so|therefore|which means|hence|thus)\b", line) is not None

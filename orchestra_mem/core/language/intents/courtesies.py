@@ -30,13 +30,14 @@ _FILLER = (
     r"to be (?:honest|fair|clear|frank|precise|safe|sure|on the safe side)|if i (?:remember|recall|am not mistaken)"
     r"(?: correctly| right| rightly)?|i (?:just )?(?:forgot|wanted|want|meant|need|have|would like|"
     r"am happy) to (?:mention|say|add|tell you|"
-    r"report|let you know|announce|inform you|confirm|admit)(?: that)?|(?:it|this) (?:looks|seems|appears|"
+    r"let you know|announce|inform you|confirm|admit)(?: that)?|(?:it|this) (?:looks|seems|appears|"
     r"sounds)(?: like| as if|"
     r" that| as though)?|as far as i (?:know|can tell|remember|can see)|i can (?:confirm|report|say|"
     r"tell you)(?: that)?|"
     r"i am (?:pretty |quite |fairly )?sure(?: that)?|not sure if you (?:know|knew|saw)|(?:just )?(?:confirming|"
-    r"reporting)(?: that)?|"
+    r"reporting(?! on| for))(?: that)?|"
     r"you know what|frankly|in short|long story short|in any case|in other words|by all means|at any rate|"
+    r"dude|bro|bruh|nah|fam|buddy|mate|man|pal|chief|boss|guys|folks|oi|ayo|greetings|howdy|basically|"
     r"got it|will do|makes sense|good idea|go on then|of course|absolutely|definitely|exactly|as discussed|"
     r"as agreed|as a next step|"
     r"next step|(?:no |oh |hold on |hang on )?wait(?: a (?:minute|second|moment|sec))?|hold on|(?:(?:i am|"
@@ -54,6 +55,11 @@ _FILLER = (
     r"it is (?:my|our|a) (?:pleasure|duty) to (?:say|report|inform you|tell you|announce)(?: that)?|"
     r"be (?:informed|advised)(?: that)?|(?:i|we) can (?:safely|now|happily) (?:say|report|confirm|announce)(?: that)?"
 )
+_HERE_IS = (
+    r"(?:here (?:is|are|comes)|this is|that is|now for)"
+    r"(?= (?:my|our|the|a|an) (?:\S+ )?(?:report|note|update|decision|result|results|findings)\b)"
+)
+_FILLER += rf"|{_HERE_IS}|(?:my|our|the|a)(?= (?:\S+ )?(?:report|note|update|findings|results)\b.* :)"
 _VOCATIVE = (
     r"(?: (?:there|all|team|everyone|everybody|folks|guys|buddy|mate|bot|assistant|then|now|computer|shell|"
     r"orchestrator|friend|again|dear|man|boss))?"
@@ -128,7 +134,7 @@ _TELL_ME = re.compile(
     r"(?=(?:what|how|where|which|who|when|why|whether|if)\b)"
 )
 _BY_US = re.compile(
-    r"(?:(?:can|could|may|might) (?:we|i)|how about(?: we| you| if you| if we| i)?|what do you say we|"
+    r"(?:(?:can|could|may|might|shall) (?:we|i)|how about(?: we| you| if you| if we| i)?|what do you say we|"
     r"(?:is there (?:a|any) way|is it (?:ok|okay|alright|possible)) (?:for (?:you|us|me) )?to|"
     r"why do not (?:we|you|i)(?! use| go| choose| pick| adopt| have))"
     r"(?: (?:please|just|also|maybe|now|then|go ahead and|perhaps))* "
@@ -152,7 +158,7 @@ _HEDGED = re.compile(
     rf"(?: for you)?(?: to| that (?:you|we))|(?:what|all) (?:i|we){_ADV} (?:want|need|would like|am asking(?: for)?|"
     rf"propose|"
     rf"suggest)(?: now| here| next| you)? is(?: to| that (?:you|we))?|"
-    rf"it (?:would make|makes)(?: more)? sense to|better|it is best to|(?:i|we) would|"
+    rf"it (?:would make|makes)(?: more)? sense to|better|it is best to|(?:i|we) would(?: rather| sooner)?|"
     rf"(?:there is a|there is) need to|it is (?:necessary|important) to)(?: ,)? "
 )
 _TAIL = re.compile(
@@ -168,6 +174,14 @@ _TAIL = re.compile(
     r"(?<=,) (?:man|folks|team|everyone|guys|dear|friend|friends|boss|all|there|yeah|yes|will ya|eh|huh)|you know|"
     r"i guess|"
     r"i think|i suppose|i would say|i believe|i reckon|"
+    r"if (?:i|we|you|nobody|no one|everyone|everybody|all|that|it|there is nothing|"
+    r"there are no objections)(?: (?:may|might|can|could|"
+    r"would|please|so|all|do not|does not|is|are|not|be|at all|really|you|me|us|everyone))*(?: (?:objects?|minds?|"
+    r"agrees?|"
+    r"wish(?:es)?|prefers?|works?|suits?|helps?|makes? sense|permits?|allows?|allowed|ask|say so|kind|willing|able|"
+    r"in the mood|"
+    r"have the time|around|inclined|against it|disagrees?|may|can|could))(?: (?:for|with|by|to) (?:you|me|us|"
+    r"everyone))?|"
     r"woo+ ?hoo+|yay+|yippee|hoo?ray|phew|omg|(?<=,) (?:so )?there we (?:are|go)|"
     r"as discussed|as agreed|as you know|by the way|btw|and thanks|as soon as you can|whenever you (?:can|have time|"
     r"like)|"

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from orchestra_mem.core.language.intents.new_patterns import (
     ADDED,
     ADDED_AS,
+    ADDED_ONLY,
     ADDED_THESE,
     ADDED_TO,
     AT_INTRO,
+    BECOMES,
     CONTINUED,
     COUNTED,
     GOES_UNDER,
@@ -23,6 +25,7 @@ from orchestra_mem.core.language.intents.new_patterns import (
     NEEDS,
     NEW_BEGINS,
     NO_PARENT,
+    NUMBERS_UNDER,
     PARENT_WORD,
     QUALITY,
     SINGLE,
@@ -60,6 +63,9 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
         rest = read_creation(clause.part(match.end()))
         if rest and not rest[0].other:
             return (_under(rest[0], _said(clause, match, "parent")), *rest[1:])
+        if only := ADDED_ONLY.fullmatch(clause.part(match.end()).text):
+            titles = split_titles(clause.part(match.end() + only.start("titles")), 0, True)
+            return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent")),)
     if match := ADDED_TO.match(text):
         for stop in list(NEW_BEGINS.finditer(text, match.end()))[:4]:
             if is_named(text[match.end() : stop.start()].strip()):
@@ -67,6 +73,8 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
                 if rest and rest[0].kind and not rest[0].other:
                     parent = clean_phrase(clause.part(match.end(), stop.start()).said)
                     return (_under(rest[0], parent), *rest[1:])
+    if (match := BECOMES.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
+        return _moved(clause, match)
     for name, regex in heads().items():
         match = regex.match(text)
         if (
@@ -84,6 +92,9 @@ _TURNS_INTO_ONE = re.compile(r"(?:turn|expand) .* an? \S+$")
 def _may_need(match: re.Match[str]) -> bool:
     parent = match["parent"]
     return is_named(parent) or (number_of(match["count"]) > 1 and is_phrase(parent))
+
+
+_PARTICLE = re.compile(r"(?:in|up|down|on|out) (?=(?:for|to|about|called|named|titled|:|under)\b)")
 
 
 def _from_any_verb(clause: Clause) -> Iterator[Intent]:
@@ -144,7 +155,10 @@ def _made(
     kind = KINDS.get(kind_word.split()[-1].replace("sub ", "sub"))
     if kind_word.startswith("sub "):
         kind = WorkKind.SUBTASK
-    tail, nested = _nested(clause.part(end + 1))
+    tail = clause.part(end + 1)
+    if particle := _PARTICLE.match(tail.text):
+        tail = tail.part(particle.end())
+    tail, nested = _nested(tail)
     tail, level, further = _attributes(tail, level)
     found, region = _parent_and_region(tail, many)
     titles = split_titles(region, number, many) if region.words else ()
@@ -301,6 +315,8 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
     if (match := ADDED_THESE.fullmatch(text)) and is_named(match["parent"]):
         titles = split_titles(clause.part(match.start("titles")), 0, True)
         return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent")),)
+    if match := NUMBERS_UNDER.fullmatch(text):
+        return _moved(clause, match)
     if (match := GOES_UNDER.fullmatch(text)) and is_named(match["target"]) and kind_of(match["parent"]):
         return _moved(clause, match)
     if (match := MOVED.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
@@ -317,6 +333,8 @@ def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
             return ()
         return _added(clause, match)
     for match in _endings(ADDED, text):
+        if NO_PARENT.fullmatch(match["parent"]) and _ALL_QUOTED.fullmatch(match["titles"]):
+            return _added(clause, match)
         if is_named(match["titles"]):
             return _moved_if_named(clause, match)
         if is_named(match["parent"]) or NO_PARENT.fullmatch(match["parent"]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from orchestra_mem.core.language.intents.courtesies import strip
-from orchestra_mem.core.language.intents.normalising import Clause, nearest_word
+from orchestra_mem.core.language.intents.mending import nearest_word
+from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.rules import destructive_words
 from orchestra_mem.core.language.intents.words import KINDS
 

@@ -17,7 +17,8 @@ MAKE = (
 )
 WISH = (
     "start|open|begin|plan|kick off|write|need|want|we need|i need|we want|i want|get|put|give|have|let us have|"
-    "we should have|i would like|we would like|we will need|i will need|would like|we also need|i also need|"
+    "we should have|make sure there is|ensure there is|see that there is|we forgot|i forgot|i would like|"
+    "we would like|we will need|i will need|would like|we also need|i also need|"
     "we are going to need|we are missing|there should be|there must be|there needs to be|there has to be|launch|"
     "we could use|could use|could do with|"
     "i want to have|how about|what about|go for|can i have|can we have|can i get|may i have|could i have|could we have|"
@@ -61,7 +62,8 @@ def heads() -> dict[str, re.Pattern[str]]:
     made = {
         "make": rf"(?:{MAKE})(?: (?:me|us|up|in|also|just))* (?:{count} )?{middle}{kind}",
         "wish": rf"(?:{WISH})(?: (?:me|us|also|just|have|to have))* {wished} {middle}{kind}",
-        "bare": rf"(?:{count} )?{middle}{kind}(?= (?:[:\-]|called|named|titled)| (?:for|under|in|on|to|of) .+ :)",
+        "one": rf"(?P<count>{SINGLE}) (?:{QUALITY} )*{kind}(?= (?:for|about|to|called|named) )",
+        "bare": rf"(?:{count} )?{middle}{kind}(?= (?:[:\-]|called|named|titled|\"q\")| (?:for|under|in|on|to|of) .+ :)",
         "new": (
             rf"(?:(?:{count} )?(?:new|more|another|extra|additional|further|one more|"
             rf"follow-up) (?:{QUALITY} )*){kind}"
@@ -112,7 +114,7 @@ SPLIT_UP = re.compile(
 NEEDS = re.compile(
     fill(
         r"(?P<parent>\S.{0,80}?) (?:also |still |now |really )?(?:needs|need|should have|gets|should get|requires|"
-        r"wants|has to have|must have"
+        r"wants|has to have|must have|should contain|should include|contains|includes|should get"
         r"|will need|will have|could use|shall have|consists of|contains|is missing|lacks) (?:also |still )?"
         rf"(?P<count>{COUNTED}|{SINGLE}) (?:{QUALITY} )*(?P<kind>~KIND)\b"
     )
@@ -123,6 +125,9 @@ ADDED = re.compile(
     r"(?P<titles>\S.*?) (?:to|under|into|in|onto|on to|on|underneath|inside|within|below|beneath|as part of|"
     r"as children of) "
     r"(?P<parent>[^:]{1,120}?)(?: as (?:(?:a|new|an|separate|the) )*(?P<kind>~KIND))?".replace("~KIND", fill("~KIND"))
+)
+ADDED_ONLY = re.compile(
+    r"(?:please |also )*(?:add|append|insert|include|create|put) (?P<titles>(?!it\b|that\b|them\b|this\b|#?\d)\S.*)"
 )
 ADDED_AS = re.compile(
     r"(?:(?:add|put|append|insert|include|create|log|file|enter|set up|make|register|"
@@ -138,16 +143,27 @@ ADDED_THESE = re.compile(
 )
 MOVED = re.compile(
     r"(?:move|put|place|nest|reparent|attach|shift|transfer|relocate|hang|make|file|drag|set|add|tuck|bring|group|"
+    r"hook up|hook|"
     r"link|reassign)"
     r" (?P<target>\S.{0,120}?) (?:over |back |down )?(?:to|under|into|in|onto|underneath|inside|below|beneath|"
     r"within|a child of|as a child of|"
     r"part of|as part of|children of|a subtask of|a story of|a task of|as a subtask of|as a story of|belong to)"
     r" (?P<parent>\S.{0,120}?)(?: (?:now|instead|as well|too))?"
 )
+BECOMES = re.compile(
+    fill(
+        r"(?:make|turn|set|convert|mark) (?P<target>\S.{0,80}?) (?:into |to |as )?(?:an?|the|one of the) (?:~KIND|"
+        r"child|children|part) "
+        r"(?:of|under|in|below|for) (?P<parent>\S.{0,80}?)"
+    )
+)
+NUMBERS_UNDER = re.compile(
+    fill(r"(?P<target>(?:(?:~KIND) )?#?\d+) (?:under|beneath|below|inside) (?P<parent>(?:(?:~KIND) )?#?\d+)")
+)
 GOES_UNDER = re.compile(
     r"(?P<target>\S.{0,80}?) (?:(?:now |also )?(?:goes|belongs|moves|lives)|"
-    r"(?:should|must|has to|needs to|will) (?:go|belong|move|be|live)) "
-    r"(?:under|in|into|to|inside|within|below) (?P<parent>\S.{0,80}?)"
+    r"(?:should|must|has to|needs to|will) (?:go|belong|move|be|live|sit)|sits|is) "
+    r"(?:under|in|into|to|inside|within|below|part of|a part of) (?P<parent>\S.{0,80}?)"
 )
 ADDED_TO = re.compile(
     r"(?:add|put|append|insert|include|attach|create|make)(?: also)? (?:to|under|into|in|onto|"

@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-
-from rapidfuzz import process
-from rapidfuzz.distance import OSA
 
 QUOTED = '"q"'
 NEWLINE = "|"
@@ -38,12 +35,12 @@ _PIECE = re.compile(
 _APOSTROPHE = re.compile(r"(?P<stem>.*\w)(?P<tail>n't|'(?:s|ll|ve|re|d|m))", re.DOTALL)
 _TAILS = {"n't": "not", "'ll": "will", "'ve": "have", "'re": "are", "'d": "would", "'m": "am", "'s": "'s"}
 _STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
-_IS_STEMS = frozenset(
+IS_STEMS = frozenset(
     "it that this what where who how when why there here he she which everything something nothing everyone".split()
 )
 _ASK_STEMS = frozenset(("why", "what", "how", "where", "when", "who"))
 # Written without the apostrophe, shortened, or spelt in another way.
-_SPELLINGS = {
+SPELLINGS = {
     key: words
     for entry in """
     dont=do not;doesnt=does not;didnt=did not;isnt=is not;arent=are not;wasnt=was not;werent=were not
@@ -64,8 +61,10 @@ _SPELLINGS = {
     thru=through;alr=already;tn=tonight;atm=at the moment;rn=right now;smth=something;sth=something;abt=about
     nvm=never mind;imo=i think;k=ok;kk=ok;okey=ok;yea=yes;ya=you;dunno=do not know;nevermind=never mind
     imma=i am going to;ima=i am going to;finna=i am going to;tryna=trying to;whatcha=what are you;wassup=what is up
-    yday=yesterday;goin=going;doin=doing;favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till;untill=until
-    nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
+    yday=yesterday;goin=going;doin=doing;favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till
+    untill=until;nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
+    cmd=command;cmds=commands;ls=list;mv=move;blk=block;hist=history
+    wtf=what;sup=what is up;aight=alright;wdyt=what do you think;dep=depends;deps=dependencies
     """.split("\n")
     for part in entry.strip().split(";")
     if part
@@ -119,7 +118,7 @@ class Clause:
             return ""
         start, end = self.words[0].start, max(word.end for word in self.words)
         said = self.line[start:end].strip() if end > start else self.text
-        return self.text if len(self.words) == 1 and said.lower() in _SPELLINGS else said
+        return self.text if len(self.words) == 1 and said.lower() in SPELLINGS else said
 
 
 def normalise(line: str) -> Clause:
@@ -153,9 +152,13 @@ def _with_items_apart(plain: str) -> str:
     return "".join(characters)
 
 
-_HESITATION = frozenset("uh uhm um umm hmm hm er erm please".split())
+_HESITATION = frozenset(
+    "uh uhm um umm hmm hm er erm please "
+    "fr ngl af tbh kinda sorta deadass lowkey highkey lol lmao tf yall y'all imho fwiw iirc afaik smh".split()
+)
 
 
+_AUXILIARIES = frozenset("did do does are is was were have has".split())
 _GOES_ON = frozenset("to as called named titled for is a an the and on by".split())
 
 
@@ -164,6 +167,10 @@ def _without_hesitation(words: Iterator[Word]) -> Iterator[Word]:
     kept: list[Word] = []
     hesitated = False
     for word in words:
+        if word.text == "been" and kept and kept[-1].text in ("is", "'s"):
+            kept[-1] = Word("has", kept[-1].start, kept[-1].end)
+        if word.text in _AUXILIARIES and kept and kept[-1].text == "y":
+            kept[-1] = Word("why", kept[-1].start, kept[-1].end)
         if word.text in _HESITATION and kept and kept[-1].text != ".":
             hesitated = True
             if kept[-1].text == "," and len(kept) > 1 and kept[-2].text in _GOES_ON:
@@ -214,13 +221,18 @@ def _words(plain: str) -> Iterator[Word]:
             yield Word("and" if text in "&+" else text, start, end)
         elif text in _DASHES:
             yield Word(_dash(text), start, end)
+        elif text in _PICTURES:
+            yield Word(_PICTURES[text], start, end)
+
+
+_PICTURES = {"\u2705": "done", "\u2714": "done", "\u2611": "done", "\u23f8": "paused"}
 
 
 def _dash(text: str) -> str:
     return "to" if text in ("->", "=>", "\u2192") else "-"
 
 
-_LEADING = re.compile(r"\s*(?:>+\s*|[-*\u2022\u2013+]\s+|\d{1,3}[.)]\s+)?")
+_LEADING = re.compile(r"\s*(?:>+\s*|/(?=[a-z])|[-*\u2022\u2013+]\s+|\d{1,3}[.)]\s+)?")
 
 
 def _bullet_end(plain: str) -> int:
@@ -247,8 +259,8 @@ def _read(text: str, start: int, end: int) -> Iterator[Word]:
         middle = start + len(match["kind"])
         yield from (Word(match["kind"], start, middle), Word(match["number"], middle, end))
         return
-    if low in _SPELLINGS:
-        first, *others = _SPELLINGS[low].split()
+    if low in SPELLINGS:
+        first, *others = SPELLINGS[low].split()
         yield Word(first, start, end)
         yield from (Word(other, end, end) for other in others)
         return
@@ -256,8 +268,12 @@ def _read(text: str, start: int, end: int) -> Iterator[Word]:
     if match is None:
         if any(c.isalnum() for c in low):
             yield Word(low, start, end)
+        elif low == "@":
+            yield Word("at", start, end)
         elif low in ("&", "+"):
             yield Word("and", start, end)
+        elif low[:1] in _PICTURES:
+            yield Word(_PICTURES[low[0]], start, end)
         return
     stem, tail = match["stem"], match["tail"]
     middle = end - len(tail)
@@ -268,92 +284,4 @@ def _read(text: str, start: int, end: int) -> Iterator[Word]:
         yield from (Word("let", start, middle), Word("us", middle, end))
         return
     yield Word(_STEMS.get(stem, stem) if tail == "n't" else stem, start, middle)
-    yield Word("is" if tail == "'s" and stem in _IS_STEMS else _TAILS[tail], middle, end)
-
-
-_LONGEST_WORD = 16
-_MOST_MENDED = 12
-
-
-def mend(clause: Clause, vocabulary: Sequence[str], known: Collection[str], guarded: Sequence[str]) -> Clause:
-    """Put words of the closed vocabulary in the place of mistyped ones; the line itself stays as it is.
-
-    A word of four letters may be off by one letter or one swap, a longer one by two. What is as near to a
-    guarded word is left alone: nothing is ever mended into one of those, or away from it.
-    """
-    mended: list[Word] = []
-    changed = 0
-    for word in clause.words:
-        better = _mended(word.text, vocabulary, known, guarded) if changed < _MOST_MENDED else word.text
-        better = _SPELLINGS.get(better, better)
-        changed += better != word.text
-        first, _, second = better.partition(" ")
-        if word.text == "'s" and mended and mended[-1].text in _IS_STEMS:  # "wath's next"
-            first = better = "is"
-        mended.append(Word(first, word.start, word.end) if better != word.text else word)
-        if second:
-            mended.append(Word(second, word.end, word.end))
-    return Clause(clause.line, tuple(mended)) if changed else clause
-
-
-def _mended(word: str, vocabulary: Sequence[str], known: Collection[str], guarded: Sequence[str]) -> str:
-    if not 3 <= len(word) <= _LONGEST_WORD or not word.isalpha() or word in known:
-        return word
-    if (apart := _taken_apart(word, vocabulary)) != word:
-        return apart
-    if (short := _LENGTHENED.sub(r"\1", word)) != word and (short in vocabulary or short in known):
-        return short
-    found = nearest_word(word, vocabulary)
-    if found is None or found[1] == 0:
-        return word
-    guard = nearest_word(word, guarded)
-    return word if guard and guard[1] <= found[1] else found[0]
-
-
-_LENGTHENED = re.compile(r"([a-z])\1+$")
-_SHORT = frozenset("the add why how who and put set".split())
-_SECOND_HALVES = frozenset("on as to in of up off out is it for with by done the".split())
-
-
-def _taken_apart(word: str, vocabulary: Sequence[str]) -> str:
-    """Put the blank back that was left out before a short word: "dependson"."""
-    for place in (len(word) - 2, len(word) - 3, len(word) - 4):
-        if place > 2 and word[place:] in _SECOND_HALVES and word[:place] in vocabulary:
-            return f"{word[:place]} {word[place:]}"
-    return word
-
-
-def nearest_word(word: str, vocabulary: Sequence[str]) -> tuple[str, int] | None:
-    """Find the word that a mistyped one stands for, and by how many letters or swaps it is off; None if none is near.
-
-    The distance is optimal string alignment (Damerau 1964, restricted): letters left out, put in, changed, or swapped.
-    """
-    allowed = 2 if len(word) >= 5 else 1
-    found = process.extract(word, vocabulary, scorer=OSA.distance, score_cutoff=allowed, limit=8)
-    near = [
-        (
-            distance,
-            sorted(candidate) != sorted(word),
-            candidate[0] != word[0],
-            candidate[-1] != word[-1],
-            vocabulary.index(candidate),
-            candidate,
-        )
-        for candidate, distance, _ in found
-        if _may_stand_for(word, candidate, int(distance))
-    ]
-    if not near:
-        return None
-    distance, *_, candidate = min(near)
-    return candidate, int(distance)
-
-
-def _may_stand_for(word: str, candidate: str, distance: int) -> bool:
-    """Tell whether so many slips are believable: the shortest words may only have two letters swapped."""
-    if distance == 0:
-        return True
-    if len(candidate) <= 3:
-        return candidate in _SHORT and sorted(word) == sorted(candidate)
-    if distance == 2 and len(candidate) < 6:
-        return False
-    return candidate[0] == word[0] or sorted(candidate[:2]) == sorted(word[:2]) or candidate[1:] == word
+    yield Word("is" if tail == "'s" and stem in IS_STEMS else _TAILS[tail], middle, end)

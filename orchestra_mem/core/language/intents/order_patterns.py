@@ -6,6 +6,27 @@ Written as in `intent_words`, headings as in `intent_rules`.
 from __future__ import annotations
 
 ORDER = r"""
+prioritise/1
+    !<T> [(should|must|has to|needs to|shall) ](come|comes|go|goes|be) (first|on top|before everything[ else])[ now]
+prioritise/5
+    !<T> [(should|must|has to|can|shall) ](come|comes|go|goes|be) (last|at the end)[ now]
+prioritise/higher
+    <T> (matters|counts|weighs) more[ than <o>]
+prioritise/lower
+    <T> (matters|counts|weighs) less[ than <o>]
+    <T> (~BE) [~ADV ](less important|less urgent|less pressing|less critical) than <o>
+depend
+    (we|i|you) need <O> (for|before|to do|to start|to finish) <T>
+    <T> (is|are) [only ](possible|doable|feasible|allowed) (after|once|when|with) <O>[ ~BE][ ~DONE]
+    <O> is a must (before|for) <T>
+    (as long as|while|until) <O> (is|are) not [yet ]~DONE , <T> (can not|must not|will not|may not) (start|begin|
+        go on|proceed|move|happen)
+block
+    <T> (has|have|has got|got) [now ](a|an|some|another) [new ](blocker|blockers|impediment|obstacle)[ (:|-|,|
+        because of|due to) <o>]
+    (we|i|you|they) can not (continue|proceed with|finish|go on with|work on|move on with|progress with|start|do|
+        complete|ship) <T>[ (now|
+        right now|yet|today|at the moment)] (because|since|due to|:|-|,) [of ]<v>
 unblock
     (unblock|unstick|free up|unfreeze) <t>
     (free|release|clear|unpark) <T>[ up| from (hold|being blocked|its block|its blocker)]
@@ -16,13 +37,9 @@ unblock
     (remove|clear|drop|delete) [the ]<O> (as a|as the|as) (blocker|dependency|prerequisite|block) (from|of|for|on) <T>
     (remove|drop|delete|clear) (the|a|its) (dependency|block|dependence) (on|to|of|by|from) <O> (from|of|for) <T>
     (remove|drop|delete|clear) (the|a) (dependency|block) (of|from|for) <T> (on|to|by) <O>
-    take the (block|blocker|hold) off[ of] <t>
     ~MARK <t> [(as|to) ](unblocked|no longer blocked|not blocked|not blocked (any more|anymore)|free|clear|good to go)
-    <T> (~BE) [~ADV ](unblocked|free|clear|cleared|free to go|good to go|ready to go|freed up|off hold|
-        released)[ (now|again)]
     <T> (~BE) [~ADV ](no longer|not|not [~ADV ](longer )) (~STUCK|on hold|blocked any longer|waiting|waiting (for|on)|
         dependent on|depending on)[ (by|on|for) <o>][ (any more|anymore|now|any longer)]
-    <T> (~BE) [~ADV ]not ~STUCK[ (by|on) <o>] (any more|anymore|now|any longer)
     <T> (no longer|does not) (depends|depend|needs|need|waits|wait|relies|rely|requires|require)[ (on|
         for)] <O>[ (any more|anymore|any longer)]
     <O> (no longer blocks|does not block|is no longer blocking|is not blocking|has stopped blocking) <t>[ (any more|
@@ -50,14 +67,15 @@ depend
     (make|let|have) <T> (depend|dependent|rely|wait|hinge|contingent|hang|follow|come|go|be dependent|
         be contingent)[ (on|upon|for|after)] <O>
     (make|let|have) <T> (a|the) (prerequisite|dependency|precondition|requirement) (of|for|to) <o>
-    <T> (depends|depend|relies|rely|hinges|hinge|is dependent|are dependent|builds|build|hangs|is contingent|
-        is conditional|rests)[ also| directly] (on|upon) <o>[ (being|getting|to be) ~DONE]
+    <T> [(shall|should|must|will|has to|have to|needs to|is to|is going to|now) ](depends|depend|relies|rely|hinges|
+        hinge|is dependent|are dependent|builds|build|hangs|is contingent|is depending|are depending|
+        is conditional|rests)[ also| directly] (on|upon|from) <o>[ (being|getting|to be) ~DONE]
     <T> (has|have|got) (a|an|some) [hard |strict |strong ](dependency|dependence) (on|to|upon) <o>
     <T> (is|are|has been|have been|'s)[ (now|still|also|currently)] (waiting|pending|queued|dependent|
         conditional)[ (for|on|upon|behind|until|till)] <o>[ (to be|being|is|are|gets) ~DONE]
     <T> (waits|wait|has to wait|have to wait|must wait|needs to wait|need to wait|should wait|will have to wait|
         is to wait|will wait)[ (for|on|until|till|behind)] <o>[ (to be|being|is|are|gets|to get) ~DONE]
-    !<T> (needs|need|requires|require|will need|must have|presupposes|assumes|calls for) <O>[ to be|
+    !<T> (needs|need|requires|require|will need|must have|presupposes|assumes|calls for) [first |also ]<O>[ to be|
          being][ ~DONE][ (first|before|beforehand)]
     <T> (needs|need|requires|require) <O>[ to be| being][ ~DONE] (first|before|beforehand|before that|to start|
         before it can start)
@@ -78,7 +96,7 @@ depend
         before|until after) <O> (~BE|has been)[ ~DONE]
     <O> (must|has to|should|needs to|have to|need to|ought to|will have to|shall|is to) [first ](be (done|finished|
         completed|ready|closed)|come|go|happen|precede|finish|get done|be there|
-        land)[ first][ before] <T>[ can (start|begin|be started|be done)][ (starts|begins)]
+        land)[ first][ ,][ before] <T>[ can (start|begin|be started|be done)][ (starts|begins)]
     <O> (comes|come|goes|precedes|is done|gets done|is first|happens)[ first] before <T>[ (starts|begins)]
     <O> (precedes) <T>
     <O> (is|are) (a|the|one) [hard ](prerequisite|dependency|precondition|requirement|predecessor)[s] (of|for|to) <T>
@@ -90,10 +108,10 @@ depend
     !<T> [only ]after <O>[ ~BE][ has been][ ~DONE]
     !<O> before <T>
     (link|chain|tie|hook|connect) <T> to <O>[ as (a|its|the) dependency]
-    <T> : depends on <O>
+    <t> (depends|depend|relies|rely|hinges) on <o>
+    <T> (is|are) (downstream of|subject to|tied to|chained to|behind) <O>
     depend <T> on <O>
     <T> (depends|depend) [(of|from|to) ]<O>
-    <t> (depends|depend|waits|wait) (on|upon|for) (?P<other_named>(the )?(~KIND )?#?\d+)
     <T> (blocked until|not before|not until) <O>[ ~BE][ has been][ ~DONE]
 prioritise
     (raise|increase|up|bump|boost|lift|lower|decrease|reduce|drop|cut|set|change|make|update|put|bring|turn|edit|
@@ -104,32 +122,21 @@ prioritise
     (set|change|make|update|raise|lower|bump|drop) (priority|prio) <p> (on|for|of) <t>
     (set|change|make|update|raise|lower|bump|drop|increase|decrease|boost|reduce|get) <t> 's (priority|
         prio)[ level] (to|as|at|=) <P>
-    (set|assign|give|apply|put) [a |an |the ]<p> (on|for|to) <T>
     (give|assign|grant) <t> [(a|an|the) ]<p>
     (set|make|mark|give|flag|move|bump|raise|lower|drop|push|put|upgrade|downgrade|change|turn|treat|label|tag|switch|
         crank|crank up|bring|escalate|promote|demote|prioritise|consider|rank|rate|increase|decrease|reduce|boost|
         reprioritise|
         declare|deprioritise|send|shift|cut|pull|lift) <t> [(up|down|back|all the way|straight|right) ][(to|as|at|a|
         an|into|with|in|on|:|be|as being|=|over to) ][priority |prio ]<p>
-    (make|mark|declare) <t> [the|a|our|my] [(top|number one|first|main|absolute) ](priority|prio)
     <T> (~BE) [~ADV ]<p>[ (now|again|actually|instead)]
-    <T> (is|'s) (of|a|an) <p>
     <T> (has|have|gets|should have|needs|deserves|should get|must have|carries) [a |an ]<p>
-    <T> (should|must|has to|needs to|ought to|shall) [now ](be|become|have|get) [a |an ]<p>
-    <p> (for|on) <T>
-    (prioritise|reprioritise|rank) <t> [, |: |- ](as |to |at )?<p>
+    <p> (for|on|:|-|=) <T>
     (priority|prio) <T> [(to|:|=) ]<p>
-    <t> (is|are) [~ADV ](?P<priority>urgent|(top|highest|high|low|lowest) (priority|prio))[ (now|again)]
-    <t> (has|have|gets|needs|deserves) [a |the ](?P<priority>(top|highest|high|medium|normal|low|lowest) (priority|
-        prio))
-    (priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes)[ now] <P>
     (the )?(priority|prio) (of|for|on) <T> (is|=|:|to|should be|becomes|must be)[ now] <P>
     <T> 's (priority|prio) (is|=|:|to|should be|becomes|must be)[ now] <P>
-    !<T> [:|-|to|=|as] <p>
 prioritise/1
     (move|push|put|bring|bump|get|pull|send|place|shift) <t> [up |right |straight ](to|at|on|in) (the|
         our) (very )?(top|front|head|start)[ (of|in) .+]
-    (move|put|push|bring|get) <t> (first|on top)
     <T> (~BE|comes|goes) [~ADV ](the most important|the top priority|number one|our top priority|the highest priority|
         what matters most|a must)[ .+]
 prioritise/5
@@ -145,7 +152,6 @@ prioritise/higher
         over everything[ else])]
     (move|push|put|bring|bump|rank) <t> (up|higher|forward|ahead|up front)[ (in|on) the .+][ a notch]
     (move|put|push|rank|prioritise|place) <T> (above|over|ahead of|before|in front of) <O>[ in the .+]
-    (make|mark) <t> (more important|more urgent|a higher priority|higher priority|a priority)
     (give|assign) <t> (more|a higher|higher|extra) (priority|importance|weight|prio)
     <T> (~BE) [~ADV ](more important|more urgent|a priority|the priority)( than <o>)?[ (now)]
 prioritise/lower
@@ -155,8 +161,6 @@ prioritise/lower
     (deprioritise|downgrade|lower|bump down|move down|demote|push down|de-prioritise|de-prioritize|decrease|
         reduce) <t>[ (down|a notch|one level|by one|a level|in priority|now)]
     (move|push|bump|rank) <t> (down|lower)[ (in|on) the .+][ a notch]
-    (make|mark) <t> (less important|less urgent|a lower priority|lower priority)
-    (give) <t> (less|a lower|lower) (priority|importance|weight)
     (move|put|push|rank|place) <T> (below|behind|under|after) <O> in the (backlog|list|plan|queue|order|priorities)
     <T> (~BE) [~ADV ](less important|less urgent|not urgent|not important|not that important|not so urgent|
         no longer urgent|not a priority|no priority)[ (now|any more|anymore)]
@@ -171,15 +175,7 @@ block
     ~MARK as ~STUCK[ :] <t>
     block <t> (because|since) (?!of )<v>
     block <T> [(on|by|with|behind|because of|due to|until|pending|via|using|thanks to|for|against) ]<O>
-    block <t> (on|by|with|behind|because of|due to|until|pending|via|for|till|against) <o>
-    (blocked|block) <T> (by|on) <O>
-    block <T> [:|-|,] <v>
-    block <t>
-    <T> (~BE) [~ADV ]~STUCK [(because|since|as|:|-)] (?!of )<v>
     <T> (~BE) [~ADV ]~STUCK (~BY|waiting for|waiting on|at|in|over|against|after|through) <o>
-    <T> (~BE) [~ADV ]~STUCK[ (now|again|right now|at the moment|for now|too|as well|here|already)]
-    <T> ~STUCK ~BY <o>
-    <t> (is|are) [~ADV ](blocked|held up|stuck) (by|on) (?P<other_named>(the )?(~KIND )?#?\d+)
     (i am|we are|i 'm|am|are|got|getting|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|
         in) <t> (~BY|because|since) <o>
     (i am|we are|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|in) <t>
@@ -214,6 +210,9 @@ defer
     (push|put|move|set|leave|hold|kick|bump|shift|shove|keep|save|place|do|reschedule|start|finish|tackle|handle|
         revisit|slip|roll|carry|look at|deal with|come back to|get back to|return to|get to|work on|take care of|
         worry about|schedule|drag) <t> [(out|back|off|over|again|on) ]<w>
+    <T> (slips|slides|moves|shifts|goes|is moving|is slipping|gets moved|gets pushed|gets postponed|will slip|
+        is not happening|
+        will not happen|can not happen|is not going to happen|has to move|must move|should move)[ (out|back|over)] <w>
     let <t> (wait|rest|slide|sit|lie|sleep|slip)[ <w>]
     <T> (can|could|should|may|will have to|has to|have to|needs to|need to|must|is going to have to|might|
         will)[ (just|probably|
@@ -228,25 +227,35 @@ defer
 """
 UNDO = r"""
 undo
+    cancel (that|this|the|my|our) (very )?(last|previous|latest) (change|step|action|command|operation|edit|thing|
+        instruction)
+    (ctrl|cmd)\+z
+    (forget|ignore) (the|my|that|our) last (change|step|action|command|operation|edit|instruction)
     (undo|revert|roll back|reverse|unwind|take back|back out|backtrack|back out of|rewind|un-do|walk back)[ all of|
          both of]
     (undo|revert|roll back|reverse|unwind|take back|back out|back out of|rewind|walk back|un-do) <t>
     (undo|revert|roll back|reverse|take back|back out) (what|whatever|everything|all) (i|we|you|it|that) .+
     (take|roll|wind|walk) <t> back[ (again)]
-    (go|take|step) (back|one step back|back (a|one|\d+) steps?|me back|us back|a step back)
+    (go|take|step) (back|one step back|back (a|one|\d+) steps?|me back[ (a|one) step]|us back[ (a|one) step]|
+        a step back)
     (ctrl z|ctrl-z|ctrl \+ z|control z|control-z|cmd z|cmd-z|ctrl and z|cmd and z)
     scratch (that|this|the last (one|bit|thing|command))
     put (it|that|things|everything) back (the way|how|as|like) (it|that|things|they|everything) (was|were)[ before]
 """
 CANCEL = r"""
 cancel
-    (cancel|abandon|scrap|call off|axe|nix) <t>[ (altogether|completely|entirely|outright|for good|after all|instead|
+    (cancel|abandon|scrap|call off|axe|nix) <t>[ (altogether|completely|entirely|outright|
+        for good|after all|instead|
         too|as well|already)]
-    (drop|delete|remove|kill|kill off|trash|ditch|discard|bin|dump|scratch|get rid of|throw away|throw out|
+    (junk|nuke|jettison|annul|rescind|quash|purge|void|revoke|deep-six|yeet|pull the plug on|put the kibosh on|bail on|
+        wash our hands of|put an end to) <T>[ (altogether|completely|entirely|for good|after all|instead|too|as well)]
+    (drop|delete|remove|rm|del|kill|kill off|trash|ditch|discard|bin|dump|scratch|get rid of|throw away|throw out|
         do away with|erase|terminate|abort|toss|toss out|strike|strike out|cut|eliminate|close as (cancelled|wontfix)|
         chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|outright|
         for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|tracker|
         sprint))]
+    (give) <T> the (axe|ax|chop|boot|heave-ho)
+    put <T> out of its misery
     (throw|call|toss|chuck|strike) <T> (away|out|off)[ (the|our) (list|plan|board)]
     ~MARK <T> [(as|to|into|over to) ](~GONE)[ (now|status|please)]
     (close) <T> [(as|to) ](~GONE)

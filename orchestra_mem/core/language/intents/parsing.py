@@ -1,30 +1,42 @@
 """Commands and questions in everyday words, read into intents by rules over normalised words.
 
-A line is cut into sentences and these into clauses; each clause is held against patterns that must fit it whole. What
-fits none is not understood: so negations, conditions, questions and what others said never carry anything out.
+A line is cut into sentences and these into clauses; each clause is held against patterns that must fit it whole, or is
+read by its parts, of which none may be left over. What is neither is not understood: so negations, conditions,
+questions and what others said never carry anything out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 
-from orchestra_mem.core.language.intents.clauses import Beside, asides, asks, joints, sentences
+from orchestra_mem.core.language.intents.asides import Beside, asides, has_aside, states
+from orchestra_mem.core.language.intents.clauses import asks, begins_command, follows, joints, sentences, tells
+from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
+from orchestra_mem.core.language.intents.courtesies import strip, strip_ends
+from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.json import from_json, intent_schema
+from orchestra_mem.core.language.intents.mending import mend
 from orchestra_mem.core.language.intents.nearest import nearest_commands, why_not
-from orchestra_mem.core.language.intents.normalising import Clause, Word, mend, normalise
+from orchestra_mem.core.language.intents.normalising import Clause, Word, normalise
+from orchestra_mem.core.language.intents.phrases import clean_phrase, is_determined, is_name_alone, is_named
 from orchestra_mem.core.language.intents.reading import (
+    as_request,
     is_courtesy,
+    is_destructive,
     is_small_talk,
     is_taken_back,
     may_be_dropped,
     read_clause,
+    read_freely,
+    read_idiomatic,
     read_reworded,
     swallows,
 )
 from orchestra_mem.core.language.intents.rules import destructive_words, vocabulary
 from orchestra_mem.core.language.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.core.language.intents.words import KNOWN
+from orchestra_mem.core.language.intents.words import LEAD
 
 __all__ = ["ASKS", "DESTRUCTIVE", "MAX_LINE_CHARS", "Action", "Intent", "Parsed", "from_json", "intent_schema", "parse"]
 
@@ -34,7 +46,16 @@ _MAX_READINGS = 200  # of clauses, so that no line takes long; one of ten comman
 _MAX_CUT_CHARS = 1_000  # a longer sentence is one command with a long text or list
 _MENDED_SURE = 0.8
 _DONE_ONCE = frozenset(
-    {Action.START, Action.FINISH, Action.BLOCK, Action.UNBLOCK, Action.DEFER, Action.RESUME, Action.CANCEL}
+    {
+        Action.START,
+        Action.FINISH,
+        Action.BLOCK,
+        Action.UNBLOCK,
+        Action.DEFER,
+        Action.RESUME,
+        Action.CANCEL,
+        Action.PRIORITISE,
+    }
 )
 
 
@@ -46,6 +67,7 @@ class _Reading:
     missed: list[Clause] = field(default_factory=list)
     left: int = _MAX_READINGS
     known: dict[tuple[Word, ...], tuple[Intent, ...]] = field(default_factory=dict)
+    freely: bool = False
 
     def read(self, clause: Clause) -> tuple[Intent, ...]:
         """Read a clause, as long as not too much has been tried on this line."""
@@ -53,8 +75,9 @@ class _Reading:
             self.left -= 1
             if self.left < 0:
                 return ()
-            self.known[clause.words] = read_clause(clause) or read_reworded(clause)
-        return self.known[clause.words]
+            self.known[clause.words] = read_idiomatic(clause, read_clause(clause) or read_reworded(clause))
+        found = self.known[clause.words]
+        return found or (read_freely(clause) if self.freely else ())
 
 
 def parse(line: str) -> Parsed:
@@ -71,13 +94,22 @@ def parse(line: str) -> Parsed:
     if not words.words:
         return Parsed(intents=(), understood=False, nearest=("help",), reason="there are no words in it")
     reading = _read(words)
-    mended = mend(words, vocabulary(), KNOWN, destructive_words())
+    mended = mend(words, vocabulary(), _known(), destructive_words())
     if mended is not words:
         other = _read(mended)
         if _is_better(other, reading) or _swallowed(words, mended, reading, other):
             reading = other
             reading.intents = [replace(intent, sure=intent.sure * _MENDED_SURE) for intent in other.intents]
     return _parsed(words, reading)
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Give the words that are right as they stand."""
+    return COMMON_WORDS | LEAD | frozenset(verb_forms()) | frozenset(_CONDITIONS.split())
+
+
+_CONDITIONS = "suppose supposing imagine unless until whenever maybe perhaps assuming provided otherwise"
 
 
 def _is_better(mended: _Reading, plain: _Reading) -> bool:
@@ -101,12 +133,14 @@ def _swallowed(words: Clause, mended: Clause, plain: _Reading, other: _Reading) 
 
 def _in_phrases(intents: list[Intent]) -> set[str]:
     phrases = [phrase for intent in intents for phrase in (intent.target, intent.other, *intent.titles)]
-    phrases += [intent.value for intent in intents if intent.action is Action.LIST]
+    phrases += [intent.value for intent in intents if intent.action in (Action.LIST, Action.ASSIGN)]
     return {word.strip(".,;:!?") for phrase in phrases for word in phrase.lower().split()}
 
 
 def _parsed(words: Clause, reading: _Reading) -> Parsed:
     destructive = any(intent.action in DESTRUCTIVE for intent in reading.intents)
+    if destructive:
+        reading.missed = [sentence for sentence in reading.missed if not states(sentence)]
     if not reading.missed and reading.intents and not (destructive and is_taken_back(words)):
         return Parsed(intents=tuple(reading.intents), understood=True)
     missed = reading.missed or [words]
@@ -122,7 +156,7 @@ def _read(words: Clause) -> _Reading:
     reading = _Reading()
     parts = list(sentences(words))
     for place, sentence in enumerate(parts[:_MAX_SENTENCES]):
-        if swallows(sentence) and place + 1 < len(parts):
+        if swallows(sentence) and place + 1 < len(parts) and not _ends_report(sentence, parts[place + 1 :]):
             sentence = words.between(_place(words, sentence), None)
             _read_sentence(sentence, reading)
             return reading
@@ -131,12 +165,19 @@ def _read(words: Clause) -> _Reading:
     return reading
 
 
+def _ends_report(sentence: Clause, others: list[Clause]) -> bool:
+    """Tell whether orders follow a report: "report on 12: all green. close it"."""
+    reports = strip(sentence).clause.text.startswith("report")
+    return reports and all(begins_command(other) and not is_destructive(other) for other in others)
+
+
 def _place(words: Clause, sentence: Clause) -> int:
     return words.words.index(sentence.words[0])
 
 
 def _read_sentence(sentence: Clause, reading: _Reading) -> None:
-    found = list(_intents(sentence, reading))
+    sentence = as_request(sentence)
+    found = list(_intents(sentence, reading)) or list(_freely(sentence, reading))
     for intent in found:
         _take(intent, reading.intents)
     if not found and not may_be_dropped(sentence):
@@ -150,10 +191,21 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
         intents.append(intent)
     elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
         intents[-1] = intent
-    elif _says_again(intent, last):
+    elif _says_again(intent, last) or _says_less(intent, last):
         return
     elif _says_on_what(intent, last):
         intents[-1] = replace(intent, target=last.target or intent.target, kind=last.kind or intent.kind)
+    elif intent.action is last.action is Action.REPORT and intent.target.lower() in (
+        "",
+        "it",
+        "that",
+        last.target.lower(),
+    ):
+        intents[-1] = replace(last, value=f"{last.value}, {intent.value}")
+    elif intent.action is last.action is Action.FINISH and last.target.lower() in ("it", "that"):
+        intents[-1] = intent  # "nailed it, 12 is done"
+    elif _says_how(intent, last):
+        intents[-1] = replace(last, value=intent.value)
     elif _names_new(intent, last):
         intents[-1] = replace(last, titles=(intent.value,))
     elif last.action is intent.action is Action.RESUME and not last.target:
@@ -164,8 +216,24 @@ def _take(intent: Intent, intents: list[Intent]) -> None:
 
 def _says_again(intent: Intent, last: Intent) -> bool:
     """Tell whether the same is only asked for once more: "12 is done, close it"."""
-    same = intent.action is last.action and intent.action in _DONE_ONCE and last.target
-    return bool(same) and intent.target.lower() in ("it", "that") and not (intent.other or intent.value)
+    on_it = intent.target.lower() in ("it", "that", last.target.lower())
+    if intent.action is not last.action or not last.target or not on_it:
+        return False
+    if intent.action is Action.STATUS:
+        return True
+    return intent.action in _DONE_ONCE and (not (intent.other or intent.value) or intent.value == last.value != "")
+
+
+def _says_less(intent: Intent, last: Intent) -> bool:
+    """Tell whether it is only made more or less urgent again: "12 is urgent, bump it up"."""
+    again = intent.action is last.action is Action.PRIORITISE and intent.target.lower() in ("it", "that")
+    return again and intent.value in ("higher", "lower")
+
+
+def _says_how(intent: Intent, last: Intent) -> bool:
+    """Tell whether a priority is only told more closely: "prioritise 12, critical"."""
+    again = intent.action is last.action is Action.PRIORITISE and intent.target.lower() in ("it", "that")
+    return again and last.value in ("higher", "lower")
 
 
 def _says_on_what(intent: Intent, last: Intent) -> bool:
@@ -191,16 +259,35 @@ def _intents(clause: Clause, reading: _Reading) -> Iterator[Intent]:
     yield from found or _without_asides(clause, reading)
 
 
+def _freely(clause: Clause, reading: _Reading) -> Iterator[Intent]:
+    """Read by its parts what no pattern fits."""
+    reading.freely = True
+    yield from tuple(_cut(clause, reading)) or read_freely(clause) or _without_asides(clause, reading)
+    reading.freely = False
+
+
 def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
-    for left, right in joints(clause) if len(clause.text) <= _MAX_CUT_CHARS else ():
+    for left, right, plainly in joints(clause) if len(clause.text) <= _MAX_CUT_CHARS else ():
         if reading.left <= 0:
             break
+        if is_name_alone(strip_ends(left).clause.text) and not may_be_dropped(left):
+            continue  # "12 and 13 are done"
         first = () if is_courtesy(left) else reading.read(left)
-        if not first and not may_be_dropped(left):
+        if not first and not may_be_dropped(left) and not (plainly and has_aside(left)):
             continue
         rest = list(_intents(right, reading))
-        if rest and first and all(intent.action in ASKS for intent in first) and not asks(left):
+        if not plainly and not may_be_dropped(right) and not (rest and all(_may_follow(each, right) for each in rest)):
+            continue
+        if not plainly and rest and first and _gives_reason(first[-1], right):
+            continue
+        if not first and rest and not may_be_dropped(left):
+            first = tuple(_without_asides(left, reading))
+            if not first or any(intent.action in DESTRUCTIVE for intent in (*first, *rest)):
+                continue
+        if rest and first and tells(left) and all(intent.action in ASKS for intent in first):
             first = ()  # "we are ready, so start 12"
+        if rest and first and _only_leads(first[0], rest[0]) and follows(left, right):
+            first = ()  # "the client found it dull, so rename it"
         if first and not rest and may_be_dropped(right):
             yield from first
             return
@@ -210,16 +297,46 @@ def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
             return
 
 
+def _only_leads(first: Intent, then: Intent) -> bool:
+    if first.action is then.action and first.target.lower() in ("it", "that", "this"):
+        return True  # "we should do that later, so defer 12"
+    return first.action is Action.REPORT and not is_named(first.target.lower())
+
+
+def _gives_reason(last: Intent, clause: Clause) -> bool:
+    """Tell whether what follows may say why work is blocked or put off: "block it, the rental shop is closed"."""
+    return last.action in _WITH_REASON and not (last.value or last.other) and not begins_command(clause)
+
+
+def _may_follow(intent: Intent, clause: Clause) -> bool:
+    """Tell whether what is read of the words behind a joint may be meant, though they do not plainly begin anew."""
+    if intent.action in ASKS:
+        return asks(clause)
+    return is_determined(intent.target.lower()) if intent.target else intent.action is Action.RESUME
+
+
 def _without_asides(clause: Clause, reading: _Reading) -> Iterator[Intent]:
     """Read a command that comes with its reason or a lead-in: "unblock the HL7 task, ward IT answered"."""
     for beside in asides(clause) if len(clause.text) <= _MAX_CUT_CHARS else ():
+        if is_name_alone(strip_ends(beside.aside).clause.text):
+            continue
         found = reading.read(beside.command) or (_several(beside.command, reading) if beside.leads else ())
         asked = any(intent.action in ASKS for intent in found)
         destroys = any(intent.action in DESTRUCTIVE for intent in found)
         if not found or (asked and not beside.leads) or (destroys and not _is_plain(beside)):
             continue
+        if (
+            len(found) == 1
+            and not beside.leads
+            and found[0].action in _WITH_REASON
+            and not (found[0].value or found[0].other)
+        ):
+            found = (replace(found[0], value=clean_phrase(beside.aside.said)),)
         yield from found
         return
+
+
+_WITH_REASON = frozenset((Action.BLOCK, Action.DEFER))
 
 
 def _several(clause: Clause, reading: _Reading) -> tuple[Intent, ...]:

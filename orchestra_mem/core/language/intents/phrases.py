@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.normalising import BULLET, NEWLINE, QUOTED, Clause
 from orchestra_mem.core.language.intents.words import KINDS, NUMBERS, PRIORITIES, fill
 from orchestra_mem.work_types import WorkKind
@@ -44,14 +45,19 @@ _BORDER = re.compile(
 )
 # What may stand behind a bare number or pronoun; behind a kind anything may ("the story about …").
 _GOES_ON = re.compile(
-    r" (?:of|in|under|below|inside|within|we|i|you|that|which|who|called|named|assigned|blocked|created|on) "
+    r" (?:(?:of|in|under|below|inside|within|on) (?:the|our|my|your|this|that|these|those|it|them|all|#?\d|epic|"
+    r"story|task|milestone|\"q\")|"
+    r"(?:we|i|you|that|which|who|called|named|assigned|blocked|created)(?= ))"
 )
 _SPLIT_NAMES = re.compile(r" ?, ?(?:and )?| and (?:also )?")
 _NOT_IN_ANY = re.compile(
-    r"[:;?!|•]|\b(?:if|unless|because|should|would|could|please|so that|whether|although|though|in case|once|"
+    r"[:;?!|•]|\b(?:if|but|unless|because|should|would|could|please|so that|whether|although|though|in case|once|"
     r"as soon as|"
     r"whenever|provided|maybe|perhaps|otherwise|else|until|however)\b|^(?:and|or|but|then|so|not|no|never|n't|with|"
+    r"after|before|once|when|while|until|till|since|during|without|despite|"
     r"on|for|of|in|to|at|by|from|about|as|is|are|be)\b"
+    r"| (?:i|we|you)(?: (?:have|had|did|do|can|will|just|already|also))*$"
+    r"| , (?:when|if|while|but|because|since|which|so) | to later\b"
     r"| (?:and|or|but|then|so|as|the|a|an|is|are|not|to|of|on|by|for|with|from|in|into|at|be|that is|when|while|less|"
     r"very|,|-|=)$"
 )
@@ -77,8 +83,11 @@ _VERBS = frozenset(
     was were
     has did does can could should would will shall may might must what why how when where who which pick kick work
     wrap ship
-    please if not never don stop then and but or so to i we you he she they there because
+    please if not never don stop then and but or so to i we you he she there because
     """.split()
+)
+_PARTICLES = frozenset(
+    "over up off down out back away along under into onto through again like than going doing".split()
 )
 _DETERMINERS = frozenset("the my our your this that these those its their all both every each any a an another".split())
 _ARTICLES = frozenset(("the", "our", "this", "that", "these", "those"))
@@ -103,6 +112,14 @@ def is_named(text: str) -> bool:
         return kind_of(head) is not None or _GOES_ON.match(rest) is not None or head.endswith((" one", " ones"))
     pieces = _SPLIT_NAMES.split(text)
     return len(pieces) > 1 and all(is_named(piece) for piece in pieces)
+
+
+def is_name_alone(text: str) -> bool:
+    """Tell whether a phrase names work and says nothing else of it."""
+    first = text.partition(" ")[0]
+    if first in _VERBS or first in verb_forms() or not is_clean(text):
+        return False
+    return _NAMED.fullmatch(text) is not None and _no_verb_before_kind(text)
 
 
 def _no_verb_before_kind(text: str) -> bool:
@@ -132,11 +149,11 @@ def is_phrase(text: str) -> bool:
     words = text.split()
     if is_named(text):
         return True
-    if "," in words or _ATTRIBUTE.match(text) or text in _DETERMINERS:
+    if "," in words or words[0].lstrip("#").isdecimal() or _ATTRIBUTE.match(text) or text in _DETERMINERS:
         return False
     if words[0] in _DETERMINERS:
         return len(words) <= _LONGEST_DETERMINED and not (_NOT_IN_BARE.search(text) and not _RELATIVE.search(text))
-    return len(words) <= _LONGEST_BARE and words[0] not in _VERBS and _NOT_IN_BARE.search(text) is None
+    return len(words) <= _LONGEST_BARE and words[0] not in _VERBS | _PARTICLES and _NOT_IN_BARE.search(text) is None
 
 
 def kind_of(text: str) -> WorkKind | None:
@@ -176,7 +193,7 @@ _ONE_FOR = re.compile(
     r"(?: one| (?:story|task|epic|subtask|milestone))? ?(?:(?:is |being )?(?:for|called|to|about|named|on|titled|"
     r"covering)|:|-) "
 )
-_OUTER = re.compile(r"^(?:(?:and|or|also|plus|then|,|:|-|•|;|\.) )+")
+_OUTER = re.compile(r"^(?:(?:and|or|also|plus|then|the following|,|:|-|•|;|\.) )+")
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u201f"
 
 
@@ -246,7 +263,7 @@ def _titles(pieces: list[Clause]) -> tuple[str, ...]:
 
 
 _THANKS = re.compile(
-    r"[\s,.!-]*\b(?:please|pls|plz|thanks(?: a lot| so much| in advance)?|thank you(?: so much| very much)?|thx|"
+    r"[\s,.!-]*\b(?:asap|please|pls|plz|thanks(?: a lot| so much| in advance)?|thank you(?: so much| very much)?|thx|"
     r"cheers|ta)"
     r"[\s.!]*$",
     re.IGNORECASE,

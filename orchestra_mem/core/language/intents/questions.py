@@ -8,7 +8,7 @@ from functools import cache
 from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
 from orchestra_mem.core.language.intents.normalising import NEWLINE, QUOTED, Clause
 from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, kind_of
-from orchestra_mem.core.language.intents.rules import Rule, read_rules
+from orchestra_mem.core.language.intents.rules import Rule, Rules
 from orchestra_mem.core.language.intents.slots import phrase_in, said_in, unquoted
 from orchestra_mem.core.language.intents.telling import ASKING
 from orchestra_mem.core.language.intents.types import Action, Intent
@@ -20,8 +20,8 @@ _ASK_CHARS = 240
 
 
 @cache
-def _asking() -> tuple[Rule, ...]:
-    return tuple(read_rules(ASKING + ASKING_OF_WORK))
+def _asking() -> Rules:
+    return Rules(ASKING + ASKING_OF_WORK)
 
 
 def read_asking(clause: Clause) -> tuple[Intent, ...]:
@@ -29,9 +29,8 @@ def read_asking(clause: Clause) -> tuple[Intent, ...]:
     text = clause.text
     if not text or len(text) > _ASK_CHARS or NEWLINE in text:
         return ()
-    for rule in _asking():
-        match = rule.fits(text)
-        if match and (intent := _asked(rule, clause, match)):
+    for rule, match in _asking().fitting(text):
+        if intent := _asked(rule, clause, match):
             return (intent,)
     return ()
 
@@ -44,6 +43,9 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
         clause.text
     ):
         return None
+    if action is Action.RECENT and (news := _NEWS_OF.search(clause.text)) and is_named(news["target"]):
+        of = clean_phrase(clause.part(news.start("target")).said)
+        return Intent(action=Action.STATUS, kind=kind_of(news["target"]), target=of)
     target = phrase_in(clause, match, strict=not rule.strict)
     if target is None:
         return None
@@ -58,6 +60,13 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
         return Intent(action=action, kind=_kind_sought(clause, match), value=unquoted(value))
     if action is Action.STATUS and groups.get("target_named") == QUOTED and clause.text.startswith("look up"):
         return None
+    if (
+        action is Action.STATUS
+        and clause.text.startswith("where ")
+        and " about " in f" {target} ".replace(" abt ", " about ")
+    ):
+        about = re.split(r" (?:about|abt) ", target, maxsplit=1)[1]
+        return Intent(action=Action.FIND, kind=kind_of(target.lower()), value=about)
     if action is Action.NEXT and (left := _LEFT_IN.search(clause.text)) and kind_of(left["target"]):
         return Intent(action=Action.STATUS, kind=kind_of(left["target"]), target=clean_phrase(left["target"]))
     if action is Action.NEXT:
@@ -71,6 +80,11 @@ _NOT_OF_WORK = re.compile(
     r"a good idea)(?: for \S+)? to \S|should (?!we |i |you ).{1,60} , \S|have (?:#?\d|it|this|that|"
     r"the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|"
     r"two))"
+)
+_NEWS_OF = re.compile(
+    r"\b(?:news|updates?|latest|progress|new|happening|going on|going|cooking|movement) (?:on|with|about|for|in|of|"
+    r"from) "
+    r"(?P<target>(?!(?:the |this |that )?(?:last|past|session|week|day)).*(?:\d|epic|story|task|milestone).*)$"
 )
 _OWNS = re.compile(fill(r"who (?:has|has got) (?:it|that|(?:the )?(?:~KIND )?#?\d+|the (?:\S+ ){1,4}?~KIND)"))
 _LEFT_IN = re.compile(

@@ -171,6 +171,9 @@ def _about(clause: Clause, text: str) -> Iterator[Clause]:
         if match is None or not is_named(match["item"]):
             continue
         rest, item = _cut(clause, match, "rest"), _cut(clause, match, "item")
+        if regex is _TOPIC and rest[0].text in ("add", "create", "append", "put"):
+            place = item[0].start
+            yield Clause(clause.line, (Word("for", place, place), *item, Word(",", place, place), *rest))
         if rest[0].text in destructive_verbs() or base_of(rest[0].text) in destructive_verbs():
             continue
         if is_verb(rest[0].text):

@@ -8,14 +8,16 @@ more strictly, or in questions less so.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intents.mending import Vocabulary
 from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
 from orchestra_mem.core.language.intents.telling import ASKING, TELLING
 from orchestra_mem.core.language.intents.types import Action
-from orchestra_mem.core.language.intents.words import MACROS, expand, first_words, longest_first, templates
+from orchestra_mem.core.language.intents.words import LEAD, MACROS, expand, first_words, longest_first, templates
 from orchestra_mem.core.language.intents.work_patterns import WORK
 
 # Of two words that are equally near the first is meant.
@@ -44,11 +46,29 @@ class Rule:
     strict: bool
     opens: frozenset[str] | None
 
-    def fits(self, text: str) -> re.Match[str] | None:
-        """Hold the pattern against a whole clause; it is compiled when it is first needed."""
-        if self.opens is not None and text.partition(" ")[0] not in self.opens:
-            return None
-        return _regex(self.template, self.dotall).fullmatch(text)
+
+class Rules:
+    """Rules in the order in which they are tried."""
+
+    def __init__(self, table: str, *, dotall: bool = False) -> None:
+        self.rules = tuple(read_rules(table, dotall=dotall))
+        self.openers = frozenset(word for rule in self.rules for word in rule.opens or ())
+        self._of_any = tuple(rule for rule in self.rules if rule.opens is None)
+        self._by_word: dict[str, tuple[Rule, ...]] = {}
+
+    def fitting(self, text: str) -> Iterator[tuple[Rule, re.Match[str]]]:
+        """Yield the rules that fit a whole clause; a pattern is compiled when it is first needed."""
+        word = text.partition(" ")[0]
+        if word not in self.openers:
+            may_fit = self._of_any
+        elif word not in self._by_word:
+            may_fit = tuple(rule for rule in self.rules if rule.opens is None or word in rule.opens)
+            self._by_word[word] = may_fit
+        else:
+            may_fit = self._by_word[word]
+        for rule in may_fit:
+            if match := _regex(rule.template, rule.dotall).fullmatch(text):
+                yield rule, match
 
 
 @cache
@@ -57,9 +77,9 @@ def _regex(template: str, dotall: bool) -> re.Pattern[str]:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """Give all rules in the order in which they are tried."""
-    return tuple(read_rules(UNDO + ORDER + CANCEL + WORK))
+def rules() -> Rules:
+    """Give the rules of commands."""
+    return Rules(UNDO + ORDER + CANCEL + WORK)
 
 
 def read_rules(table: str, *, dotall: bool = False) -> list[Rule]:
@@ -86,15 +106,16 @@ _CHOICE = re.compile(r"\(((?:[a-z' |-]|\([a-z' |-]*\))+)\)")
 
 
 @cache
-def vocabulary() -> tuple[str, ...]:
+def vocabulary() -> Vocabulary:
     """Give the words that commands are made of and into which mistyped ones are mended, the destructive left out."""
-    text = f"{_COMMONEST} {ORDER} {WORK} {' '.join(MACROS.values())} {ASKING} {TELLING} {ASKING_OF_WORK}"
+    lists = " ".join([*MACROS.values(), *sorted(LEAD)])
+    text = f"{_COMMONEST} {ORDER} {WORK} {lists} {ASKING} {TELLING} {ASKING_OF_WORK}"
     found = dict.fromkeys(re.findall(r"(?<![~<\\])\b[a-z]{3,}\b", text))
-    return tuple(word for word in found if word not in destructive_words())
+    return Vocabulary(word for word in found if word not in destructive_words())
 
 
 @cache
-def destructive_words() -> tuple[str, ...]:
+def destructive_words() -> Vocabulary:
     """Give the words that cancel or undo."""
     words = "cancel cancelled abandon scrap delete remove undo revert drop discard trash ditch kill erase rollback"
-    return tuple(words.split())
+    return Vocabulary(words.split())

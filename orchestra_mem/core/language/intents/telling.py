@@ -13,9 +13,11 @@ decide
     [the |our |my |a ][final |new |design |architecture |team |technical ](decision|conclusion|verdict|resolution|
         ruling|choice|call|answer) (:|-|is|was|,|made|on|to|has been made)[ (:|that|to|on)] <v>
     (decided|decide|resolved|agreed) (:|-|,|that|to|on|upon|against)[ (:|that|to|on)] <v>
-    [(after|in|at|during|following|on|yesterday|today|this) \S.{0,40}? ,? ?](i|we|the team|everyone|us)[ (have|had|
-        all|just|now|finally|already|both)] [(just|now|finally|all|already|then|also|eventually|jointly|
-        collectively) ](decided|agreed|concluded|resolved|determined|settled|opted|committed|elected|voted|landed|
+    [(after|in|at|during|following|on|yesterday|today|this) \S.{0,40}? ,? ?](i|we|the team|everyone|us|
+        all of us|(\S+ ){1,4}and (i|me)|the (board|group|committee|family|crew|council|whole team|others))[ (have|had|
+        all|just|now|finally|already|both|has)] [(just|now|finally|all|already|then|also|eventually|jointly|
+        collectively) ](decided|decide|agreed|agree|concluded|resolved|determined|settled|opted|committed|elected|
+        voted|landed|
         made the decision|made a decision|made the call|made up our (mind|minds)|came to the conclusion|
         came to the decision|reached the decision|reached a decision)[ (to|that|on|for|upon|in favour of|in favor of|
         :|between|in|,)][ (that|:)] <v>
@@ -39,10 +41,11 @@ decide
         commit to|decide (on|for|to|against)|agree (on|to)) <v>
     (use|adopt|choose|pick|prefer|go for|go with|keep using|select|switch over to using|embrace|stick to|
         stay away from|never use) <v>
-    <v> it is(, then)?
+    (?!what |how |that |this |there |so |oh )<v> it is(, then)?
 report
-    (report|report back|status report|progress report|progress update|status update|update|result|results|outcome|
-        progress|test results|test report|findings|summary|retro) (on|for|of|about|from|to|:) <T> (:|-|is|that|,|are|
+    (report|reporting|report back|status report|progress report|progress update|status update|update|result|results|
+        outcome|
+        progress|test results|test report|findings|summary|retro) [(on|for|of|about|from|to|:) ]<T> (:|-|is|that|,|are|
         says|saying)[ that] <v>
     (report|update|log|record|progress|status|result) <T> (:|as|that|-|,|is) <v>
     (report|log|record|add|note|write|file|post|submit|enter|give) (a|the|this|that|as|as a) [short |quick |status |
@@ -50,31 +53,39 @@ report
         to) <T> ](:|-|that|,|is|saying)[ that] <v>
     (log|record|report|book|track|put|clock|enter|add) (?P<value>.+? (hours?|hrs?|minutes?|mins?|days?|h|points?|%|
         percent|progress)) (on|for|against|to|of|in|into) <T>
+    (log|record|report|book|track|put|clock|enter|add) (?P<value>\d+(\.\d+)?(h|hrs|hours|m|min|mins|d|%)) (on|for|
+        against|to|of|in|into) <T>
     (spent|burned|worked|logged) (?P<value>.+?) (on|into|for|in) <T>
     (i|we)[ (have|just)] (spent|put|worked|used|burned|needed|logged) (?P<value>.+?) (on|into|for|in) <T>
-    (report|result|outcome|progress report|status report|status update|progress update|test results|results|
+    [quick |short |brief |small |final ](report|result|outcome|progress report|status report|status update|
+        progress update|test results|results|
         findings) (:|that|-|,)[ that] <v>
-    (report) (?P<value>(success|failure|done|progress|a failure|an error|a problem|problems|no problems|that .+|
+    [(i|we) ][(hereby|can) ](report) (?P<value>(success|failure|done|progress|a failure|an error|a problem|problems|
+        no problems|that .+|
         completion|all green|green|blocked)[ .+?])[ (on|for|of) <T>]
     (mark|set|flag|move|record|log|report|put) <t> [(as|to|into) ][(having|a) ](?P<value>failed|failure|broken|
         unsuccessful|a failure|not working|failing)
-    [(i am|we are|i|we) ][(all|now|just|finally) ](done|finished|through) with <t> (:|,|-|;|and|in|after|within|
-        at last ,) <v>
-    [(i|we) ][(have|just|finally|now) ](finished|completed|wrapped up|closed|shipped|done|did|delivered) <t> (:|-|in|
-        after|within|and it|,) <v>
-    <T> (~BE|'s) [~ADV ]~DONE (:|,|-|;|and|in|after|with|within|at) <v>
-    <T> (done|finished|complete|completed|shipped) (:|,|-|;|in|after|within|at) <v>
+    [(i am|we are|i|we) ][(all|now|just|finally) ](done|finished|through) with <t> (:|-|;|and) <v>
+    [(i|we) ][(have|just|finally|now) ](finished|completed|wrapped up|closed|shipped|done|did|delivered) <t> (:|-|
+        and it) <v>
+    <T> (~BE|'s) [~ADV ]~DONE (:|-|;|and) <v>
+    <T> (done|finished|complete|completed|shipped) (:|-|;) <v>
     <T> [(has|have|also|just|now|then|again|finally|already) ](?P<value>(took|went|ran|cost|lasted|failed|passed|
         succeeded|broke|crashed|produced|resulted in|turned out|worked|did not work|returned|gave|came out|ended|
         errored|timed out|did not pass|made progress|fails|passes|works|crashes|has failed|has passed|needed|found|
+        yielded|revealed|showed|
         hit|got to|reached|is at|stands at|came back)[ .+])
     <T> (is|are|'s|was) [(now|still|at|about|already|only|roughly|around|almost|nearly|
         currently) ](?P<value>((\d+(\.\d+)?) ?(%|percent|per cent)|\d+%|half|halfway|half way|almost|nearly|mostly|
         partly|close to|failing|broken|passing|green|red|working|not working|a success|a failure|going well|
         going badly|on track|behind schedule|late|ahead of schedule|behind|overdue|delivered with|tested|deployed|
         live|in review|in qa|in testing|under review)[ .+])
-    (results?|outcome|findings?) of <T> [(is|are|was|were) ]<v>
-    [<T> ](test|tests|all tests|the tests|the build|build|ci)[ (for|of|on) <T2>] (?P<value>(pass|passed|fail|failed|
+    <T> (results?|outcome|report|findings) (:|-|is|are|was|were) <v>
+    [the ](results?|outcome|findings?) of <T> [(is|are|was|were) ]<v>
+    (test|tests|all tests|the tests|the build|build|ci) (for|of|on) <T> (?P<value>(pass|passed|fail|failed|are green|
+        are red|is green|
+        is red)[ .+])
+    [<T> ](test|tests|all tests|the tests|the build|build|ci) (?P<value>(pass|passed|fail|failed|
         are green|are red|is green|is red)[ .+])
 note
     (add|leave|make|put|write|attach|drop|post|record|log|append|pin|stick|place|set|give|enter|create) [me ][(a|
@@ -93,6 +104,7 @@ note
     [a |another |quick |one ](note|comment|remark|memo|reminder) (on|to|for|about|re|regarding|in) <T> [, ](:|-|that|
         ,|is|to)[ that] <v>
     (note|annotate) <T> (:|-|that|with|,) <v>
+    <T> (note|comment|remark) (:|-) <v>
     (note|write|write down|jot down|note down|put down|record|log|mention|remark|comment|add|state) (on|for|against|
         under|in|at|
         about|to) <T> (that|:|,|-|saying) <v>
@@ -133,7 +145,8 @@ decide
 # Looked at before anything else, with and without a question mark.
 ASKING = r"""
 help
-    (help|help me|help please|commands|usage|\?|h|man|help menu|instructions|manual|options|menu|i need help|
+    (help|help me|help me out|help out|help please|commands|usage|\?|h|man|help menu|instructions|manual|options|menu|
+        i need help|
         i need some help|i am lost|hints?|tutorial|guide)
     (what|which) (can|could|do) (you|i|we) (do|say|type|ask|tell you|use|ask you|understand|write|enter)[ (here|
         for me|with this|you|for us|with you|in here)]
@@ -150,7 +163,12 @@ help
     (show|list|give|print|display|tell)[ me| us] (the |all |all the |your |available |some )*(help|commands?|usage|
         options|instructions|manual|examples)[ .+]
     (who|what) are you
+    (can|could|would|will) you help[ (me|us)][ (out|please|here)]
     help[ me| us]? (with|on|about) .+
+    [a |the ]list [of ](all |the |your |possible )*(commands|options)
+    (i|we) (could use|can use|need|want|would like|could do with|may need)[ (some|a little|a bit of|more|any|
+        your)] (help|assistance|guidance|
+        instructions)[ (with|on|about|here|using|please) ?.*]
 quit
     (quit|exit|bye|goodbye|good bye|bye bye|q|:q|:wq|:q!|see you|see ya|cya|logout|log out|log off|logoff|leave|stop|
         end|terminate|farewell|ciao|good night|goodnight|shut down|shutdown|close|over and out|sign off|i am (off|out|
@@ -185,7 +203,7 @@ next
         next work|coming up|upcoming)[ (please|next|now|first)]
     (anything|something|what)[ else| is there]? (i|we) (should|can|could|might|ought to|shall|may) (do|start|
         start with|work on|pick up|tackle|begin|begin with|take|take on|look at|get on with|be doing)[ .+]
-    what (do|should|shall|can) (we|i) do( now| next| then| first)*
+    what (do|should|shall|can|have|must) (we|i)( to| have to)? do( now| next| then| first)*
     what to (do|work on|start|tackle|pick up|pick|start with)[ (next|now|first|today)]*
     (show|give|tell|suggest|pick|recommend|list|display|find|propose|name|choose|get)[ (me|us)] [(to me|to us|me|
         us) ](the |my |our |a |some |what )*(next|upcoming|is next|to do next|comes next|i should do|we should do|
@@ -193,6 +211,8 @@ next
         to tackle next|most urgent|top priority|most important|i should work on|we should work on|should be next|
         task to (do|work on))[ .+]
     (where) (should|do|shall|can) (i|we) (start|begin|go from here|go next|continue|go now|focus)[ .+]
+    (give|get|find|assign) (me|us) [(some|more|new|the next) ](work|job)
+    (anything|something) else (to do|to work on|for me|left)[ .+]
     (i am|we are) (free|ready|idle|bored|available|out of work|ready for (the next|more|another).*|done what is next|
         looking for (work|something to do).*)[ (now|what is next|what now|again)]
     (what|anything|something)[ is| 's| else is| else]? (left|ready|available|up|on the agenda|on my plate|
@@ -206,6 +226,7 @@ next
     (what|which) (is|are|'s|remains|remain|does remain)[ (still|there)] (left|remaining|outstanding|to do|to be done|
         still to do|open to do|left to do|left over|there left|missing)[ .+]
     what (remains|is left|needs doing|needs to be done|has to be done|still needs doing|do we still have to do|
+        have (we|i) to do|
         do i still have to do|do we have left|do i have left|must be done|else needs doing|is on for today|
         is up for today|needs attention|
         needs my attention|have we got left|is there to do|is there left to do|else is there|is still to be done|
@@ -226,7 +247,7 @@ recent
     (what|anything|something|which)[ (~KIND|~THING|work|changes|decisions|all|else|has|have|exactly|all has|was|were|
         operations?|commands?)]* (happened|changed|went on|went wrong|has happened|have happened|has changed|got done|
         was done|been done|has been done|is new|'s new|went down|took place|occurred|failed|has failed|broke|
-        was created|was added|was finished|was completed|were created|were finished|were completed|were added|
+        was created|was made|was added|was finished|was completed|were created|were finished|were completed|were added|
         got finished|got created|got closed|was closed|were closed|was decided|were made|was cancelled|were cancelled|
         got cancelled|was changed|been going on|is the latest|are the latest|was started|were started|got added|
         got changed|has been happening|been happening|has been going on|has gone on|were changed|was shipped|
@@ -278,7 +299,8 @@ recent
 why
     why (did|do|does|are|is|was|were|have|has|had) <v>
     why <v>
-    (what|which) (was|were|is|are|'s) (the|our|your) (reason|reasons|reasoning|rationale|motivation|thinking|argument|
+    (what|which) (was|were|is|are|'s) (the|our|your) (reason|reasons|reasoning|rationale|motivation|thinking|point|
+        purpose|argument|
         arguments|justification|logic|idea|thought|cause|case|grounds|basis|explanation|background|thought process|
         intent)[ (again)] (for|behind|of|to|that|why|in|on|we|not|against|to go with|beneath) <v>
     (what) (made|led|drove|caused|prompted|got|convinced|motivated|brought|persuaded|possessed) (us|you|me|the team|
@@ -295,6 +317,9 @@ why
     (i forgot|i forget|i do not remember|i do not know|i wonder|i am wondering|i would like to know|i want to know|
         remember) why <v>
     why
+    (explain|justify|defend) (the|our|your) (decision|choice) (for|to|of|about|on|against|in favour of) <v>
+    what (is|was|lies|lay|'s|stands|stood) behind <v>
+    how did (we|you|i) (come to|end up with|end up|arrive at|get to|come up with|settle on) <v>
     (what|which) (were|are|was) (we|you|i) thinking (when|with|on|about) <v>
     (on|for|with) what (basis|grounds|reason|reasons) <v>
     what (speaks|spoke) (for|against) <v>

@@ -54,8 +54,8 @@ class Intent:
     target moves that under the other. `value` is the
     assignee ("me" for the speaker, "" for nobody), the priority ("1" to "5", "higher", "lower"; of something new as
     well), the new title, the time or the reason, the text of a note, decision or report, or the words of a query.
-    `sure` is 0 to 1: 1 where every word was read as it stands, less where words were mended or a phrase without
-    article, number or kind was taken for a title.
+    `sure` is 0 to 1: 1 where every word was read as it stands, less where words were mended, a phrase without
+    article, number or kind was taken for a title, or a question was told by single words of it.
     """
 
     action: Action

@@ -10,8 +10,8 @@ from orchestra_mem.core.language.intents.words import first_words, templates
 from orchestra_mem.core.language.intents.work_patterns import WORK
 
 _MORE = """
-create make note write log find list show decide launch nest attach initiate ditch kill trash transfer reopen split
-break describe introduce work insert append include define draft generate prepare register submit
+create make note write log find list show decide launch nest attach initiate ditch kill trash transfer reopen
+split report break describe introduce work insert append include define draft generate prepare register submit
 """
 _NO_VERBS = frozenset(
     """

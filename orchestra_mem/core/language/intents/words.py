@@ -70,7 +70,8 @@ MACROS = {
     "MARK": "mark|set|flag|move|put|change|switch|update|make|turn|declare|consider|label|tag|transition|call|treat"
     "|get",
     "TIME": "later|later on|tomorrow|tonight|for now|for later|for the moment|for the time being|for a while|for a bit"
-    f"|[(on|by|until|till|to) ](next |this |coming )?({_WEEKDAYS}|{_MONTHS})( morning| afternoon| evening| \\d+)?"
+    f"|[(on|by|until|till|to|in|from) ](next |this |coming )?({_WEEKDAYS}|{_MONTHS})( morning| afternoon| evening|"
+    f" \\d+)?"
     "|(the )?(end of|start of|beginning of) .+"
     "|(until|till|to|into|for|in|by) (later|tomorrow|another .+|some other .+|further notice|q[1-4].*|a later .+|"
     "sprint .+"
@@ -108,6 +109,22 @@ SLOTS = {
     r"|postponed|to do|closed|underway|being worked on|late|outstanding|stalled|paused|parked|not done|not finished|"
     r"waiting|ready)(?: .+)?)",
 }  # fmt: skip
+
+
+# Words of courtesy, hesitation and intention: a row of them in front of a command changes nothing.
+LEAD = frozenset(
+    """
+    i we you me us it is am are be been was were have has had would could can will shall may must do to that
+    this please kindly just simply really only also now then so and but ok okay well right hey hi hello dear team
+    folks everyone guys time about high going go ahead ready want wanted need needed like love wish hope hoping hoped
+    wondering prefer plan planning intend trying try help let for of the a an favour favor good kind enough as great
+    nice lovely wonderful grateful glad happy appreciate appreciated pleased possible possibly maybe perhaps finally
+    actually already today immediately straight away asap quickly quick first next too much ask asking beg
+    think guess believe suppose reckon feel mind bother trouble moment minute sorry thanks thank cheers yes yeah yep
+    sure fine alright idea mean meant supposed better best ought someone somebody with your my hope hopefully
+    officially definitely certainly surely absolutely all still even rather at last able , : - ! . ) (
+    """.split()
+)
 
 
 def longest_first(choices: str) -> str:
@@ -156,79 +173,16 @@ def expand(template: str) -> str:
     return _PART.sub(_expanded, template)
 
 
+_AND_WHEN = r"(?:(?: ,)? (?:when|once|as soon as|after|until|because|since) .+)?"
+
+
 def _expanded(match: re.Match[str]) -> str:
     macro, slot = match[1], match[2]
     if macro:
         return f"(?:{expand(MACROS[macro])})"
     if slot:
-        return f"(?P<value>{expand(MACROS['TIME'])})" if slot == "w" else SLOTS[slot]
+        return f"(?P<value>(?:{expand(MACROS['TIME'])}){_AND_WHEN})" if slot == "w" else SLOTS[slot]
     if match[0] == "]":
         repeated = match.string[match.end() : match.end() + 1] in ("*", "+", "?")
         return ")" if repeated else ")?"
     return "(?:"
-
-
-# What is mended is mended into words of the patterns; these are right as they stand.
-KNOWN = frozenset(
-    """
-    star stars cart carts clock flock black fund kind mind dine gone gene none tone bone ask asks desk mask risk
-    disk disks epoch store stores stored sorry stay stand stark smart chart part port sort fort crop prop chop
-    shop chip ships live design designs resign aligned mark marks bark dark clone clones lose nose rose repeat
-    retort deport onto into unto last lost fist gift shift shifts high sign sight night low how not now move
-    moves love more prove prose make take fake lake open pen often seed seeds feed feeds need needs next text
-    texts nest help held heap work word words world worm fork note vote node nodes mode code codes core cores
-    care case cases base bases block blocks book look looks lock locks link links line lines like likes live
-    time times tile tiles title titles table tables cable page pages pack back bank rank rang ring run runs ran
-    rename remove rest rests test tests best west reset resets read ready real deal dear year near fear hear
-    heart start state states stats stage staging staged status stack stick stuck shut short show shows slow slot
-    slots plot blot bolt boot root roots route routes router door doors form forms from farm firm for four fore
-    force forced five fine finer final find finds found round sound bound wound would could should cloud clouds
-    load loads loading login logins logs log long song wrong strong among along belong build builds built guild
-    guide quite quiet quit suite site sites side sides size sizes since sense send sends sent spent spend speed
-    spec specs space spaces place places plane planes plan plans plant plate late later latter letter letters
-    better butter batter matter water wait waits want wants went when then than thin thing things think thank
-    that this thus these those there where were here hero zero user users used uses use issue issues tissue item
-    items team teams tear term terms them theme themes the they email emails mail main maintain train trail tail
-    tails fails failed fail fall falls fill fills file files pile while will well wall call calls cell cells
-    sell tell tells role roles rule rules rate rates gate gates date dates data update updates upload uploads
-    down done don dose does doe goes grow group groups great treat create creates created paste past post posts
-    cost costs lost host hosts most must mist just trust bust dust duty busy buy by bye buys auth path paths
-    bath math both bot bots got get gets set sets let lets yet bet pet net nets new news few view views review
-    reviews preview renew vie tie die pie lie give given gives dive drive driver drivers driven drives river
-    liver price prices prize size search research reach each teach beach bench branch batch match catch watch
-    patch cache caching parse parser phase phrase erase lease release releases please place peace piece niece
-    nice dice rice race trace name names same some come home dome game games tame fame frame frames flame blame
-    became because before behind below about above after again over ever even event events every very vary any
-    many may day days way ways say says pay pays payment payments print prints point points paint pain pair
-    pairs fair hair air aid add adds bad bed red rid hid did lead leads leader leaders head heads bead dead deal
-    deals seal steal steel feel fuel full pull pulls push pushes bush rush crash crashes crush brush flush flash
-    slash cash rash wash dash dashboard board boards broad road roads roam room rooms zoom loop loops pool pools
-    tool tools cool food foot good mood wood hook cook took hold holds gold cold bold told old alone alike alert
-    alerts apply apple ample sample simple single signal signup sign signs sing king wing bring moving coding
-    hiding riding adding padding heading reading leading waiting writing testing setting settings getting bring
-    being seeing doing going using sharing staring storing string strings bugs bug bus big bag tag tags tab tabs
-    lab labs map maps cap cup up us as is it its if of off on in an am at to do go no so we he she me my our out
-    own put cut but hut nut nutrition input output report reports resort reserve server servers serve service
-    services assets asset assist assume assess access account accounts count counts country county mount amount
-    module modules model models modal medal metal meta beta data delta delay delays relay reply replies replay
-    display play plays player layer layers lawyer later latency urgent agent agents event advent invent intent
-    content contents context contest product products project projects protect process progress profile profiles
-    profit private primary query queries queue queues request requests require requires required acquire inquire
-    retry retries entry entries empty happen happened happens history story stories sorties month months mouth
-    north worth earth forth truth growth yesterday today weather whether other others another mother brother
-    rather gather father further farther feather alright right rights light lights fight might tight eight
-    weight height wide wise rise raise raises praise phrase anna bob mara maria mark marc nina dana tina dina
-    lena lisa sara sarah tom tim jim kim sam dan ben ken jan ian ana epicenter topic topics picture pictures
-    mixture fixture fixtures feature features future nature mature capture cancellation assignment assignments
-    milestone depending pending spending ending sending lending bending famished varnish diminish
-    burnish furnish fish dish wish rich which witch switch switches pitch docs doc dock docks deck decks check
-    checks chuck chunk chunks click clicks clicked clock flick deploy deploys deployment employ employee staff
-    stuff stiff still spill skill skills kill bill billing filling starter stared started restart restarts
-    upstart artist assistant distant instant constant consistent hidden hide hides hire hired tired wired fired
-    filed filled failed sailed mailed nailed wrapper wraps warp warps trap traps scrape scraper scrap shape
-    share shared shares shore sure pure cure core docker linked listed lists list lift left loft soft sift gift
-    rift drift draft drafts craft crafts migrate migration notes noted notice notices nodes remind reminder
-    reminders behind unlock unlocked clocked lockout logout layout timeout checkout payout signin onboarding
-    offboarding backlog catalog dialog analog prolog
-    """.split()
-)

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 WORK = r"""
 assign/
-    (unassign|deassign) <t>
     (take|remove|unassign) <n> (off|from) <T>
     (remove|clear|drop|delete) (the|its) (assignee|owner|assignment)[ (of|from|on|for) <t>]
     (assign|give) <t> to (nobody|no one|no-one|none)
     (clear|remove|drop) <t> 's (assignee|owner)
     <T> (~BE) [~ADV ](unassigned|assigned to (nobody|no one)|free for anyone)
+    (nobody|no one) (should|needs to|has to|is to|must|may) (own|have|do|handle|take|be on|work on) <T>
 assign/me
     (i will|i shall|i can|let me|i am going to|i would like to|i want to|i am|i) [just ](take|take on|take over|
         handle|own|grab|do|claim|be on|taking|taking on|handling|doing|grabbing|claiming|deal with|take care of|
         look after|have|pick up) <T>[ (myself|then|on|over|on myself|personally|on board|next)]
     !(take|grab|claim) <T>[ (myself|for me)]
-    <T> (is|are|'s) (mine|on me|for me|my job|my task|with me|my responsibility|my baby)
-    (leave|give) <T> (to|with|for) (me|myself)
     dibs on <T>
 assign
     !(i|we) (need|want|would like) <n> on <T>
@@ -34,7 +32,6 @@ assign
     !(move|send|forward|leave|bring|offer|turn) <T> [over |on ](to|with) <n>
     (set|change|update|switch|make|put) (the|its|their) (assignee|owner|responsible|lead|person) [(of|for|
         on) <t> ](to|as|:|=|be) <n>
-    (set|change|update) (the )?(assignee|owner) (of|for|on) <t> (to|as|:|=) <n>
     (set|change|update|make|switch) <t> 's (assignee|owner|lead) (to|as|be|=|:) <n>
     (set|make) <n> (as|the|as the|to be the|be the) (assignee|owner|lead|responsible|responsible person|
         person responsible|one responsible|person in charge) (of|for|on|to) <t>
@@ -45,15 +42,12 @@ assign
         look into|to look into|start|to start|get on|to get on|have|work|to have|get|lead|to lead) <T>
     !(put|place|set|get|stick|throw) <n> (on|onto|in charge of|on to|to work on) <T>
     !(assign|reassign|allocate|delegate|appoint|designate) <n> (to|on|onto|for) <T>
-    put <t> (on|in|into) <n> 's (plate|queue|hands|list|name|desk|pile|court)
     (give|hand|pass|assign|reassign|delegate|allocate|offer) <n> <T>
     <T> (is|are|'s|goes|go|belongs|should go|will go|gets|has to go|is going|was|should be|must go|has been|
         needs to go|needs to be|can go|will be|shall go)[ (now|over|all|both|also|being)] [(assigned|reassigned|owned|
         handled|done|taken|taken over|led|given|handed|worked on|picked up|delegated|passed|taken care of|
         handed over) ](to|by|with|for|over to) <n>
     <T> (is|'s) <n> 's[ (job|task|now|responsibility|baby|problem|to do)]
-    <T> (->|: assign to|: assigned to|: owner|assignee|assigned to|- assigned to|: assignee) <n>
-    (?P<target_named>(~KIND )?#?\d+) (to|for) <n>
     <n> [(now|also|gladly|already) ](takes|will take|is taking|owns|will own|gets|should take|should get|should have|
         handles|will handle|is handling|will do|is doing|does|should do|should handle|can take|can have|picks up|
         will pick up|is on|is working on|is responsible for|works on|takes over|will be taking|is going to do|
@@ -66,9 +60,12 @@ assign
         should pick up|could take|is taking over|will take over)[ (on|over|care of|up)] <T>[ (over|on|now|from here|
         from now on)]
     owner of <T>[ (is|:|should be)] <n>
-    (the )?(owner|assignee) (of|for|on) <T> (is|:|should be|becomes|will be)[ now] <n>
+    <T> 's (owner|assignee) (is|should be|will be|becomes|must be|:)[ now] <n>
+    <n> , [you ](take|take on|take over|do|handle|own|grab|pick up|look after|take care of|deal with|tackle|have) <T>
+    (the )?(owner|assignee|responsible|responsible person|person responsible|lead) (of|for|on) <T> (is|:|should be|
+        becomes|will be)[ now] <n>
 rename
-    (rename|retitle|re-title|re-name|relabel|rechristen|rebrand) <t> (to|as|into|->|:|=|from .+ to|-)[ :] <v>
+    (rename|retitle|re-title|re-name|relabel|rechristen|rebrand) <t> (to|as|into|in|->|:|=|from .+ to|-)[ :] <v>
     (rename|retitle|relabel) <t> "q"
     (change|set|update|edit|correct|modify|fix|switch|make|replace|alter) (the|its|their) (title|name|label|heading|
         wording|titles)[ of| on| for] <t> (to|as|into|be|read|:|=|with|say|from .+ to)[ :] <v>
@@ -84,6 +81,11 @@ rename
         instead)] be [(called|named|titled|renamed|renamed to|retitled|retitled to|entitled|known as|labelled)] <v>
     <T> (is|'s|are)[ (now|actually|really|to be|from now on)] (called|named|titled|renamed to|known as|entitled|
         retitled) <v>
+    <T> (should|shall|must|is to|has to) (have|get|bear|carry) the (name|title|label)[ of] [: ]<v>
+    [the ]new (title|name|label) (of|for) <T> [: |, |- |= ]<v>
+    <T> (gets|is to be|will be|is being|is to get|has been|was|is)[ (now|also)] (renamed|retitled|relabelled)[ (to|as|
+        into)] <v>
+    (change|set|update|edit|make|switch) [(the|its) ](title|name|label) [(of|for|on) ]<T> (?P<value>"q")
     (its|the) [new ](name|title) (is|should be|shall be|will be|must be|becomes)[ now] <v>
     !(call|name|title|entitle) <T>[ (now|rather|instead)][ (to|as|:)] <v>
     <T> 's [new ](name|title) (is|should be|will be|becomes)[ now] <v>
@@ -103,18 +105,11 @@ finish
     (sign|tick|check|cross|wrap|knock|polish|finish|close|round|button) <t> (off|up|out)[ (the|my|our) (list|
         board|plan)][ for good]
     (bring|put) <t> (to a close|to an end|to bed|to completion|behind us)
-    get <t> (over with|over the line|out the door|off the list|off my plate|across the line)
-    call it done (on|for|with) <t>
-    (i|we)[ have| had| already| now| just| finally| then] [already |just |now |finally |also ](finished|completed|
-        closed|wrapped up|shipped|done|did|resolved|delivered|wrapped|closed out|finished up|finished off|finalised|
-        got done with|got through|ticked off|knocked out|concluded|got done|merged|solved|am done with) [(up|out|off|
-        with|all of) ]<T>[ (off|up|out|now|already|today|yesterday|just now|this morning|at last)]
     [just |already |finally |have |has |all |now ](finished|completed|closed|wrapped up|shipped|resolved|delivered|
         done|wrapped|closed out|finished up|ticked off|through|knocked out)[ (up|with|out|off|:|-)] <T>[ (now|today|
         already|yesterday|just now|up)]
     (i am|we are|i|we)[ all| now| finally| already| just| pretty much] (done|finished|through|all done|
         ready) with <t>[ (now|already|at last)]
-    (all |now |finally )?(done|finished|through) with <t>
     (that is it|that is all|that does it|that is a wrap) (for|with|on) <T>
     (i|we) (have )?(got|gotten) <t> (done|finished|working|over the line|out the door|completed|shipped)[ (now|today|
         at last)]
@@ -122,10 +117,6 @@ finish
         just now)]
     <T> (has|have|had|'s) [~ADV ](been )?(done|finished|completed|closed|shipped|resolved|delivered|wrapped up|landed|
         gone live|passed)[ (now|already|too|as well|today)]
-    <T> [(all|now|just|already|finally|both|also) ](done|finished|completed|complete|shipped|closed|landed|went live|
-        is live|went out|is out|is in the bag|got merged|got shipped)[ (now|already|too|as well|today)]
-    <T> (is|'s) (a wrap|in the can|in the bag)
-    (nailed|crushed|smashed|aced) (?P<target_named>(the )?(~KIND )?#?\d+|the .+ ~KIND)
     (close|close out|mark) <T> [as |: |- ]~DONE
 start
     ~MARK <t> [(as|to|into|over to|in|be|is) ][(being|the|an) ]~PROGRESS[ (now|status|column|state)]
@@ -145,13 +136,8 @@ start
         put in progress) <t>[ (now|today|again|then|straight away|up)]
     (kick|pick|start|fire|take) <t> (off|up)
     (kick|get|start|set) (things|it|this) (off|going|rolling|started|moving) (with|on|by doing) <t>
-    (get|set) <t> (going|started|rolling|under way|underway|moving|in motion|off the ground|in progress|on the way|
-        begun|kicked off|on track)
     (put|bring|take) <t> (in|into) (progress|work|motion|play|development|action)
     !(do|open|open up) <T>[ (now|today|then)]
-    (i|we)[ have| just| already| now| finally] [just |already |now |also |finally ](started|begun|began|kicked off|
-        picked up|opened|taken up|gotten started on|got started on|started out)[ (work|working|on|with|off|up|
-        doing)][ (on|with)] <t>[ (now|today|already|yesterday|this morning|just now)]
     (i am|we are|i|we|am|are)[ now| currently| just| already| busy| gonna be| also] (working on|starting|starting on|
         starting with|starting work on|on|beginning|beginning with|tackling|going to start|going to work on|
         kicking off|picking up|on to|in the middle of|moving on to|getting started on|getting started with|
@@ -160,10 +146,8 @@ start
     work (has|'s) (started|begun) on <t>
     work on <T> (starts|begins|is starting|has started|has begun|is under way|is underway)[ now]
     <T> (~BE|'s) [~ADV ]~PROGRESS[ (now|again|already|today|too)]
-    <T> (has|have|'s) [~ADV ](been )?(started|begun|kicked off|picked up|gotten under way)[ (now|today|already)]
     <T> [(:|-|now|back) ]~PROGRESS[ (now|again|already|today|too)]
     !<T> (next|first|now|please|then)
-    (next up|first up|now|next)[ is| :| ,] <T>
 resume
     (resume|continue|carry on|keep going|keep on|keep|go on|go back|get back|proceed|continue on|continue working|
         pick up again|go back to working|keep working|carry on working|get back to working|get back into|move forward|
@@ -181,7 +165,6 @@ resume
         continue the work|continue working|keep working|press on|push on|move on|back to work|let us continue|onward|
         onwards|
         get back to it|get back to work)[ (now|then|from there|from here|work|working|with it all)]
-    back (to|on) <t>
     (un-pause|unpause|un-defer|undefer|reactivate|unshelve|bring back|take off hold|revive|resurrect|rekindle) <t>
     (take|bring) <t> (off hold|back|off ice|out of the (icebox|freezer|parking lot)|back in|back into play|
         off the shelf)

@@ -1,0 +1,102 @@
+"""Doing ahead, in the caller's pauses, what the next refresh needs of each operation.
+
+Nothing depends on it: what was not done ahead the refresh does itself, to the same end. No lock of the memory is held
+meanwhile, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from orchestra_mem.tiers.foresight import Foresight
+from orchestra_mem.types import Operation
+
+logger = logging.getLogger(__name__)
+
+# So long nothing is recorded before a pause counts as one. Between its steps, of some 0.1 ms, who comes back can go on.
+_QUIET_S = 0.05
+_BETWEEN_S = 0.000_3
+# A thread that has had nothing to do for so long ends.
+_IDLE_S = 10.0
+# What waits beyond this many operations is left to the refresh.
+_MOST_WAITING = 256
+# A process that records less than this is about to end, as a command is.
+_FIRST = 4
+
+
+class Preparation:
+    """Follows what this process records. The flow calls it under the manager's lock."""
+
+    def __init__(self, foresight: Foresight) -> None:
+        self._foresight = foresight
+        self._waiting: deque[Operation] = deque(maxlen=_MOST_WAITING)
+        self._steps = _load()
+        self._worker: threading.Thread | None = None
+        self._came = threading.Event()
+        self._busy = False
+        self._ended = False
+        self._touched = 0.0
+        self._recorded = 0
+
+    @contextmanager
+    def following(self, operation: Operation) -> Iterator[None]:
+        """Keep still while a recorded operation goes through the tiers; what it needs is done in the next pause."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._touched, self._busy = time.monotonic(), False
+            self._recorded += 1
+            self._waiting.append(operation)
+            if self._recorded >= _FIRST:
+                self._wake()
+
+    def stop(self) -> None:
+        """End with the step at hand: the memory closes."""
+        self._ended = True
+        self._came.set()
+
+    def _wake(self) -> None:
+        self._came.set()
+        if self._worker is None or not self._worker.is_alive():
+            self._worker = threading.Thread(target=self._work, name="orchestra-mem preparation", daemon=True)
+            self._worker.start()
+
+    def _step(self) -> bool:
+        """Do the next step: first load what all need, then what each operation does; False where nothing waits."""
+        try:
+            if next(self._steps, self) is self:
+                if not self._waiting:
+                    return False
+                self._steps = self._foresight.prepare(self._waiting.popleft())
+        except Exception:
+            # The refresh meets it again, and tells of it.
+            logger.debug("an operation could not be prepared", exc_info=True)
+            self._steps = iter(())
+        return True
+
+    def _work(self) -> None:
+        while self._came.wait(_IDLE_S) and not self._ended:
+            pause = 0.0 if self._busy else time.monotonic() - self._touched
+            if pause < _QUIET_S:
+                time.sleep(_QUIET_S - pause)
+                continue
+            if not self._step():
+                self._came.clear()
+                if self._waiting:  # it has come this instant
+                    self._came.set()
+            time.sleep(_BETWEEN_S)
+
+
+def _load() -> Iterator[None]:
+    """Load the tables of cues and compile their patterns: the first refresh would take a third of a second for it."""
+    from orchestra_mem.core.cues.cue import compile_patterns
+    from orchestra_mem.core.facts import extraction  # noqa: F401  with it all the tables
+
+    yield
+    yield from compile_patterns()

@@ -1,0 +1,165 @@
+"""Short forms of sections that make an episodic document too large for what it may hold, for contexts alone.
+
+The machine's own lists are bounded; what people write is not, and stays in its file word for word. A section has its
+short form by extraction first, in the ledger; a model's may take its place there. It holds for the very text that it
+was made of.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.extractive import Passage
+from orchestra_mem.core.summaries.model_drafts import Material, draft_of, dropped_from
+from orchestra_mem.ports import Clock, Ledger, TokenCounter
+from orchestra_mem.types import DocumentName, Summary
+
+logger = logging.getLogger(__name__)
+
+# A section under this share of what its document may hold is not what makes it too large.
+_LARGE = 1 / 8
+
+
+class ShortForms:
+    """Makes short forms, and shows them. Called under the manager's lock.
+
+    Args:
+        ledger: holds them.
+        counter: counts tokens.
+        clock: gives the present time.
+        blocks: gives the blocks of a document as they stand in its file.
+        size_tokens: what a document may hold; 0 for any amount.
+        share: of a section's tokens, about what its short form takes.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        counter: TokenCounter,
+        clock: Clock,
+        blocks: Callable[[DocumentName], Sequence[Block]],
+        size_tokens: int,
+        share: float,
+    ) -> None:
+        self._ledger = ledger
+        self._counter = counter
+        self._clock = clock
+        self._blocks = blocks
+        self._size_tokens = size_tokens
+        self._share = share
+        self._known: Mapping[tuple[str, str], Summary] | None = None
+        self._refused: set[str] = set()
+
+    def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
+        """The blocks with short forms in the place of sections that have one and make the document too large."""
+        chosen = self._chosen(blocks)
+        known = self._loaded() if chosen else {}
+        return tuple(
+            _short(block, name, known[key]) if block in chosen and (key := _key(name, block)) in known else block
+            for block in blocks
+        )
+
+    def make(self, session: str) -> None:
+        """Make those that are missing, and show from here on what the ledger has; for an epoch's border alone."""
+        self._known = None
+        new: list[Summary] = []
+        for name in DocumentName:
+            for block in self._chosen(self._blocks(name)):
+                key = _key(name, block)
+                if key in self._loaded() or key[1] in self._refused:
+                    continue
+                made = self._made(block, key, session, self._ledger.next_summary_id() + len(new))
+                if made is None:
+                    self._refused.add(key[1])
+                else:
+                    new.append(made)
+        if new:
+            self._ledger.add_summaries(new)
+            self._known = None
+
+    def section(self, summary: Summary) -> str | None:
+        """The text that a short form is of; None where it stands in its document no longer."""
+        name = DocumentName(summary.document.partition("/")[0])
+        wanted = summary.document, summary.source
+        return next((_text(block) for block in self._blocks(name) if _key(name, block) == wanted), None)
+
+    def _loaded(self) -> Mapping[tuple[str, str], Summary]:
+        if self._known is None:
+            found = self._ledger.whole_summaries()
+            self._known = {(each.document, each.source): each for each in found if each.document}
+        return self._known
+
+    def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
+        """Of the large sections the largest, as many as bring the document to its size; none that is pinned."""
+        # A token has a character or more, but for rare ones.
+        if not self._size_tokens or sum(len(block.text) for block in blocks) <= self._size_tokens:
+            return []
+        tokens = {block: self._counter.count(block.text) for block in blocks}
+        excess = sum(tokens.values()) - self._size_tokens
+        chosen: list[Block] = []
+        for block in sorted(blocks, key=lambda block: -tokens[block]):
+            if excess <= 0 or tokens[block] < self._size_tokens * _LARGE:
+                break
+            if block.level and not block.pinned:
+                chosen.append(block)
+                excess -= int(tokens[block] * (1 - self._share))
+        return chosen
+
+    def _made(self, block: Block, key: tuple[str, str], session: str, number: int) -> Summary | None:
+        now, text = self._clock(), _text(block)
+        material = section_material(text, self._counter, self._clock)
+        target = int(material.source_tokens * self._share)
+        draft = draft_of(material, target_tokens=target, counter=self._counter)
+        if not draft.verdict.passed:
+            logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
+            return None
+        return Summary(
+            id=number,
+            session=session,
+            level=0,
+            first_operation=0,
+            last_operation=0,
+            operation_count=0,
+            children=(),
+            text=draft.text,
+            method=METHOD,
+            tokens=draft.tokens,
+            source_tokens=draft.source_tokens,
+            must_keeps=(),
+            dropped=dropped_from(material, draft.text),
+            put_back=draft.put_back,
+            since=now,
+            until=now,
+            created=now,
+            document=key[0],
+            source=key[1],
+        )
+
+
+def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material:
+    """What a section's text says, paragraph by paragraph, and the facts in it that a short form may not lack."""
+    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    from orchestra_mem.core.facts.extraction import find_in_text
+
+    passages = [Passage(key=n, text=each) for n, each in enumerate(text.split("\n\n")) if each.strip()]
+    facts = [fact for p in passages for fact in find_in_text(p.text, operation=p.key, timestamp=clock())]
+    return Material.of_passages(passages, counter.count(text), facts)
+
+
+def _key(name: DocumentName, block: Block) -> tuple[str, str]:
+    return f"{name.value}/{block.title}", digest(block.text)
+
+
+def _text(block: Block) -> str:
+    return block.text.removeprefix(block.heading)
+
+
+def _short(block: Block, name: DocumentName, summary: Summary) -> Block:
+    told = f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in {name.value}.md)*"
+    return replace(block, text=f"{block.heading.rstrip()}\n\n{told}\n\n{summary.text.rstrip()}\n\n")

@@ -1,0 +1,263 @@
+"""Counts by a real HTTP server as llama-server's: at once by estimate, exactly for contexts, in words where not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
+from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
+from orchestra_mem.model_types import Message, Role
+from tests.adapters.test_openai_http import Llama, Quiet, _handler
+
+OWN = TiktokenCounter()
+
+
+class Counting(Llama):
+    """A llama-server whose vocabulary is cl100k's; it may be slow, gone, or of another kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.delay_s = 0.0
+        self.asked: list[str] = []
+        self.count: Callable[[str], int] = OWN.count
+        self.window = 4096
+
+    def questions(self, path: str, body: Any) -> Any:
+        """Count what is asked for."""
+        if path == "/props":
+            return {"default_generation_settings": {"n_ctx": self.window}}
+        if path != "/tokenize":
+            return super().questions(path, body)
+        time.sleep(self.delay_s)
+        if "content" not in body:
+            return {"error": "no content"}
+        self.asked.append(body["content"])
+        return {"tokens": [0] * self.count(body["content"])}
+
+
+@pytest.fixture
+def llama() -> Counting:
+    """What the server does."""
+    return Counting()
+
+
+@pytest.fixture
+def url(llama: Counting) -> Iterator[str]:
+    """Where it listens."""
+    server = Quiet(("127.0.0.1", 0), _handler(llama))
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def counts(url: str) -> Iterator[ServerCounts]:
+    """Counts by it."""
+    made = ServerCounts(Server(url, tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter())
+    yield made
+    made.close()
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.005)
+
+
+def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextManager:
+    """A memory of which the server counts."""
+    config = {
+        "llm": {"base_url": url},
+        "orchestrator": {"context_window": {"max_tokens": window}, "working_memory": {"max_operations": 8}},
+        "compression": {"auto": False},
+    }
+    return open_memory(folder, config=config)
+
+
+def test_a_count_is_an_estimate_at_once_and_the_servers_own_later(counts: ServerCounts, llama: Counting) -> None:
+    """Nothing waits, however slow the server is; the estimate is not below."""
+    llama.delay_s = 0.05
+    text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
+    start = time.monotonic()
+    first = counts.count(text)
+    assert time.monotonic() - start < 0.04
+    assert first > OWN.count(text)
+    llama.delay_s = 0.0
+    until(lambda: counts.count(text) == OWN.count(text))
+    asked = len(llama.asked)
+    assert counts.count(text) == OWN.count(text)
+    assert len(llama.asked) == asked
+    assert counts.exact
+    assert counts.additive
+    assert counts.name.startswith("the server at 127.0.0.1:")
+    assert counts.doubts == []
+
+
+def test_estimates_are_as_far_on_the_high_side_as_any_text_was(counts: ServerCounts, llama: Counting) -> None:
+    """A vocabulary that takes more tokens than is usual is learned."""
+    llama.count = lambda text: 8 * len(text) // 10
+    before = counts.count("x" * 100)
+    until(lambda: counts.count("x" * 100) == 80)
+    assert before < 80 <= counts.count("y" * 100)
+
+
+def test_a_vocabulary_whose_pieces_do_not_add_up_is_noticed(counts: ServerCounts, llama: Counting) -> None:
+    """As of one that puts a space before each text."""
+    llama.count = lambda text: OWN.count(text) + 1
+    until(lambda: counts.exact)
+    assert not counts.additive
+
+
+@pytest.mark.parametrize("kind", ["no such path", "other answer", "the same for all"])
+def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
+    counts: ServerCounts, llama: Counting, kind: str
+) -> None:
+    """Ollama has no /tokenize; counts are those of tiktoken, and say so."""
+    if kind == "no such path":
+        llama.served -= {"/tokenize"}
+    elif kind == "other answer":
+        llama.questions = lambda path, body: {"tokens": "many"}  # type: ignore[method-assign]
+    else:
+        llama.count = lambda text: 1
+    until(lambda: bool(counts.doubts) or counts.exact)
+    assert (counts.exact, counts.name, counts.additive) == (False, "tiktoken cl100k_base", True)
+    assert counts.count("a b c") == OWN.count("a b c")
+    (doubt,) = counts.doubts
+    assert doubt.endswith("does not count tokens: tiktoken cl100k_base does, not the model's own")
+
+
+def test_no_server_means_estimates_with_the_reason(llama: Counting) -> None:
+    """It is asked again after a pause, not with each count."""
+    counts = ServerCounts(
+        Server("http://127.0.0.1:9", tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter()
+    )
+    try:
+        until(lambda: bool(counts.doubts) or counts.exact)
+        start = time.monotonic()
+        assert counts.count("a b c") >= 3
+        assert time.monotonic() - start < 0.05
+        assert counts.name == "estimate, until the server at 127.0.0.1:9 answers"
+        assert "127.0.0.1:9 cannot be reached" in counts.doubts[0]
+    finally:
+        counts.close()
+
+
+# A memory of which the server counts
+
+
+def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) -> None:
+    """Operations of some size."""
+    for number in range(first, first + count):
+        memory.record_operation("note", {"text": f"Row {number}: {'0x1f, ' * 40} is in module_{number}.py."})
+
+
+def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
+    tmp_path: Path, url: str, llama: Counting
+) -> None:
+    """Also right after a refresh, which waits for no server; the prefix stays within an epoch."""
+    with opened(tmp_path, url) as memory:
+        fill(memory)
+        memory.refresh()
+        for number in range(3):
+            before = memory.get_orchestrator_context("x", 5_000)
+            assert before.exact
+            assert before.tokens == OWN.count(before.render()) <= 5_000
+            fill(memory, 1, first=100 + number)
+            after = memory.get_orchestrator_context("x", 5_000)
+            assert after.exact
+            assert after.tokens == OWN.count(after.render()) <= 5_000
+            assert after.render().startswith(before.render())
+            assert after.epoch == before.epoch
+            assert "the model's own" in after.explain()
+        budgets = (1_000, 5_000)
+        found = [memory.get_orchestrator_context("x", budget) for budget in budgets]
+        assert [each.exact for each in found] == [True, True]
+        again = [memory.get_orchestrator_context("x", budget) for budget in budgets]
+        assert [each.epoch for each in again] == [each.epoch for each in found]
+        assert memory.get_stats()["context_window"]["exact"]  # type: ignore[index,call-overload]
+
+
+def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:
+    """Not in refreshes either, while each count takes a second; the contexts of that time are told as estimates."""
+    llama.delay_s = 1.0
+    with opened(tmp_path, url) as memory:
+        slowest = 0.0
+        for number in range(30):
+            start = time.monotonic()
+            fill(memory, 1, first=number)
+            slowest = max(slowest, time.monotonic() - start)
+        start = time.monotonic()
+        memory.refresh()
+        assert time.monotonic() - start < 0.9
+        assert slowest < 0.9
+        start = time.monotonic()
+        context = memory.get_orchestrator_context("x", 3_000)
+        assert time.monotonic() - start < 4
+        assert not context.exact
+        assert OWN.count(context.render()) <= context.tokens <= 3_000
+        llama.delay_s = 0.0
+        until(lambda: memory.get_orchestrator_context("x", 3_000).exact, 20)
+        context = memory.get_orchestrator_context("x", 3_000)
+        assert context.tokens == OWN.count(context.render()) <= 3_000
+
+
+def test_a_sum_that_the_server_does_not_bear_out_is_counted_as_a_whole(
+    tmp_path: Path, url: str, llama: Counting
+) -> None:
+    """The first context of each epoch is counted whole; the budget holds by that count."""
+    llama.count = lambda text: OWN.count(text) + (OWN.count(text) // 10 if len(text) > 900 else 0)
+    with opened(tmp_path, url) as memory:
+        fill(memory)
+        context = memory.get_orchestrator_context("x", 2_000)
+        assert context.exact
+        assert context.tokens == llama.count(context.render()) <= 2_000
+
+
+def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, url: str, llama: Counting) -> None:
+    """A window smaller than contexts are made for, and that it does not count."""
+    llama.served -= {"/tokenize"}
+    with opened(tmp_path, url, 16_384) as memory:
+        fill(memory, 2)
+        assert not memory.get_orchestrator_context("x").exact
+        model = memory.model
+        assert model is not None
+        assert model.context_tokens == 4_096
+        told = [each["problem"] for each in memory.compression.problems() if isinstance(each, dict)]
+        name = url.removeprefix("http://")
+        assert told == [
+            f"the window of {name} is 4,096 tokens, and contexts are made for 16,384: start the server with a larger "
+            "one, or set orchestrator.context_window.max_tokens to 4096",
+            f"{url} does not count tokens: tiktoken cl100k_base does, not the model's own",
+        ]
+
+
+@pytest.mark.parametrize("reported", [0, 300])
+def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Counting, reported: int) -> None:
+    """Zero tokens of a prompt, or far fewer than it has: it was cut to a window that the server did not tell."""
+    llama.reported = reported
+    model = OpenAiModel(url)
+    try:
+        assert model.doubts == []
+        prompt = [Message(role=Role.USER, text="The cursor was closed too early. " * 400)]
+        model.generate(prompt, max_tokens=4)
+        (doubt,) = model.doubts
+        assert doubt.startswith(url)
+        expected = "does not report how many tokens" if not reported else "read 300 tokens of a prompt of 13,200 bytes"
+        assert expected in doubt
+        llama.reported = 2_801
+        model.generate(prompt, max_tokens=4)
+        assert model.doubts == ([] if not reported else [doubt])
+    finally:
+        model.close()

@@ -1,0 +1,364 @@
+"""What a whole session came to, and the short forms of large sections: extracts first, bettered in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.database import Database, SqliteDraftStore
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.prompts import SESSION_KEYS
+from orchestra_mem.errors import ModelError
+from orchestra_mem.job_types import JobState
+from orchestra_mem.model_types import Message
+from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
+from orchestra_mem.tiers.session_summary import with_lines
+from orchestra_mem.types import Summary
+from tests.conftest import Clock
+from tests.test_jobs import AUTO, SMALL, record, wait_for
+
+SECTION = "Architecture"
+PARTS = 60
+
+
+def answer(messages: Sequence[Message]) -> str:
+    """A good model: of a session what tools printed goes wrong, of a section its last sentence."""
+    lines = [line.strip() for line in messages[-1].text.splitlines() if line.strip()][1:-1]
+    if len(messages) > 2:
+        return json.dumps({"lines": [line.rpartition(". ")[2] for line in lines[-2:]]})
+    printed = [line.removeprefix("Output: ") for line in lines if "ran for" in line]
+    return json.dumps({**{key: [] for key in SESSION_KEYS}, "issues_encountered": printed[-2:]})
+
+
+def good() -> ScriptedModel:
+    """It."""
+    return ScriptedModel(answer, name="good")
+
+
+def prose() -> str:
+    """What a person writes of a large system, with one thing that may not be lost."""
+    lines = [
+        f"Part {n} of the system reads its rows from table_{n}, and puts them into a cache of {n} minutes. "
+        f"Its screens are on floor {n}. The index of part {n} is called rows_{n}_by_time."
+        for n in range(1, PARTS + 1)
+    ]
+    lines.insert(PARTS // 2, "Never restart the broker while orders are open.")
+    return "\n\n".join(lines)
+
+
+def write_section(memory: OrchestratorContextManager, text: str, title: str = SECTION) -> Path:
+    """Write a section into the project state, as a person does."""
+    path = memory.episodic_memory.folder / "project_state.md"
+    path.write_text(f"{path.read_text(encoding='utf-8').rstrip()}\n\n## {title}\n\n{text}\n", encoding="utf-8")
+    return path
+
+
+def whole(memory: OrchestratorContextManager) -> list[Summary]:
+    """The summaries of whole sessions and of sections."""
+    return [summary for summary in memory.losses() if not summary.level]
+
+
+def flushed(memory: OrchestratorContextManager, clock: Clock) -> tuple[Path, Summary]:
+    """The document of a session that has ended, and what the ledger has of it as a whole."""
+    record(memory, clock)
+    memory.refresh()
+    path = memory.flush_session()
+    assert path is not None
+    (summary,) = whole(memory)
+    return path, summary
+
+
+# Sessions
+
+
+def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tmp_path: Path, clock: Clock) -> None:
+    """By extraction, as its document closes; it covers each of its operations, which it can be expanded to."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        path, summary = flushed(memory, clock)
+        assert (summary.method, summary.level, summary.verdict) == ("extractive", 0, "")
+        assert summary.text.startswith("## Session Summary\n\n**Total Operations**: 24\n")
+        assert summary.text.strip() in path.read_text(encoding="utf-8")
+        assert len(memory.expand(f"S{summary.id}").operations) == summary.operation_count == 24
+        assert (summary.first_operation, summary.last_operation) == (1, 24)
+        assert "src" not in summary.dropped
+        assert "module_3.py" in summary.dropped
+        record(memory, clock, 2, first=60)
+        memory.flush_session()
+        assert [each.operation_count for each in whole(memory)] == [24, 4]
+        assert not any(story.job for story in memory.compression.stories(memory.losses()))
+
+
+def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Clock) -> None:
+    """Lines that pass come in beside the extract's, each of which stays; what it wrote they are is not believed."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
+        path, summary = flushed(memory, clock)
+        before = path.read_text(encoding="utf-8")
+        done = memory.compression.redo(f"S{summary.id}")
+        assert done.verdict.good, done.fault
+        assert path.read_text(encoding="utf-8") == before
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        better = next(each for each in whole(memory) if each.id == summary.id)
+        after = path.read_text(encoding="utf-8")
+    assert (better.method, better.verdict) == ("extractive + good", "accepted")
+    assert after == before.replace(summary.text.strip(), better.text.strip())
+    assert better.text.startswith(summary.text)
+    heading, *new = better.text.removeprefix(summary.text).strip().splitlines()
+    assert heading == "**Also Noted**:", "that it is an issue only the model says"
+    assert all(line.startswith("- tests/") and "ran for" in line for line in new)
+    assert new
+    assert better.dropped != summary.dropped
+
+
+def test_sessions_wait_in_the_queue_and_an_invention_is_refused(tmp_path: Path, clock: Clock) -> None:
+    """After the segments; what a model makes up changes nothing, and is told."""
+    lie = {key: ["All 99 tests of payments.py pass, says Karl"] for key in SESSION_KEYS}
+    model = ScriptedModel(json.dumps({**lie, "lines": ["All 99 tests of payments.py pass, says Karl"]}), name="liar")
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
+        path, summary = flushed(memory, clock)
+        before = path.read_text(encoding="utf-8")
+        while memory.compression.work():
+            pass
+        (story,) = memory.compression.stories([summary])
+        assert story.trial is not None
+        assert (story.trial.content, story.trial.verdict.value) == ("session", "rejected")
+        assert "payments.py" in story.trial.fault
+        assert story.draft is None
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        assert path.read_text(encoding="utf-8") == before
+
+
+def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp_path: Path, clock: Clock) -> None:
+    """The queue has it; a model that can be had later takes it from there."""
+    hanging = HangingModel()
+    with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
+        _, summary = flushed(memory, clock)
+        waiting = [story.job for story in memory.compression.stories([summary])]
+        assert [job.state for job in waiting if job] == [JobState.WAITING]
+        hanging.release()
+    with open_memory(tmp_path, config=AUTO, clock=clock, model=good()) as memory:
+        stories = memory.compression.stories
+        wait_for(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
+
+
+def test_a_failing_model_is_tried_again_later_and_told(tmp_path: Path, clock: Clock) -> None:
+    """With back-off, as with segments."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("no power"))) as memory:
+        _, summary = flushed(memory, clock)
+        while memory.compression.work():
+            pass
+        memory.compression.redo(summary.id)
+        (story,) = memory.compression.stories([summary])
+        assert story.trial is not None
+        assert (story.trial.verdict.value, story.trial.fault) == ("failed", "no power")
+        assert any("no power" in str(problem) for problem in memory.compression.problems())
+
+
+def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:
+    """Where somebody has rewritten what the archived document closes with, the model's version is dropped."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
+        path, summary = flushed(memory, clock)
+        assert memory.compression.redo(summary.id).verdict.good
+        edited = path.read_text(encoding="utf-8").replace("**Next Steps**:\n- None", "**Next Steps**:\n- Sleep.")
+        path.write_text(edited, encoding="utf-8")
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        assert path.read_text(encoding="utf-8") == edited
+        (story,) = memory.compression.stories([each for each in whole(memory) if each.id == summary.id])
+        assert (story.draft, story.summary.method) == (None, "extractive")
+
+
+def test_a_kill_between_ledger_and_archive_is_mended(tmp_path: Path, clock: Clock) -> None:
+    """The next border does the second half."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
+        path, summary = flushed(memory, clock)
+        memory.compression.redo(summary.id)
+    database = Database(tmp_path / ".obra" / "obra.db")
+    drafts = SqliteDraftStore(database)
+    (draft,) = drafts.drafts()
+    drafts.place(draft)
+    database.close()
+    assert draft.text.strip() not in path.read_text(encoding="utf-8")
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        assert draft.text.strip() in path.read_text(encoding="utf-8")
+        assert memory.compression.stories(whole(memory))[0].draft is None
+
+
+def test_what_a_model_calls_a_failure_is_one_where_its_words_say_so(tmp_path: Path, clock: Clock) -> None:
+    """Then it comes into that list, and the number of issues is right again."""
+    said = "The nightly build failed with exit code 2 because the disk was full"
+    answer = json.dumps({**{key: [] for key in SESSION_KEYS}, "issues_encountered": [said]})
+    printed = "\n".join([*(f"step {n} of the build took {n} s" for n in range(30)), f"{said}."])
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(answer, name="good")) as memory:
+        memory.record_operation("tool_call", {"tool": "bash", "output": printed})
+        memory.flush_session()
+        (summary,) = whole(memory)
+        assert said not in summary.text
+        done = memory.compression.redo(summary.id)
+        assert done.text == with_lines(summary.text, {"issues_encountered": [said]})
+        assert f"\n- {said}\n\n**Next Steps**" in done.text
+        assert "**Issues**: 2\n" in done.text, "extraction found a part of it"
+
+
+def test_lines_come_to_the_end_of_their_lists() -> None:
+    """In the place of "None" where there was nothing; a list that is not there is passed over."""
+    closing = "**Issues**: None\n\n**Accomplishments**:\n- A.\n\n**Issues Encountered**:\n- None\n"
+    new = {"key_accomplishments": ["B."], "issues_encountered": ["C\nd."], "recommended_next_steps": ["E."]}
+    assert with_lines(closing, {**new, "also_noted": ["F."]}) == (
+        "**Issues**: 1\n\n**Accomplishments**:\n- A.\n- B.\n\n**Issues Encountered**:\n- C d.\n\n"
+        "**Also Noted**:\n- F.\n"
+    )
+    assert with_lines(closing, {}) == closing
+
+
+# Sections of documents
+
+
+@pytest.fixture
+def config() -> dict[str, object]:
+    """A document may hold 800 tokens."""
+    orchestrator = SMALL["orchestrator"]
+    assert isinstance(orchestrator, dict)
+    return {**SMALL, "orchestrator": {**orchestrator, "episodic_compression_threshold": 800}}
+
+
+def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_the_file(
+    tmp_path: Path, clock: Clock, config: dict[str, object]
+) -> None:
+    """By extraction, from the next epoch on: must-keeps, and where the rest is; small sections as ever."""
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        record(memory, clock, 3)
+        path = write_section(memory, prose())
+        memory.refresh()
+        assert prose() in path.read_text(encoding="utf-8")
+        (summary,) = whole(memory)
+        assert (summary.document, summary.method) == (f"project_state/{SECTION}", "extractive")
+        assert 0.1 < summary.ratio < 0.3
+        assert summary.put_back == ("Never restart the broker while orders are open.",)
+        assert "rows_7_by_time" in summary.dropped
+        shown = memory.get_orchestrator_context("x").render()
+        told = (
+            f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in project_state.md)*"
+        )
+        assert told in shown
+        assert summary.put_back[0] in shown
+        assert "tests/test_3_11.py" in shown
+        assert memory.expand(f"S{summary.id}").operations == ()
+        memory.refresh()
+        assert whole(memory) == [summary]
+
+
+def test_a_section_is_bettered_at_an_epochs_border_only(
+    tmp_path: Path, clock: Clock, config: dict[str, object]
+) -> None:
+    """The context stays as it is until then; the file stays as it is for ever."""
+    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
+        record(memory, clock, 3)
+        path = write_section(memory, prose())
+        memory.refresh()
+        (summary,) = whole(memory)
+        before, text = memory.get_orchestrator_context("x").render(), path.read_text(encoding="utf-8")
+        while memory.compression.work():
+            pass
+        (story,) = memory.compression.stories([summary])
+        assert story.draft is not None, story.trial
+        assert memory.get_orchestrator_context("x").render() == before
+        memory.refresh()
+        (better,) = whole(memory)
+        assert (better.method, better.verdict) == ("extractive + good", "accepted")
+        added = [line for line in better.text.splitlines() if line not in summary.text]
+        assert added
+        assert all(line.lstrip("- ").rstrip(".") in prose() for line in added)
+        assert set(better.dropped) < set(summary.dropped)
+        assert added[0] in memory.get_orchestrator_context("x").render()
+        assert prose() in path.read_text(encoding="utf-8")
+        assert text.count("\n") == path.read_text(encoding="utf-8").count("\n")
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        assert added[0] in memory.get_orchestrator_context("x").render()
+
+
+def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(
+    tmp_path: Path, clock: Clock, config: dict[str, object]
+) -> None:
+    """The ledger alone has it: the next border forgets the draft, and contexts show it."""
+    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
+        record(memory, clock, 3)
+        write_section(memory, prose())
+        memory.refresh()
+        while memory.compression.work():
+            pass
+    database = Database(tmp_path / ".obra" / "obra.db")
+    drafts = SqliteDraftStore(database)
+    (draft,) = (each for each in drafts.drafts() if each.summary == 1)
+    drafts.place(draft)
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        assert draft.text.splitlines()[-1] in memory.get_orchestrator_context("x").render()
+        memory.refresh()
+        assert drafts.drafts() == []
+        assert whole(memory)[0].text == draft.text
+    database.close()
+
+
+def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(
+    tmp_path: Path, clock: Clock, config: dict[str, object]
+) -> None:
+    """A short form is of the very text that it was made of."""
+    with open_memory(tmp_path, config=config, clock=clock, model=good()) as memory:
+        record(memory, clock, 3)
+        path = write_section(memory, prose())
+        memory.refresh()
+        (first,) = whole(memory)
+        path.write_text(path.read_text(encoding="utf-8").replace("Part 7 of", "Part seven of"), encoding="utf-8")
+        with pytest.raises(ModelError, match=rf"^S{first.id} stays as it is: project_state/{SECTION} has another text"):
+            memory.compression.redo(first.id)
+        memory.refresh()
+        assert [each.document for each in whole(memory)] == [first.document] * 2
+        second = whole(memory)[1]
+        assert second.source != first.source
+        assert f"S{second.id};" in memory.get_orchestrator_context("x").render()
+        clock.now += timedelta(hours=1)
+        memory.refresh()
+        assert len(whole(memory)) == 2
+
+
+@pytest.mark.parametrize("why", ["pinned", "small"])
+def test_what_is_pinned_or_fits_is_shown_as_it_is(
+    tmp_path: Path, clock: Clock, config: dict[str, object], why: str
+) -> None:
+    """No short form is made of it."""
+    text = f"{prose()}\n\n{PIN}" if why == "pinned" else "\n\n".join(prose().split("\n\n")[:3])
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        record(memory, clock, 3)
+        write_section(memory, text)
+        memory.refresh()
+        assert whole(memory) == []
+        assert "Shortened from" not in memory.get_orchestrator_context("x").render()
+
+
+def test_what_a_kill_in_the_middle_of_a_better_archive_left_is_taken_away(tmp_path: Path, clock: Clock) -> None:
+    """The half-written file beside the archived document is gone with the next start, and the write is done again."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
+        path, summary = flushed(memory, clock)
+        memory.compression.redo(summary.id)
+        record(memory, clock, 2, first=60)
+
+    def stop(point: str) -> None:
+        if point == "improve.fsync.after":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), open_memory(tmp_path, config=SMALL, clock=clock, write_point=stop) as memory:
+        memory.refresh()
+    left = path.with_name(f".{path.name}.1.2.tmp~")
+    left.write_text("## Session Summ", encoding="utf-8")
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        assert [each.name for each in path.parent.iterdir()] == [path.name]
+        memory.refresh()
+        assert "**Also Noted**:" in path.read_text(encoding="utf-8")
