@@ -72,7 +72,7 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int) -> list
 
 def prepare(memory: OrchestratorContextManager) -> None:
     """Do ahead all that can be."""
-    while memory._flow._preparation._step():
+    while memory._flow.preparation._step():
         pass
 
 
@@ -127,7 +127,7 @@ def test_nothing_is_foreseen_where_operations_are_missing(
 ) -> None:
     """Facts are numbered in the order of operations: with one unread the numbers of the later ones are not known."""
     record(memory, clock, 1)
-    memory._flow._preparation._waiting.clear()
+    memory._flow.preparation._waiting.clear()
     record(memory, clock, 79)
     prepare(memory)
     assert drafted == []
@@ -157,4 +157,4 @@ def test_how_much_is_foreseen_is_bounded(
     monkeypatch.setattr(foresight, "REMEMBERED", 20)
     record(memory, clock, 60)
     prepare(memory)
-    assert len(memory._flow._preparation._foresight._sources) == 20
+    assert len(memory._flow.preparation._foresight._sources) == 20

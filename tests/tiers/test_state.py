@@ -348,7 +348,8 @@ class WorkMachine(RuleBasedStateMachine):
 
 
 WorkMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
-TestWork = WorkMachine.TestCase
+# It waits for the disk at each step.
+TestWork = pytest.mark.timeout(600)(WorkMachine.TestCase)
 
 
 # What people are told
