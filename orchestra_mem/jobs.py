@@ -49,18 +49,16 @@ class Foreground:
         """Whether anybody does."""
         return self._count > 0
 
-    def enter(self) -> bool:
-        """Begin; whether it is the first."""
+    def enter(self) -> None:
+        """Begin."""
         with self._changed:
             self._count += 1
-            return self._count == 1
 
-    def leave(self) -> bool:
-        """End; whether it was the last."""
+    def leave(self) -> None:
+        """End."""
         with self._changed:
             self._count -= 1
             self._changed.notify_all()
-            return self._count == 0
 
     def wait_until_free(self, timeout_s: float) -> bool:
         """Wait until nobody does; False where that took too long."""
@@ -110,6 +108,8 @@ class BackgroundWork:
         self._thread: threading.Thread | None = None
         self._renewed = self._looked = 0.0
         self._wanted_elsewhere = False
+        self._telling = threading.Lock()
+        self._told = False
 
     @property
     def running(self) -> bool:
@@ -130,15 +130,24 @@ class BackgroundWork:
     @contextmanager
     def foreground(self) -> Iterator[None]:
         """Keep background work off the model; a generation under way ends within a token and waits again."""
-        told = self._foreground.enter() and self._queue.another_leads(self._owner, self._clock())
+        self._foreground.enter()
         try:
-            if told:
-                self._queue.announce(self._owner, until=self._clock() + _LONGEST_FOREGROUND)
+            self._tell_others()
             yield
         finally:
-            if self._foreground.leave():
-                with suppress(OrchestraMemError):
-                    self._queue.withdraw(self._owner) if told else None
+            self._foreground.leave()
+            self._tell_others()
+
+    def _tell_others(self) -> None:
+        """Let the process that works in the background know whether the model is wanted here."""
+        with self._telling, suppress(OrchestraMemError):  # a disk that refuses keeps nobody from the model
+            wanted, now = self._foreground.wanted, self._clock()
+            if wanted and not self._told and self._queue.another_leads(self._owner, now):
+                self._queue.announce(self._owner, until=now + _LONGEST_FOREGROUND)
+                self._told = True
+            elif not wanted and self._told:
+                self._queue.withdraw(self._owner)
+                self._told = False
 
     def close(self) -> None:
         """End the thread; what it was at waits again. A model that does not stop is not waited for."""

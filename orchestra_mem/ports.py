@@ -108,7 +108,9 @@ class Ledger(Protocol):
         """Those of operations and of summaries, in the order of what they cover."""
         ...
 
-    def whole_summaries(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
+    def whole_summaries(
+        self, session: str | None = None, *, limit: int | None = None, sections: bool = False
+    ) -> list[Summary]:
         """The newest of whole sessions and of sections of documents, in the order of their making."""
         ...
 

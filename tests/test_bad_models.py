@@ -13,10 +13,11 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.prompts import SESSION_KEYS, notes_prompt
 from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import TrialVerdict
-from orchestra_mem.model_types import Message
+from orchestra_mem.model_types import Message, Role
 from orchestra_mem.services.patience import InterruptedGenerationError, PatientModel
 from orchestra_mem.testing import EndlessModel, FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
@@ -127,6 +128,57 @@ def test_memory_comes_through_unharmed(case: str, tmp_path: Path, plain: list[st
         start = time.monotonic()
         assert memory.flush_session() is not None
         assert time.monotonic() - start < 5
+
+
+def _also_of_sessions(model: ScriptedModel) -> ScriptedModel:
+    """The same model, which says under the keys of a session what it says in lines."""
+
+    def say(messages: Sequence[Message]) -> str:
+        said = model._answer if isinstance(model._answer, str) else model._answer(messages)
+        try:
+            lines = json.loads(said)["lines"]
+        except (ValueError, TypeError, KeyError):
+            return said
+        asked = next(message.text for message in messages if message.role is Role.SYSTEM)
+        return said if asked == notes_prompt("")[0].text else json.dumps(dict.fromkeys(SESSION_KEYS, lines))
+
+    pace = 1.0 / model._pause_s if model._pause_s else None
+    return ScriptedModel(say, name=model.name, tokens_per_s=pace)
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case: str, tmp_path: Path) -> None:
+    """The closing of an archived session and the short form of a section stay the extracts that they were."""
+    make, words = BAD[case]
+    orchestrator = SMALL["orchestrator"]
+    assert isinstance(orchestrator, dict)
+    config = _config({**SMALL, "orchestrator": {**orchestrator, "episodic_compression_threshold": 800}})
+    clock, model = Clock(), _also_of_sessions(make())
+    with open_memory(tmp_path, config=config, clock=clock, model=model) as memory:
+        record(memory, clock)
+        document = memory.episodic_memory.folder / "project_state.md"
+        parts = "\n\n".join(
+            f"Part {n} reads table_{n} into a cache of {n} minutes. It is on floor {n}." for n in range(60)
+        )
+        section = f"## Architecture\n\n{parts}\n\n{INJECTED}\n"
+        document.write_text(f"{document.read_text(encoding='utf-8')}\n{section}", encoding="utf-8")
+        memory.refresh()
+        archive = memory.flush_session()
+        assert archive is not None
+        before = {each.id: each.text for each in memory.losses() if not each.level}
+        closed = archive.read_text(encoding="utf-8")
+        for number in before:
+            done = memory.compression.redo(number)
+            told = f"{done.verdict}, {done.fault}"
+            # A session is asked for other lists than a section.
+            assert told.startswith(words.partition(" under ")[0]), told
+        assert len(before) == 2
+        assert words.partition(" under ")[0] in str(memory.get_stats()["problems"])
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        assert {each.id: each.text for each in memory.losses() if each.id in before} == before
+        assert archive.read_text(encoding="utf-8") == closed
+        assert section in document.read_text(encoding="utf-8")
 
 
 def test_a_model_that_hangs_holds_up_nothing(tmp_path: Path, plain: list[str]) -> None:

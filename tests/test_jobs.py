@@ -14,7 +14,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
 from orchestra_mem.core.documents.markdown import PIN
-from orchestra_mem.errors import ModelError, NotFoundError
+from orchestra_mem.errors import ModelError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.model_types import Message
@@ -248,6 +248,29 @@ def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock:
     assert work.step() == 0.5
     assert other.step() == 5.0, "another leads"
     assert len(seen) == 4
+
+
+def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: SqliteJobQueue, clock: Clock) -> None:
+    """Whoever began it; where the queue cannot be written the model is to be had all the same."""
+    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
+    other = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="other")
+    work.offer(1, 10)
+    work.step()
+    first, second = other.foreground(), other.foreground()
+    for enter in (first, second):
+        enter.__enter__()
+    first.__exit__(None, None, None)
+    assert queue.announced("me", clock())
+    second.__exit__(None, None, None)
+    assert not queue.announced("me", clock())
+
+    def refuse(owner: str, *, until: object) -> None:
+        raise StorageReadOnlyError("the disk is read-only")
+
+    queue.announce = refuse  # type: ignore[method-assign]
+    with other.foreground():
+        assert other.step() == 0.0
+    assert other.step() == 5.0
 
 
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:

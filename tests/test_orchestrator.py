@@ -466,7 +466,7 @@ def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
     _done(orchestrator, "assign #1 to Marco", "#2 is blocked by #3", "make #3 urgent")
     assert _done(orchestrator, "what's Marco got?") == 'Task #1 "Bake bread": pending'
     assert _done(orchestrator, "which tasks are unassigned?").count("\n") == 1
-    assert _done(orchestrator, "what is blocked?") == 'Task #2 "Sell bread": blocked, waits for #3'
+    assert _done(orchestrator, "what is blocked?") == 'Task #2 "Sell bread": blocked, waits for Task #3 "Buy flour"'
     assert _done(orchestrator, "which tasks are urgent?") == 'Task #3 "Buy flour": pending'
     assert _done(orchestrator, "what is Priya working on?") == "There are none."
 

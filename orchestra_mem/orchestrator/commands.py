@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from orchestra_mem.core.language.intents.parsing import Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Need
 from orchestra_mem.core.language.references.needs import container_need, need_of
+from orchestra_mem.core.text import content_stems
+from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.orchestrator.replies import Effect
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.types import Json
@@ -23,9 +25,21 @@ from orchestra_mem.work_types import (
 )
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
-_FAILED = re.compile(r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|did(?:n't| not) work)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|collapsed|exploded|burn(?:ed|t)|ruined|fell (?:apart|over|through|down)|"
+    r"went wrong|flopped|blew up|did(?:n't| not) (?:work|hold|pass|rise|fit|survive))\b",
+    re.IGNORECASE,
+)
 # Of what a closed item lets go on; more would not be read.
 _NAMED_AT_MOST = 20
+_OVER = re.compile(
+    r"\b(?:answered|replied|agreed|approved|confirmed|arrived|came|comes|fixed|solved|resolved|repaired|works|"
+    r"working|back|"
+    r"here|there|delivered|ready|done|finished|over|gone|in|ok|okay|settled|signed|paid|again)\b",
+    re.IGNORECASE,
+)
+_NOT_OVER = re.compile(r"\b(?:not|never|no|still|if|when|unless|maybe|almost|nearly)\b|n['\u2019]t\b|\?", re.IGNORECASE)
+_INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
 
@@ -63,6 +77,7 @@ class Commands:
             Action.NOTE: self._note,
             Action.DECIDE: self._decide,
             Action.REPORT: self._report,
+            Action.RESUME: self._resume,
         }
 
     def knows(self, action: Action) -> bool:
@@ -84,7 +99,8 @@ class Commands:
     def _create(self, intent: Intent, resolver: Resolver) -> Done:
         if intent.other or intent.kind is WorkKind.SUBTASK:
             return self._add(intent, resolver)
-        return self._created(intent, intent.kind or WorkKind.TASK, None)
+        kind = intent.kind or resolver.kind_at_hand() or WorkKind.TASK
+        return self._created(intent, kind, resolver.container(kind))
 
     def _add(self, intent: Intent, resolver: Resolver) -> Done:
         if intent.target and intent.other:
@@ -146,6 +162,33 @@ class Commands:
         text = f"Unblocked {_named(now)}{self._waiting(now)}"
         return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
 
+    def freed_by(self, line: str) -> Intent | None:
+        """Unblock the one item of whose reason a line says that it is over: "legal answered"."""
+        if not _OVER.search(line) or _NOT_OVER.search(line):
+            return None
+        said = set(content_stems(line))
+        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NAMED_AT_MOST))
+        freed = [item for item in blocked if said & set(content_stems(self._reason(item)))]
+        return Intent(action=Action.UNBLOCK, target=f"#{freed[0].id}", sure=0.8) if len(freed) == 1 else None
+
+    def _reason(self, item: WorkItem) -> str:
+        """Why an item is as it is."""
+        return next((event.reason for event in reversed(self._tracker.events(item.id)) if event.field == "status"), "")
+
+    def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
+        """Whether to go on with something takes it up again: it was put off or held up, or has failed."""
+        if intent.action is not Action.RESUME or not intent.target:
+            return False
+        return all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
+
+    def _resume(self, intent: Intent, resolver: Resolver) -> Done:
+        for item in resolver.many(intent.target):
+            if item.status is WorkStatus.BLOCKED:
+                if waits := self._waiting([item]):
+                    raise InvalidChangeError(f"{item.name} is blocked{waits}")
+                self._tracker.set_status(item.id, WorkStatus.PENDING)
+        return self._moved(intent, resolver, WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with")
+
     def _moved(
         self,
         intent: Intent,
@@ -179,16 +222,27 @@ class Commands:
 
     def _block(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
-        blockers = resolver.many(intent.other) if intent.other else []
+        blockers, why = self._held_by(intent, resolver)
         now = []
         for item in items:
             waits = sorted({*item.depends_on, *_ids(blockers)})
             self._tracker.change(item.id, depends_on=waits)
-            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=intent.value))
+            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why))
         by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
-        by = by or (f": {intent.value}" if intent.value else "")
+        by = by or (f": {why}" if why else "")
         text = f"Blocked {_named(now)}{by}"
         return Done(effects=[Effect(happening=Happening.BLOCKED, items=_ids(now), text=text)])
+
+    def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
+        """What blocks: items, or what is no work as a reason in words, as in "stuck with legal"."""
+        if not intent.other:
+            return [], intent.value
+        try:
+            return resolver.many(intent.other), intent.value
+        except Unclear as unclear:
+            if unclear.candidates or re.search(r"[#\d]", intent.other):
+                raise
+            return [], intent.value or intent.other
 
     def _depend(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))

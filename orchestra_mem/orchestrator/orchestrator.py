@@ -15,9 +15,12 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import utc_now
+from orchestra_mem.core.language.fragments import UNSURE
 from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent
 from orchestra_mem.core.language.mentions import Happening, Talk
+from orchestra_mem.core.language.persons import persons_in
 from orchestra_mem.core.language.references.needs import need_of
+from orchestra_mem.core.language.turns import corrected_to, goes_back, is_aside, is_no, is_yes, person_in, same_of
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.manager import OrchestratorContextManager
@@ -28,10 +31,10 @@ from orchestra_mem.orchestrator.questions import Questions
 from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.understanding import Reader, is_no, is_yes
+from orchestra_mem.orchestrator.understanding import Reader
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
-from orchestra_mem.work_types import WorkEvent, WorkTracker
+from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,27 @@ class _Waiting:
     for_yes: bool = False
     meant: tuple[int, ...] = ()
     undoing: Operation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Last:
+    """The last command that was done, and the items that it changed."""
+
+    intent: Intent
+    items: tuple[int, ...]
+
+    @property
+    def action(self) -> Action:
+        """What was done."""
+        return self.intent.action
+
+
+_THE_OTHER = frozenset({"the other one", "the other", "other one"})
+_FEW = 10
+# What was done to the wrong item can be done to another: nothing is made or taken away by it.
+_CORRECTED = frozenset(
+    {Action.START, Action.FINISH, Action.DEFER, Action.BLOCK, Action.ASSIGN, Action.PRIORITISE, Action.UNBLOCK}
+)
 
 
 class Orchestrator:
@@ -86,6 +110,7 @@ class Orchestrator:
         self._questions = Questions(memory, self.tracker, clock, model)
         self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
+        self._last: _Last | None = None
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
 
@@ -119,14 +144,30 @@ class Orchestrator:
         self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
         reply = self._gone_on(waiting, line, talk) if waiting else None
+        reply = reply or self._of_last(line, talk)
         if reply is not None:
             return reply
         parsed = self._reader.read(line, self.tracker)
+        lost = not parsed.understood or self._is_of_nothing(parsed.intents, talk)
+        if lost and (freed := self._commands.freed_by(line)):
+            return self._run(line, (freed,), talk, {})
         if not parsed.understood or not parsed.intents:
             why = f": {parsed.reason}" if parsed.reason else ""
             text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
         return self._run(line, parsed.intents, talk, {})
+
+    def _is_of_nothing(self, intents: Sequence[Intent], talk: Talk) -> bool:
+        """Whether all that is said to be done is no work: "the printer is fixed"."""
+        if len(intents) != 1 or intents[0].action not in (Action.FINISH, Action.RESUME, Action.UNBLOCK):
+            return False
+        try:
+            Resolver(talk).many(intents[0].target)
+        except Unclear as unclear:
+            return not unclear.candidates
+        except NotFoundError:
+            return False
+        return False
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
@@ -134,11 +175,60 @@ class Orchestrator:
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         if waiting.for_yes:
             return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if is_yes(line) else None
-        if self._reader.is_command(line) and not self._is_title(line, waiting.candidates):
+        if self._reader.is_command(line, self.tracker) and not self._is_title(line, waiting.candidates):
             return None
-        chosen = chosen_from(line, waiting.candidates, talk)
+        chosen = chosen_from(corrected_to(line) or line, waiting.candidates, talk)
         both = f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
+
+    def _of_last(self, line: str, talk: Talk) -> Reply | None:
+        """Do what a line says by what was done last: the same of something else, or something else in its place."""
+        if is_aside(line):
+            text = "Nothing was changed; `undo` takes back what was done last."
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=text))
+        last = self._last
+        if last is None:
+            return None
+        if goes_back(line):
+            return self._run(line, (Intent(action=Action.UNDO),), talk, {})
+        if self._reader.is_command(line, self.tracker):
+            return None
+        too = same_of(line)
+        target = too or corrected_to(line)
+        who = person_in(target, persons_in(self.tracker)) if last.action is Action.ASSIGN and not too else ""
+        if who:
+            return self._run(
+                line, (replace(last.intent, value=who),), talk, {last.intent.target or AT_HAND: last.items}
+            )
+        items = self._meant(target, last, talk) if target else ()
+        if not items or (not too and last.action not in _CORRECTED):
+            return None
+        if not too:
+            change = self._journal.last_change()
+            if change is None or set(items) & set(last.items):
+                return None
+            try:
+                self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(last.intent,)), change)
+            except (InvalidChangeError, NotFoundError):  # something else has been made of it since
+                return None
+        return self._run(line, (replace(last.intent, target=target),), talk, {target: items})
+
+    def _meant(self, phrase: str, last: _Last, talk: Talk) -> tuple[int, ...]:
+        """The items that a phrase means in the place of those that were last changed; none where that is unclear."""
+        try:
+            found = Resolver(talk).many(phrase, need_of(replace(last.intent, target=phrase)))
+        except NotFoundError:
+            return ()
+        except Unclear:
+            return self._beside(last) if phrase.lower() in _THE_OTHER else ()
+        return tuple(item.id for item in found)
+
+    def _beside(self, last: _Last) -> tuple[int, ...]:
+        """The one open item that stands beside what was changed last."""
+        parents = {self.tracker.item(each).parent for each in last.items}
+        where = WorkFilter(parent=next(iter(parents)) or 0, statuses=OPEN_STATUSES, limit=_FEW)
+        others = [item.id for item in self.tracker.items(where) if item.id not in last.items]
+        return tuple(others) if len(parents) == 1 and len(others) == 1 else ()
 
     def _is_title(self, line: str, candidates: Sequence[int]) -> bool:
         said = line.strip(" .!\t\r\n").casefold()
@@ -178,11 +268,12 @@ class Orchestrator:
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
-            if intent.action in ASKS or intent.action is Action.RESUME:
+            goes_on = intent.action is Action.RESUME and not self._commands.takes_up(intent, resolver)
+            if intent.action in ASKS or goes_on:
                 answered = self._questions.answer(intent, resolver, line)
                 answer = replace(reply, outcome=Outcome.ANSWERED, text=answered.text, effects=answered.effects)
                 return self._journal.record(answer)
-            if intent.action in DESTRUCTIVE and self._confirm and not confirmed:
+            if intent.action in DESTRUCTIVE and (self._confirm or intent.sure <= UNSURE) and not confirmed:
                 return self._asked_first(reply, intent, resolver)
             if intent.action is Action.UNDO:
                 return self._undone(reply, confirmed.undoing if confirmed else self._journal.last_change())
@@ -191,6 +282,7 @@ class Orchestrator:
                 done = self._commands.do(intent, resolver)
             text = "; ".join(effect.text for effect in done.effects)
             reply = replace(reply, text=text, effects=tuple(done.effects))
+            self._last = _Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
             return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
         except Unclear as unclear:
             if unclear.candidates:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk
 from orchestra_mem.core.language.references.resolving import resolve_text
-from orchestra_mem.work_types import WorkItem
+from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
 AT_HAND = "it"
 """What a command without a target is about."""
@@ -53,6 +53,41 @@ class Resolver:
             close = dict.fromkeys(item.id for candidate in found.candidates[:_ASKED_FOR] for item in candidate.items)
             raise Unclear(found.ask, phrase=phrase, candidates=tuple(close))
         return list(found.items)
+
+    def container(self, kind: WorkKind) -> WorkItem | None:
+        """What a new item of a kind goes under where nobody says: what was made just before, or that one's own parent.
+
+        Stories that are named right after their epic are the epic's; an epic stands alone.
+        """
+        newest = next(iter(self.talk.mentions), None)
+        if newest is None or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
+            return None
+        items = [self.talk.lookup.item(each) for each in newest.items]
+        if len(items) == 1 and items[0].kind in PARENT_KINDS[kind] and items[0].status.is_open:
+            return items[0]
+        if kind is WorkKind.STORY or (
+            newest.happening is Happening.CREATED and all(each.kind is kind for each in items)
+        ):
+            fit = (
+                next((each for each in self._above(item) if each.kind in PARENT_KINDS[kind]), None) for item in items
+            )
+            above = {each.id: each for each in fit if each}
+            return next(iter(above.values())) if len(above) == 1 else None
+        return None
+
+    def _above(self, item: WorkItem) -> Iterator[WorkItem]:
+        """What an item stands under, as far as it is open, the nearest first."""
+        while item.parent:
+            item = self.talk.lookup.item(item.parent)
+            if item.status.is_open:
+                yield item
+
+    def kind_at_hand(self) -> WorkKind | None:
+        """The kind of what was made just before, where all of it is of one: what "another one" is."""
+        newest = next(iter(self.talk.mentions), None)
+        made = newest.items if newest and newest.happening is Happening.CREATED else ()
+        kinds = {self.talk.lookup.item(each).kind for each in made}
+        return kinds.pop() if len(kinds) == 1 else None
 
     def one(self, phrase: str, need: Need = ANYTHING) -> WorkItem:
         """The one item that a phrase means.

@@ -7,29 +7,32 @@ import logging
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
+from orchestra_mem.core.language.asked import read_question
 from orchestra_mem.core.language.intents.parsing import (
     ASKS,
     DESTRUCTIVE,
     Action,
-    Intent,
     Parsed,
     from_json,
     intent_schema,
     parse,
 )
-from orchestra_mem.core.language.listing import read_listing
+from orchestra_mem.core.language.made import read_made
 from orchestra_mem.core.language.mentions import WorkLookup
 from orchestra_mem.core.language.naming import read_with_titles
+from orchestra_mem.core.language.parts import bound_to_named, read_in_parts
+from orchestra_mem.core.language.persons import persons_in
+from orchestra_mem.core.language.told import read_told
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 
 logger = logging.getLogger(__name__)
 
 _SURE = 0.6
+_NOBODY = re.compile(r"(?:maybe|perhaps|possibly|probably|someone|somebody|anyone|anybody|whoever)\b", re.IGNORECASE)
 _ASKING = re.compile(r"\W*(?:who|what|why|when|where|how|show|list|find)\b", re.IGNORECASE)
-_YES = frozenset("y|yes|yep|yeah|ok|okay|sure|do it|do that|yes please|yes do it|go ahead|please do".split("|"))
-_NO = frozenset("n|no|nope|don't|do not|no thanks|leave it|never mind|nevermind|stop|forget it".split("|"))
 _ANSWER_TOKENS = 400
 _TIMEOUT_S = 30.0
 _INSTRUCTIONS = (
@@ -52,9 +55,7 @@ class Reader:
 
     def read(self, line: str, lookup: WorkLookup) -> Parsed:
         """Read what a line asks for; `lookup` finds the items that it names."""
-        parsed = read_with_titles(line, parse(line), lookup, parse)
-        if not parsed.understood and _ASKING.match(line) and read_listing(line).assignee is not None:
-            return Parsed(intents=(Intent(action=Action.LIST),), understood=True)
+        parsed = _by_rules(line, lookup)
         if _is_sure(parsed) or self._model is None:
             return parsed
         messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
@@ -73,26 +74,27 @@ class Reader:
             return parsed
         return read
 
-    def is_command(self, line: str) -> bool:
+    def is_command(self, line: str, lookup: WorkLookup) -> bool:
         """Whether a line surely tells to do something, or asks in a sentence, by the rules alone."""
-        parsed = parse(line)
+        parsed = _by_rules(line, lookup)
         asks = _ASKING.match(line) is not None
         return _is_sure(parsed) and (asks or any(intent.action not in ASKS for intent in parsed.intents))
 
 
+def _by_rules(line: str, lookup: WorkLookup) -> Parsed:
+    """Read a line: by its words, by the titles in it, clause by clause, and at last by what it seems to be about."""
+    plain = parse(line)
+    parsed = read_in_parts(line, plain, lookup, parse)
+    if parsed is plain or not parsed.understood:
+        parsed = read_with_titles(line, plain, lookup, parse)
+        parsed = read_in_parts(line, parsed, lookup, parse, asides=True)
+    parsed = bound_to_named(line, parsed)
+    if any(intent.action is Action.ASSIGN and _NOBODY.match(intent.value) for intent in parsed.intents):
+        parsed = replace(parsed, intents=(), understood=False)
+    parsed = read_made(line, parsed, lookup)
+    parsed = read_question(line, parsed, lookup, persons_in(lookup))
+    return read_told(line, parsed, lookup)
+
+
 def _is_sure(parsed: Parsed) -> bool:
     return parsed.understood and all(intent.sure >= _SURE for intent in parsed.intents)
-
-
-def is_yes(line: str) -> bool:
-    """Whether a line says yes to a question."""
-    return _plain(line) in _YES
-
-
-def is_no(line: str) -> bool:
-    """Whether a line says no to a question."""
-    return _plain(line) in _NO
-
-
-def _plain(line: str) -> str:
-    return " ".join(line.lower().replace(",", " ").replace("\u2019", "'").strip(" .!\t\r\n").split())

@@ -99,13 +99,13 @@ class Answering:
             return self.opened_search()
 
     def context(self, for_operation: str, budget_tokens: int, query: str | None) -> OrchestratorContext:
-        """See `OrchestratorContextManager.get_orchestrator_context`; whoever counts may have it built anew."""
+        """See `OrchestratorContextManager.get_orchestrator_context`; whoever counts may have it built again."""
         recalled = None if query is None else self.recalled(query)
 
-        def build(anew: bool) -> OrchestratorContext:
+        def build(doubted: int) -> OrchestratorContext:
             with self._settled():
-                if anew:
-                    self._parts.epochs.end_epochs()
+                if doubted:
+                    self._parts.epochs.count_again(doubted)
                 return self._flow.context(for_operation, budget_tokens, recalled)
 
         return self._parts.assemble(build)

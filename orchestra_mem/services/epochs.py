@@ -48,7 +48,10 @@ _LEAST_RECALLED = 1 / 3
 
 @dataclass(slots=True)
 class _Running:
-    """An epoch under way for one budget, and what of the tiers it has seen."""
+    """An epoch under way for one budget, and what of the tiers it has seen.
+
+    `before` is the one in whose place it began, until it is asked for again.
+    """
 
     epoch: Epoch
     through: int
@@ -59,6 +62,7 @@ class _Running:
     turns: TurnWindow | None = None
     notes: int = 0
     extended: bool = False
+    before: _Running | None = None
 
 
 class EpochKeeper:
@@ -100,6 +104,23 @@ class EpochKeeper:
         self._running.clear()
         self._timeline.clear()
 
+    def count_again(self, number: int) -> None:
+        """Have an epoch counted again, as its counter had to estimate; one that has told news keeps its bytes.
+
+        One that has just begun makes way for the one before it, where the estimates alone may have ended that, or for
+        a new one. The epochs for other budgets go on.
+        """
+        for budget, running in list(self._running.items()):
+            if running.epoch.number != number:
+                continue
+            epoch = running.epoch.counted_again() if running.extended else None
+            if epoch is not None:
+                running.epoch = epoch
+            elif running.before is not None:
+                self._running[budget] = running.before
+            else:
+                del self._running[budget]
+
     def context(
         self,
         for_operation: str,
@@ -115,8 +136,8 @@ class EpochKeeper:
         running = self._running.get(budget_tokens)
         share = int(self._recalled_share * budget_tokens) if recalled and recalled.recollections else 0
         if running is None or not self._continue(running, session, int(share * _LEAST_RECALLED)):
-            running = self._begin(budget_tokens, session, working)
-            self._running[budget_tokens] = running
+            self._running[budget_tokens] = begun = self._begin(budget_tokens, session, working)
+            begun.before, running = running, begun
             while len(self._running) > _MAX_EPOCHS:
                 self._running.popitem(last=False)
         self._running.move_to_end(budget_tokens)
@@ -141,7 +162,8 @@ class EpochKeeper:
         )
 
     def _continue(self, running: _Running, session: Session | None, least_room: int) -> bool:
-        new = list(self._new_entries(running.through))
+        running.before = None
+        new, seen = list(self._new_entries(running.through)), (running.states, running.texts)
         notes = self._notes(running, session)
         if notes is None:
             return False
@@ -149,6 +171,7 @@ class EpochKeeper:
         if new or notes:
             epoch = running.epoch.extended([*map(_operation_item, new), *notes])
         if epoch is None or (running.extended and epoch.budget_tokens - epoch.tokens < least_room):
+            running.states, running.texts = seen
             return False
         running.extended |= epoch is not running.epoch
         running.epoch = epoch

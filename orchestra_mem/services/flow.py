@@ -75,7 +75,7 @@ class MemoryParts:
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
-    assemble: Callable[[Callable[[bool], OrchestratorContext]], OrchestratorContext]
+    assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     reporter: Reporter
     change_count: Callable[[], int]
     commit_count: Callable[[], Hashable]
@@ -288,6 +288,7 @@ class Flow:
         else:
             self._parts.reporter.recovered("hand edits")
             self._seen_documents = states
+            self.preparation.do(self._parts.episodic.short_forms.ahead())
         return states
 
     def _update_documents(self, reason: VersionReason) -> None:

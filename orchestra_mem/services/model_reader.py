@@ -26,7 +26,7 @@ from orchestra_mem.services.compressed import Talk
 from orchestra_mem.services.patience import PatientModel
 from orchestra_mem.types import Json
 
-# Chunks whose lines are remembered: an interrupted summary is not begun from its start.
+# Prompts whose lines are remembered: an interrupted summary is not begun from its start.
 _REMEMBERED = 256
 # Tokens by the counter at hand, which may be another than the model's, are taken times this; beyond the model counts.
 _CAUTION = 2
@@ -41,7 +41,7 @@ class ModelReader:
         self.model = model
         self._counter = counter
         self._patient = PatientModel(model, timeout_s=timeout_s)
-        self._read: OrderedDict[str, tuple[Extract, ...]] = OrderedDict()
+        self._read: OrderedDict[_Asked, Mapping[str, tuple[str, ...]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Extract]:
@@ -51,41 +51,37 @@ class ModelReader:
             InterruptedGenerationError: `cancelled` said so.
             ModelError: the model does not answer.
         """
-        known = self._known(chunk.text)
-        if known is not None:
-            talk.lines += len(known)
-            return list(known)
         asked = notes_prompt(chunk.text)
         if not self._fits(asked):
-            halves = chunk.halves()
-            if len(halves) == 1:
-                talk.rejected += 1
-                talk.fault = f"the window of {self.model.name} is too small for a sentence"
-                return []
-            return [line for half in halves for line in self.lines(half, talk, cancelled)]
+            return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
-        lines = [
+        return [
             Extract(key=passage.key, text=line, score=0.0, speaker=passage.speaker, when=passage.when)
             for line in found["lines"]
-            for passage in [next(passage for passage, record in passages if not record.fault(line))]
+            for passage in [passage for passage, record in passages if not record.fault(line)][:1]
         ]
-        if not talk.rejected:
-            self._remember(chunk.text, lines)
-        return lines
 
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
         """What a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
         asked = session_prompt(chunk.text)
         if not self._fits(asked):
-            halves = chunk.halves()
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
-            for half in halves if len(halves) > 1 else ():
+            for half in self._halves(chunk, talk):
                 for key, lines in self.session_lines(half, talk, cancelled).items():
                     merged[key] += lines
             return merged
         records = [Record(passage.text) for passage in chunk.passages]
         return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
+
+    def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
+        """The halves of a chunk that has no room in the window; none where it cannot be divided, which is told."""
+        halves = chunk.halves()
+        if len(halves) > 1:
+            return halves
+        talk.rejected += 1
+        talk.fault = f"the window of {self.model.name} is too small for a sentence"
+        return ()
 
     def _taken(
         self,
@@ -96,8 +92,12 @@ class ModelReader:
         talk: Talk,
         cancelled: Callable[[], bool],
     ) -> dict[str, list[str]]:
-        """The lines of an answer that pass, after a second try at the most."""
+        """The lines of an answer that pass, after a second try at the most; of one that was heard before, those."""
+        if (known := self._known(asked)) is not None:
+            talk.lines += sum(map(len, known.values()))
+            return {key: list(lines) for key, lines in known.items()}
         talk.asked += 1
+        first = asked
         for attempt in range(2):
             answer, finish = self._answer(asked, schema, talk, cancelled)
             good, fault = self._judged(answer, finish, keys, records, talk)
@@ -106,6 +106,7 @@ class ModelReader:
                 talk.first += attempt == 0
                 talk.retried += attempt
                 talk.lines += count
+                self._remember(first, good)
                 return good
             talk.fault = fault
             asked = retry_prompt(asked, answer, fault)
@@ -149,12 +150,12 @@ class ModelReader:
         tokens = _CAUTION * sum(self._counter.count(message.text) for message in asked)
         return self._patient.fits(asked, answer_tokens=ANSWER_TOKENS + RETRY_TOKENS, estimate=tokens)
 
-    def _known(self, text: str) -> tuple[Extract, ...] | None:
+    def _known(self, asked: _Asked) -> Mapping[str, tuple[str, ...]] | None:
         with self._lock:
-            return self._read.get(text)
+            return self._read.get(asked)
 
-    def _remember(self, text: str, lines: Sequence[Extract]) -> None:
+    def _remember(self, asked: _Asked, found: Mapping[str, Sequence[str]]) -> None:
         with self._lock:
-            self._read[text] = tuple(lines)
+            self._read[asked] = {key: tuple(lines) for key, lines in found.items()}
             while len(self._read) > _REMEMBERED:
                 self._read.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Doing ahead, in the caller's pauses, what the next refresh needs of each operation.
+"""Doing ahead, in the caller's pauses, what the next refresh needs of each operation and of what people have edited.
 
 Nothing depends on it: what was not done ahead the refresh does itself, to the same end. No lock of the memory is held
 meanwhile, and nothing is written.
@@ -23,7 +23,7 @@ _QUIET_S = 0.05
 _BETWEEN_S = 0.000_3
 # A thread that has had nothing to do for so long ends.
 _IDLE_S = 10.0
-# What waits beyond this many operations is left to the refresh.
+# What waits beyond this is left to the refresh.
 _MOST_WAITING = 256
 # A process that records less than this is about to end, as a command is.
 _FIRST = 4
@@ -34,7 +34,7 @@ class Preparation:
 
     def __init__(self, foresight: Foresight) -> None:
         self._foresight = foresight
-        self._waiting: deque[Operation] = deque(maxlen=_MOST_WAITING)
+        self._waiting: deque[Iterator[None]] = deque(maxlen=_MOST_WAITING)
         self._steps = _load()
         self._worker: threading.Thread | None = None
         self._came = threading.Event()
@@ -52,9 +52,13 @@ class Preparation:
         finally:
             self._touched, self._busy = time.monotonic(), False
             self._recorded += 1
-            self._waiting.append(operation)
-            if self._recorded >= _FIRST:
-                self._wake()
+            self.do(self._foresight.prepare(operation))
+
+    def do(self, steps: Iterator[None]) -> None:
+        """Let these steps be done in the next pause."""
+        self._waiting.append(steps)
+        if self._recorded >= _FIRST:
+            self._wake()
 
     def stop(self) -> None:
         """End with the step at hand: the memory closes."""
@@ -68,15 +72,15 @@ class Preparation:
             self._worker.start()
 
     def _step(self) -> bool:
-        """Do the next step: first load what all need, then what each operation does; False where nothing waits."""
+        """Do the next step: first load what all need, then what waits; False where nothing does."""
         try:
             if next(self._steps, self) is self:
                 if not self._waiting:
                     return False
-                self._steps = self._foresight.prepare(self._waiting.popleft())
+                self._steps = self._waiting.popleft()
         except Exception:
             # The refresh meets it again, and tells of it.
-            logger.debug("an operation could not be prepared", exc_info=True)
+            logger.debug("something could not be prepared", exc_info=True)
             self._steps = iter(())
         return True
 

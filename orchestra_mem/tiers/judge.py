@@ -30,6 +30,7 @@ class Judge:
 
     def look(self, operation: Operation) -> Generator[None, None, Sequence[MustKeep]]:
         """Find ahead, in small steps, what `judge` will find in an operation; it has no number yet."""
+        from orchestra_mem.core.facts.finds import without_tentative
         from orchestra_mem.core.facts.topics import profile_of
 
         found = yield from _find(operation)
@@ -38,7 +39,7 @@ class Judge:
             profile_of(fact.text)
         if len(self._found) < _MOST_AHEAD:
             self._found[operation.id] = found
-        return found
+        return without_tentative(found)
 
     def judge(self, session: Session, through: int) -> None:
         """Look through a session's operations up to an id, those that were not yet."""
@@ -68,12 +69,13 @@ class Judge:
     def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
         """The facts that new ones may change, and with the new ones how all of them stand then."""
         # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+        from orchestra_mem.core.facts.finds import without_tentative
         from orchestra_mem.core.facts.settlement import settle
 
         number = self._ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
-        settled = _by_weight(settle([*known, *new], known=len(known)))
+        settled = without_tentative(_by_weight(settle([*known, *new], known=len(known))))
         return {fact.id: fact for fact in known}, settled
 
     def _taken(self, operation: Operation) -> Sequence[MustKeep]:
@@ -125,7 +127,7 @@ def _find(operation: Operation) -> Generator[None, None, list[MustKeep]]:
     from orchestra_mem.core.facts.extraction import find_steps
 
     weight = weight_of(operation)
-    found = yield from find_steps(_own(operation))
+    found = yield from find_steps(_own(operation), tentative=True)
     return [
         replace(
             fact,

@@ -51,9 +51,9 @@ class Models:
         """Whether the model answers somebody outside of this program, as far as it can be seen."""
         return self.server is not None and not self.server.idle()
 
-    def assemble(self, build: Callable[[bool], OrchestratorContext]) -> OrchestratorContext:
-        """Have a context built (anew, where it is told so), with exact counts where the server counts."""
-        return self.counts.assemble(build) if self.counts is not None else build(False)
+    def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
+        """Have a context built, with exact counts where the server counts; see `ServerCounts.assemble`."""
+        return self.counts.assemble(build) if self.counts is not None else build(0)
 
     def doubts(self) -> list[str]:
         """What the server does not tell, or tells wrongly, as far as was seen; in words."""

@@ -77,6 +77,21 @@ def test_it_answers_as_the_port_says(qwen: LlamaModel) -> None:
     assert model.generate(COLOURS, max_tokens=40).text == said.text
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_child_process_is_refused_at_once(small: LlamaModel) -> None:
+    """The thread that reads for the model is not there; its parent goes on."""
+    said = small.generate(COLOURS, max_tokens=2).text
+    if (child := os.fork()) == 0:
+        try:
+            small.generate(COLOURS, max_tokens=2, timeout_s=5)
+        except ModelError as error:
+            os._exit(7 if "before a fork" in str(error) else 1)
+        os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert small.generate(COLOURS, max_tokens=2).text == said
+
+
 def test_an_answer_ends_where_its_room_does(qwen: LlamaModel, smollm_gguf: Path) -> None:
     """At `max_tokens`, and at the end of the window."""
     said = qwen.generate(COLOURS, max_tokens=3)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import trustme
 
 from orchestra_mem import ConfigError, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel
+from orchestra_mem.adapters.openai_http import server as server_module
 from orchestra_mem.adapters.openai_http.server import Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
@@ -316,6 +318,64 @@ def test_a_server_that_dies_in_mid_answer_is_told(
     assert len(llama.seen) == 1
 
 
+@pytest.mark.parametrize(
+    "event",
+    ['{"choices": [null]}', '{"choices": 5}', '{"choices": [{"delta": "x"}]}', '{"error": {}}'],
+)
+def test_events_of_another_shape_are_told(model: OpenAiModel, llama: Llama, event: str) -> None:
+    """In the words of an error that is expected."""
+    llama.events = lambda: iter([f"data: {event}\n\n".encode()])  # type: ignore[method-assign]
+    assert "sent an event of another shape" in (words := fault(model)) or "failed 0 tokens into its answer" in words
+
+
+def test_figures_of_another_shape_are_none(model: OpenAiModel, llama: Llama) -> None:
+    """The answer counts; with it a line separator of Unicode's, which ends no event."""
+    event = '{"choices": [{"delta": {"content": "a\u2028b\u0085c"}}], "usage": [1], "timings": 3}'
+    llama.events = lambda: iter([f"data: {event}\r\n\r\n".encode(), b"data: [DONE]"])  # type: ignore[method-assign]
+    done = model.generate(ASKED, max_tokens=9)
+    assert (done.text, done.prompt_tokens, done.answer_tokens) == ("a\u2028b\u0085c", 0, 1)
+
+
+def test_an_answer_that_does_not_end_is_ended(
+    model: OpenAiModel, llama: Llama, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a server that does not heed how long it may be, or sends no line feed; memory holds no more than agreed."""
+    llama.pieces = ["word "] * 100_000
+    start = time.monotonic()
+    done = model.generate(ASKED, max_tokens=9)
+    assert (done.finish, done.answer_tokens) == (Finish.LENGTH, 10)
+    assert llama.broken_off.wait(5)
+    assert time.monotonic() - start < 5
+    monkeypatch.setattr(server_module, "_MOST_BYTES", 100_000)
+    llama.events = lambda: repeat(b"data: " + b"x" * 4_096)  # type: ignore[method-assign]
+    assert fault(model).endswith(" bytes without an end")
+    llama.statuses = [(200, {}, b"[" * 200_000)]
+    assert fault(model).endswith(" bytes without an end")
+
+
+def test_a_refusal_whose_words_never_come_is_given_up() -> None:
+    """In the time that was set."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        kept: list[socket.socket] = []
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\n{")
+            kept.append(connection)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        made = OpenAiModel(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        start = time.monotonic()
+        assert fault(made, timeout_s=0.3).endswith("was given up: 0 tokens of an answer in 0.3 s")
+        assert time.monotonic() - start < 3
+        thread.join()
+        made.close()
+        for connection in kept:
+            connection.close()
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_what_may_pass_is_tried_again(model: OpenAiModel, llama: Llama, url: str, status: int) -> None:
     """Once more, after a pause, or after the one that the server asks for; then it is an error."""
@@ -347,7 +407,19 @@ def test_a_server_that_takes_no_schema_is_asked_without(model: OpenAiModel, llam
     llama.takes_schema = False
     for _ in range(2):
         assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
-    assert ["response_format" in body for _, body, _ in llama.seen] == [True, False, False]
+    assert ["response_format" in body for _, body, _ in llama.seen] == [True, True, False, False]
+
+
+def test_a_server_that_wants_the_schema_another_way_gets_it(model: OpenAiModel, llama: Llama) -> None:
+    """That of llama-cpp-python, as it was seen: a fault of its own for the one, an answer for the other."""
+    said = "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}"
+    llama.statuses = [(500, {}, json.dumps({"error": {"message": said, "code": None}}).encode())]
+    for _ in range(2):
+        assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
+    assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
+    forms = [body.get("response_format") for _, body, _ in llama.seen]
+    assert forms[0]["type"] == "json_schema"
+    assert forms[1:] == [{"type": "json_object", "schema": notes_schema()}] * 2 + [None]
 
 
 def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiModel, llama: Llama, url: str) -> None:

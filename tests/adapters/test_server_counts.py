@@ -13,6 +13,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
 from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
+from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.model_types import Message, Role
 from tests.adapters.test_openai_http import Llama, Quiet, _handler
 
@@ -171,22 +172,76 @@ def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
         fill(memory)
         memory.refresh()
         for number in range(3):
-            before = memory.get_orchestrator_context("x", 5_000)
+            before = memory.get_orchestrator_context("x", 7_000)
             assert before.exact
-            assert before.tokens == OWN.count(before.render()) <= 5_000
+            assert before.tokens == OWN.count(before.render()) <= 7_000
             fill(memory, 1, first=100 + number)
-            after = memory.get_orchestrator_context("x", 5_000)
+            after = memory.get_orchestrator_context("x", 7_000)
             assert after.exact
-            assert after.tokens == OWN.count(after.render()) <= 5_000
+            assert after.tokens == OWN.count(after.render()) <= 7_000
             assert after.render().startswith(before.render())
             assert after.epoch == before.epoch
             assert "the model's own" in after.explain()
-        budgets = (1_000, 5_000)
+        budgets = (1_000, 7_000)
         found = [memory.get_orchestrator_context("x", budget) for budget in budgets]
         assert [each.exact for each in found] == [True, True]
         again = [memory.get_orchestrator_context("x", budget) for budget in budgets]
         assert [each.epoch for each in again] == [each.epoch for each in found]
         assert memory.get_stats()["context_window"]["exact"]  # type: ignore[index,call-overload]
+
+
+def note(memory: OrchestratorContextManager, lines: int = 20) -> None:
+    """A person's words in a document, which are told behind the epoch's border, and which nobody has counted yet."""
+    path = memory.episodic_memory.folder / "project_state.md"
+    said = "\n".join(f"Line {n} of what I wrote, 0x{n:04x}." for n in range(lines))
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n## Mine\n\n{said}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["pieces add up", "pieces do not"])
+def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, llama: Counting, more: int) -> None:
+    """At once where the server answers, else as soon as it does; the bytes stay, and `exact` is never said before."""
+    llama.count = lambda text: OWN.count(text) + more
+    with opened(tmp_path, url) as memory:
+        fill(memory)
+        memory.refresh()
+        before = memory.get_orchestrator_context("x", 6_000)
+        assert before.exact
+        note(memory)
+        after = memory.get_orchestrator_context("x", 6_000)
+        assert (after.epoch, after.exact, after.tokens) == (before.epoch, True, llama.count(after.render()))
+        assert after.render().startswith(before.render())
+        llama.delay_s = 1.5
+        fill(memory, 1, first=100)
+        shown = memory.get_orchestrator_context("x", 6_000)
+        assert not shown.exact
+        llama.delay_s = 0.0
+        until(lambda: memory.get_orchestrator_context("x", 6_000).exact, 20)
+        again = memory.get_orchestrator_context("x", 6_000)
+        assert again.render() == shown.render()
+        assert again.tokens == llama.count(again.render())
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["pieces add up", "pieces do not"])
+def test_no_epoch_ends_by_an_estimate_or_for_another_budget(
+    tmp_path: Path, url: str, llama: Counting, more: int
+) -> None:
+    """It ends where the server's count is over its budget, as with a counter at hand."""
+    llama.count = lambda text: OWN.count(text) + more
+    shown: dict[int, OrchestratorContext] = {}
+    with opened(tmp_path, url) as memory:
+        fill(memory)
+        memory.refresh()
+        for number in range(6):
+            note(memory, 3 + number)
+            for budget in (4_000, 2_500):
+                context = memory.get_orchestrator_context("x", budget)
+                assert (context.exact, context.tokens) == (True, llama.count(context.render()))
+                if (before := shown.get(budget)) and context.epoch != before.epoch:
+                    room = budget - before.tokens
+                    assert room < 300, f"an epoch ended with {room} tokens left"
+                elif before:
+                    assert context.render().startswith(before.render())
+                shown[budget] = context
 
 
 def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:

@@ -92,9 +92,18 @@ class SqliteLedger:
             ).fetchall()
         return [_summary(row) for row in rows]
 
-    def whole_summaries(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
-        """The newest summaries of whole sessions and of sections of documents, in the order of their making."""
+    def whole_summaries(
+        self, session: str | None = None, *, limit: int | None = None, sections: bool = False
+    ) -> list[Summary]:
+        """The newest summaries of whole sessions and of sections of documents, in the order of their making.
+
+        Args:
+            session: the one that they belong to; any where not given.
+            limit: how many at most.
+            sections: those of sections alone, which cover no operations.
+        """
         own = "" if session is None else " AND s.id = ?"
+        own += " AND m.first_operation = 0" if sections else ""
         values = [*([] if session is None else [session]), -1 if limit is None else limit]
         with self._database.reading("listing summaries") as connection:
             rows = connection.execute(

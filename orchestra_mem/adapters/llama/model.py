@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -50,6 +51,7 @@ class LlamaModel:
         self._turn = Lock()
         self._loading: Future[LlamaSession] | None = None
         self._worker: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
         self._closing = Event()
         self._timer: Timer | None = None
         self._used_at = 0.0
@@ -125,6 +127,8 @@ class LlamaModel:
 
         Asked while it waits for its turn, loads, or reads the prompt, `cancelled` ends it there as well.
         """
+        if os.getpid() != self._process:  # its thread is not here, and what it holds may never be let go
+            raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
         stop = _Stop(cancelled, self._closing, timeout_s)
         answer = _Answer()
         try:
@@ -163,6 +167,8 @@ class LlamaModel:
                 f"the prompt has {len(prompt):,} tokens and the window of {self.name} {self.context_tokens:,}: "
                 "divide it, or raise llm.context_tokens"
             )
+        if not prompt:
+            raise ModelError(f"the chat template of {self.name} makes nothing of the messages")
         answer.prompt_tokens = len(prompt)
         room = min(max_tokens, self.context_tokens - len(prompt))
         session.resume()

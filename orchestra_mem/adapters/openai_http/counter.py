@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _CALL_S, _WHOLE_S, _PATIENCE_S, _CONTACT_S = 1.0, 4.0, 2.0, 0.5
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _MAX_WAITING = 5_000
-# An epoch that was begun by estimate is begun anew so often: each time there may be pieces that nobody had counted.
+# What was counted by estimate is counted again so often: each time there may be pieces that nobody had counted.
 _TRIES = 4
 # Epochs that are known to be counted exactly; several run at once, for budgets that callers alternate between.
 _SETTLED = 16
@@ -82,7 +82,7 @@ class ServerCounts:
         self._worst = 1.0
         self._fault = ""
         self._resting_until, self._pause_s = 0.0, _FIRST_PAUSE_S
-        self._settled: deque[int] = deque(maxlen=_SETTLED)
+        self._settled: OrderedDict[int, int] = OrderedDict()  # epochs, and how many characters of each
         self.contexts = _ForContexts(self)
 
     @property
@@ -130,29 +130,37 @@ class ServerCounts:
             self._here.began = True
         return tokens
 
-    def assemble(self, build: Callable[[bool], OrchestratorContext]) -> OrchestratorContext:
+    def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
         """Build a context with exact counts where the server answers in time; else its tokens are on the high side.
 
         Args:
-            build: does it; where it is told so, by a new epoch.
+            build: does it; given the number of an epoch, 0 for none, it has that counted again before.
         """
         deadline = time.monotonic() + _PATIENCE_S
         answers = self._served is not False and self._ask_all(deadline)
-        context, exact = self._built(build, anew=False)
+        context, exact = self._built(build, 0)
         for _ in range(_TRIES if answers else 0):
             if exact or not self._ask_all(deadline):
                 break
-            context, exact = self._built(build, anew=context.epoch not in self._settled)
+            context, exact = self._built(build, 0 if context.epoch in self._settled else context.epoch)
         return replace(context, exact=exact)
 
-    def _built(self, build: Callable[[bool], OrchestratorContext], *, anew: bool) -> tuple[OrchestratorContext, bool]:
+    def _built(self, build: Callable[[int], OrchestratorContext], doubted: int) -> tuple[OrchestratorContext, bool]:
         """A context, and whether its tokens are the server's count."""
         self._here.estimated = self._here.began = False
-        context = build(anew)
-        exact = self._served is True and not self._here.estimated
-        if exact and self._here.began and self._bears_out(context):
-            self._settled.append(context.epoch)
-        return context, exact and context.epoch in self._settled
+        context = build(doubted)
+        number, size = context.epoch, len(context.prefix) + len(context.timeline)
+        if self._served is not True or self._here.estimated:
+            # What is recalled is counted each time; what is told behind an epoch once.
+            if self._settled.get(number) != size:
+                self._settled.pop(number, None)
+            return context, False
+        counted = self._here.began or number == doubted
+        if number in self._settled or (counted and self._bears_out(context)):
+            self._settled[number] = size
+            while len(self._settled) > _SETTLED:
+                self._settled.popitem(last=False)
+        return context, number in self._settled
 
     def close(self) -> None:
         """End the thread that asks in the background."""

@@ -34,15 +34,16 @@ class _CancelledError(Exception):
 
 @dataclass(slots=True)
 class _Answer:
-    """What there is of an answer so far, and what the server told of it."""
+    """What there is of an answer so far, and what the server told of it; `most` is how many tokens it may have."""
 
+    most: int
     text: str = ""
     tokens: int = 0
     finish: str = ""
     started: float = 0.0
     first: float = 0.0
-    usage: Mapping[str, Any] | None = None
-    timings: Mapping[str, Any] | None = None
+    usage: Any = None
+    timings: Any = None
 
 
 class OpenAiModel:
@@ -69,6 +70,7 @@ class OpenAiModel:
         self._context_tokens = context_tokens
         self._window = 0
         self._unserved: set[str] = set()
+        self._way = 0  # of `_ways`, the first that the server takes
         self._reached = False
         self._wanted_tokens = wanted_tokens
         self._silent = self._cut = ""
@@ -148,7 +150,7 @@ class OpenAiModel:
         timeout_s: float | None = None,
     ) -> Generation:
         """Answer a prompt, as `LanguageModel.generate` has it. Cancelled, the connection ends, and the server stops."""
-        answer = _Answer()
+        answer = _Answer(most=max_tokens)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
         def stopped() -> str:
@@ -212,25 +214,19 @@ class OpenAiModel:
     def _answer(
         self, body: dict[str, Json], schema: Mapping[str, Json] | None, answer: _Answer, stopped: Stopped
     ) -> None:
-        constrained = dict(body)
-        if schema is not None and "response_format" not in self._unserved:
-            form: Json = {"name": "answer", "strict": True, "schema": dict(schema)}
-            constrained["response_format"] = {"type": "json_schema", "json_schema": form}
-        try:
-            self._streamed(constrained, answer, stopped)
-        except NotServedError as error:
-            if error.status not in (400, 422) or "response_format" not in constrained:
-                raise ModelError(str(error)) from error
-            # Who asks checks the shape of every answer anyway.
-            self._streamed_plainly(body, answer, stopped)
-            logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
-            self._unserved.add("response_format")
-
-    def _streamed_plainly(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
-        try:
-            self._streamed(body, answer, stopped)
-        except NotServedError as error:
-            raise ModelError(str(error)) from error
+        ways = _ways(schema)
+        for place in range(min(self._way, len(ways) - 1), len(ways)):
+            try:
+                self._streamed({**body, **ways[place]}, answer, stopped)
+            except NotServedError as error:
+                if error.status not in (400, 422, 500) or not ways[place]:
+                    raise ModelError(str(error)) from error
+                continue
+            if place > self._way:
+                self._way = place
+                if not ways[place]:  # who asks checks the shape of every answer anyway
+                    logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
+            return
 
     def _streamed(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
         answer.started = time.perf_counter()
@@ -238,8 +234,11 @@ class OpenAiModel:
             self._reached = True
             kind = response.headers.get("content-type", "")
             if kind.startswith("text/event-stream"):
-                for line in response.iter_lines():
+                for line in self._server.read_lines(response):
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
+                        break
+                    if answer.tokens > answer.most:  # where it does not heed that the connection ends
+                        answer.finish = "length"
                         break
                 stopped()
                 if not answer.finish:
@@ -258,18 +257,21 @@ class OpenAiModel:
             raise ServerFaultError(f"{self._server.url} sent an event that is no JSON: {data[:80]!r}") from None
         if not isinstance(event, dict):
             return False
-        if error := event.get("error"):
+        if (error := event.get("error")) is not None:
             words = error.get("message") if isinstance(error, dict) else error
             raise ServerFaultError(
                 f"{self._server.url} failed {answer.tokens:,} tokens into its answer: {str(words)[:200]}"
             )
-        for choice in event.get("choices") or ():
-            said = (choice.get("delta") or {}).get("content")
-            if isinstance(said, str) and said:
-                answer.first = answer.first or time.perf_counter()
-                answer.text += said
-                answer.tokens += 1
-            answer.finish = choice.get("finish_reason") or answer.finish
+        try:
+            for choice in event.get("choices") or ():
+                said = (choice.get("delta") or {}).get("content")
+                if isinstance(said, str) and said:
+                    answer.first = answer.first or time.perf_counter()
+                    answer.text += said
+                    answer.tokens += 1
+                answer.finish = choice.get("finish_reason") or answer.finish
+        except (TypeError, AttributeError):
+            raise ServerFaultError(f"{self._server.url} sent an event of another shape: {data[:80]!r}") from None
         answer.usage = event.get("usage") or answer.usage
         answer.timings = event.get("timings") or answer.timings
         return False
@@ -302,9 +304,21 @@ class OpenAiModel:
         self._server.close()
 
 
+def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
+    """How an answer by a schema is asked for: OpenAI's way, that of llama-cpp-python's server, and last not at all."""
+    if schema is None:
+        return [{}]
+    form: Json = {"name": "answer", "strict": True, "schema": dict(schema)}
+    return [
+        {"response_format": {"type": "json_schema", "json_schema": form}},
+        {"response_format": {"type": "json_object", "schema": dict(schema)}},
+        {},
+    ]
+
+
 def _generation(answer: _Answer, finish: Finish) -> Generation:
     now = time.perf_counter()
-    usage, timings = answer.usage or {}, answer.timings or {}
+    usage, timings = (each if isinstance(each, dict) else {} for each in (answer.usage, answer.timings))
     details = usage.get("prompt_tokens_details")
     prompt = _positive(usage.get("prompt_tokens"))
     cached = _positive(details.get("cached_tokens")) if isinstance(details, dict) else 0

@@ -21,6 +21,8 @@ from orchestra_mem.types import Json
 
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_QUOTED = 200
+# No answer of a model's server is as long; one that does not end must not fill the memory.
+_MOST_BYTES = 32 * 1024 * 1024
 _LOOK_EVERY_S = 0.02
 # Questions about the server itself take milliseconds; a machine that is busy generating takes longer.
 _QUESTION_S = 10.0
@@ -153,11 +155,13 @@ class Server:
             if response.status_code < 300:
                 return response
             try:
-                response.read()
-                words = f"{self.url} answered with {response.status_code}{_quoted(response)}"
+                with self._watched(response, stopped):
+                    refusal = self._body(response)
             finally:
                 response.close()
-            if response.status_code in _RETRIED_STATUS:
+            words = f"{self.url} answered with {response.status_code}{_quoted(refusal)}"
+            # llama-cpp-python's server says 500 where it does not know the form that is asked for.
+            if response.status_code in _RETRIED_STATUS and b"response_format" not in refusal:
                 raise _PassingError(words, after_s=_seconds(response.headers.get("retry-after", "")))
         raise NotServedError(response.status_code, words)
 
@@ -268,14 +272,34 @@ class Server:
 
     def read_json(self, response: httpx.Response) -> Any:
         """The JSON of a response; something else is a fault, within `calling`."""
-        response.read()
+        body = self._body(response)
         try:
-            return response.json()
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            return json.loads(body)
+        except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "no type").partition(";")[0]
             raise ServerFaultError(
                 f"{self.url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
             ) from None
+
+    def read_lines(self, response: httpx.Response) -> Iterator[str]:
+        """The lines of a response as they come, within `calling`; they end with line feeds and with nothing else."""
+        rest = b""
+        for chunk in response.iter_bytes():
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in lines)
+            self._bound(len(rest))
+        yield rest.decode("utf-8", "replace")
+
+    def _body(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            self._bound(len(body))
+        return bytes(body)
+
+    def _bound(self, size: int) -> None:
+        if size > _MOST_BYTES:
+            raise ServerFaultError(f"{self.url} sent {size:,} bytes without an end")
 
     def _opened(self) -> httpx.Client:
         with self._lock:
@@ -298,10 +322,10 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _quoted(response: httpx.Response) -> str:
+def _quoted(body: bytes) -> str:
     """What a server says of its refusal, where it says it in JSON."""
     try:
-        found = response.json()
+        found = json.loads(body)
         error = found.get("error", found)
         said = str(error.get("message", "") if isinstance(error, dict) else error)
     except (ValueError, AttributeError, RecursionError):

@@ -119,6 +119,14 @@ class Epoch:
         longer = self._continued(pieces, placements, self.budget_tokens - room, opening_costs)
         return longer if longer.tokens <= self.budget_tokens else None
 
+    def counted_again(self) -> Epoch | None:
+        """The same text with the tokens that its counter gives now; None where those are over the budget."""
+        prefix_tokens = self.counter.count(self.prefix) if self.prefix else 0
+        tokens = prefix_tokens + sum(count_piece(self.counter, piece) for piece in self.tail)
+        if not self.counter.additive:
+            tokens = self.counter.count(self.render())
+        return replace(self, prefix_tokens=prefix_tokens, tokens=tokens) if tokens <= self.budget_tokens else None
+
     def _continued(
         self, pieces: list[str], placements: list[Placement], tokens: int, opening_costs: list[int]
     ) -> Epoch:

@@ -1,8 +1,8 @@
 """What the tables of cues share: the cue itself, and fragments of patterns.
 
 A cue is a pattern that speaks for one kind of fact. It is matched against one sentence in lower case, with straight
-apostrophes and single blanks. Weights add up within a kind; `THRESHOLD` makes a fact. Names of people need capitals
-and stand in `roles`.
+apostrophes and single blanks. Weights add up within a kind; `THRESHOLD` makes a fact, and `TENTATIVE` a decision
+where that contradicts what was said before. Names of people need capitals and stand in `roles`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cached_property
 from orchestra_mem.types import MustKeepKind
 
 THRESHOLD = 2.0
+TENTATIVE = 0.5
 
 
 _PATTERNS: list[LazyPattern] = []

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from math import inf
 
-from orchestra_mem.core.cues.cue import THRESHOLD
+from orchestra_mem.core.cues.cue import TENTATIVE, THRESHOLD
 from orchestra_mem.types import MustKeepKind
 
 # Words that are a sign wherever they stand.
@@ -112,6 +113,11 @@ _PATTERNS: dict[str, tuple[re.Pattern[str], str]] = {
         re.compile(r"\bit is(?=[,.!;]|$)|\bso (?:now )?it's\b|\bit's .{2,40} (?:then|now)\b"),
         "it it's",
     ),
+    "concluded": (
+        re.compile(r"[\w,;.!—–] ?\b(?:so|hence|therefore)\b(?! (?:much|many|far|long|good|that)\b)"),
+        "so hence therefore",
+    ),
+    "at last": (re.compile(r"\bthen(?:,|[.!]?$)"), "then"),
     "unanswered": (
         re.compile(
             r"\b(?:hasn't|haven't|has not|have not|isn't|aren't|not|never|no|nobody|still|can't|nothing)\b.*\b(?:yet|"
@@ -130,6 +136,7 @@ _NAMED = {
     ),
 }
 _INNER_NAME = re.compile(rf"(?<=[\w,;:—-] )(?!I\b|I'){_NAME}")
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _LABEL = re.compile(r"[\w' -]{2,40}: \w")
 # What has a path, a name of code or a masked passage in it is seldom talk.
 _CODE = re.compile(r"xxx|\w[_/(]|[)#<>=\n]")
@@ -146,6 +153,13 @@ _WEIGHTS: dict[MustKeepKind, dict[str, float]] = {
         "instead": -0.5, "me": -0.5, "name": -0.5, "of us": -0.5, "past": -0.5, "third": -0.5, "to a name": -0.5,
         "unknown": -0.5, "unreal": -0.5, "exclaims": -1.0, "feeling": -1.0, "of a pronoun": -1.0, "of me": -1.0,
         "still": -1.0,
+    },
+    MustKeepKind.DECISION: {
+        _BIAS: -5.0, "concludes": 2.0, "change": 1.5, "concluded": 1.5, "long": 1.5, "arrange": 1.0, "of us": 1.0,
+        "at last": 0.5, "date": 0.5, "group": 0.5, "number": 0.5, "asks": -0.5, "emphatic": -0.5,
+        "hearer": -0.5, "negation": -0.5, "of a thing": -0.5, "of any": -0.5, "owning": -0.5, "past": -0.5,
+        "scope": -0.5, "scopes": -0.5, "still": -0.5, "unanswered": -0.5, "unknown": -0.5, "unreal": -0.5,
+        "label": -1.0,
     },
     MustKeepKind.ROLE: {
         _BIAS: -3.5, "name": 2.0, "duty": 1.5, "of a name": 1.5, "to a name": 1.0, "habit": 1.0, "third": 1.0,
@@ -164,6 +178,8 @@ _WEIGHTS: dict[MustKeepKind, dict[str, float]] = {
 # against one.
 _SURE = 0.0
 _LIKELY = -0.5
+LIKELY_DECISION = -2.0
+"""From where on a sum (see `weigh_decision`) makes a decision of what contradicts another; alone it makes none."""
 _UNLIKELY = {MustKeepKind.CONSTRAINT: -2.5, MustKeepKind.OPEN_ITEM: -4.0}
 
 _SIGNS = (
@@ -214,6 +230,11 @@ def weigh_grammar(sentence: str, low: str, words: Sequence[str], *, known: bool)
         possible |= _ANY_NAME
     if not (known or _can_tell(signs, possible)) or _CODE.search(low):
         return ()
+    return _weights_of(signs | _signs_of_patterns(sentence, low, possible))
+
+
+def _signs_of_patterns(sentence: str, low: str, possible: int) -> int:
+    signs = 0
     for bit, search in _SEARCHES:
         if possible & bit and search(low):
             signs |= bit
@@ -222,7 +243,20 @@ def weigh_grammar(sentence: str, low: str, words: Sequence[str], *, known: bool)
         for bit, search in _NAMED_SEARCHES:
             if search(sentence):
                 signs |= bit
-    return _weights_of(signs)
+    return signs
+
+
+def weigh_decision(sentence: str) -> float:
+    """Weigh how far the grammar of a sentence, however short, is that of a decision: likely from `LIKELY_DECISION`."""
+    low = sentence.lower()
+    words = _WORD.findall(low)
+    if not words or _CODE.search(low):
+        return -inf
+    signs = _signs_of_words(low, words)
+    possible, signs = signs >> _LATER, signs & _EARLY
+    if sentence[1:] != low[1:]:
+        possible |= _ANY_NAME
+    return _totals_of(signs | _signs_of_patterns(sentence, low, possible))[_DECISION]
 
 
 def _signs_of_words(low: str, words: Sequence[str]) -> int:
@@ -248,7 +282,8 @@ def _signs_of_subject(low: str, words: Sequence[str]) -> int:
         signs = _BIT["label"]
         first = min(label.group().count(" "), len(words) - 1)
     else:
-        while first < _MAX_PARTICLES and words[first] in _PARTICLES:
+        last = min(_MAX_PARTICLES, len(words) - 1)
+        while first < last and words[first] in _PARTICLES:
             first += 1
     if not _CONCLUDING.isdisjoint(words[: first + 1]) and words[first] not in _DEGREES:
         signs |= _BIT["concludes"]
@@ -263,6 +298,8 @@ def _signs_of_subject(low: str, words: Sequence[str]) -> int:
 
 
 _KINDS = tuple(_WEIGHTS)
+_DECISION = _KINDS.index(MustKeepKind.DECISION)
+_LEAST = tuple(LIKELY_DECISION if kind is MustKeepKind.DECISION else _LIKELY for kind in _KINDS)
 _BIASES = tuple(_WEIGHTS[kind][_BIAS] for kind in _KINDS)
 _VECTORS = tuple((_BIT[sign], tuple(_WEIGHTS[kind].get(sign, 0.0) for kind in _KINDS)) for sign in _SIGNS)
 _GAINS = tuple((bit, tuple(max(0.0, weight) for weight in vector)) for bit, vector in _VECTORS)
@@ -282,14 +319,15 @@ def _gains_of(possible: int) -> tuple[float, ...]:
 
 def _can_tell(signs: int, possible: int) -> bool:
     totals, gains = _totals_of(signs), _gains_of(possible)
-    return any(total + gain >= _LIKELY for total, gain in zip(totals, gains, strict=True))
+    return any(total + gain >= least for total, gain, least in zip(totals, gains, _LEAST, strict=True))
 
 
 def _weights_of(signs: int) -> _Weights:
     found = []
-    for kind, total in zip(_KINDS, _totals_of(signs), strict=True):
-        if total >= _LIKELY:
-            found.append((kind, THRESHOLD if total >= _SURE else THRESHOLD / 2))
+    for kind, total, least in zip(_KINDS, _totals_of(signs), _LEAST, strict=True):
+        if total >= least:
+            weight = THRESHOLD if total >= _SURE else THRESHOLD / 2
+            found.append((kind, TENTATIVE if kind is MustKeepKind.DECISION else weight))
         elif total < _UNLIKELY.get(kind, total):
             found.append((kind, -THRESHOLD / 2))
     return tuple(found)

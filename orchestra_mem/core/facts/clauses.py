@@ -122,7 +122,7 @@ _CLAUSE_END = LazyPattern(
 _SO = frozenset({"so", "hence", "therefore"})
 _WORDS = re.compile(r"[^\W_](?:[\w'-]*\w)?")
 LETTERS = re.compile(r"[a-z]+")
-_COUNTED = re.compile(rf"\b(?:\d[\d,.]*|{_WORD_NUMBERS}) (?P<thing>[a-z]+)\b")
+COUNTED = re.compile(rf"\b(?:\d[\d,.]*|{_WORD_NUMBERS}) (?P<thing>[a-z]+)\b")
 _NEGATED = re.compile(r"n't\b|\b(?:not|no|never|cannot|nobody|none|without|neither|nor)\b")
 
 
@@ -161,7 +161,7 @@ class Clause:
         days = days_of(self.values)
         stems = [word for word in content_stems(bare) if word not in NO_TOPIC]
         self.topic = frozenset(stems) | days
-        counted = _COUNTED.finditer(text) if self.values or _HAS_DIGIT(text) else ()
+        counted = COUNTED.finditer(text) if self.values or _HAS_DIGIT(text) else ()
         apart = self.closed_stems.union(*(content_stems(found["thing"]) for found in counted))
         self.theme = tuple(dict.fromkeys(word for word in stems if word not in apart))
         if before and not self.theme and (self.values or self.closed):

@@ -62,14 +62,16 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
     return finished(find_steps(operation))
 
 
-def find_steps(operation: Operation) -> Generator[None, None, tuple[MustKeep, ...]]:
-    """Find what `find_must_keeps` does, in steps of some 0.1 ms."""
+def find_steps(operation: Operation, *, tentative: bool = False) -> Generator[None, None, tuple[MustKeep, ...]]:
+    """Find what `find_must_keeps` does, in steps of some 0.1 ms; with them `Tentative` ones, if these are wanted."""
     silent = reads_only(operation)
     finds: list[Find] = []
     asked: list[Find] = []
     for field in fields_of(operation):
         if field.source is Source.SPEECH:
-            found = yield from _prose_steps(field.text, field.speaker, field.voice, spoken=field.spoken)
+            found = yield from _prose_steps(
+                field.text, field.speaker, field.voice, spoken=field.spoken, tentative=tentative
+            )
             asked.extend(find for find in found if field.name in _REQUESTS and find.kind is MustKeepKind.OPEN_ITEM)
             finds.extend(found)
         elif field.source is Source.STATE:
@@ -82,7 +84,8 @@ def find_steps(operation: Operation) -> Generator[None, None, tuple[MustKeep, ..
         finds = [find for find in finds if find not in asked]
     if len(finds) > 1 and is_commit(operation):
         finds = told_once(finds)
-    if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
+    decided = any(find.kind is MustKeepKind.DECISION and not find.tentative for find in finds)
+    if operation.type.lower() == "decision" and not decided:
         finds[:0] = _of_decision(operation)
     return must_keeps_of(finds, operation.id, operation.timestamp)
 
@@ -100,7 +103,9 @@ def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) ->
     return finished(_prose_steps(text, speaker, voice, spoken=spoken))
 
 
-def _prose_steps(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> Generator[None, None, list[Find]]:
+def _prose_steps(
+    text: str, speaker: str, voice: Voice, *, spoken: bool = False, tentative: bool = False
+) -> Generator[None, None, list[Find]]:
     said = without_code(text)
     talk = spoken and voice is Voice.PERSON and len(said) <= _TALK_CHARS
     finds: list[Find] = []
@@ -115,19 +120,23 @@ def _prose_steps(text: str, speaker: str, voice: Voice, *, spoken: bool = False)
         if not reads_as_prose(sentence):
             near = []
             continue
-        found = _in_sentence(sentence, speaker, voice, place, talk=talk)
+        found = _in_sentence(sentence, speaker, voice, place, talk=talk, tentative=tentative)
         for find in found:
             wide = _with_neighbours(find, near)
             # a find that the wider one quotes is told by it
-            finds = [past for past in finds if past.kind is not wide.kind or past.text not in wide.text]
+            finds = [past for past in finds if not _is_told_by(past, wide)]
             finds.append(wide)
-        if near and not found:
+        if near and all(find.tentative for find in found):
             kind = _continues(sentence, near[-1])
             if kind is not None:
                 finds.append(Find(kind, f"{near[-1]} {sentence}", THRESHOLD, place))
         near = [*near[1 - _MAX_REASONS :], sentence]
         yield
     return clearest(finds, len(said))
+
+
+def _is_told_by(find: Find, wide: Find) -> bool:
+    return find.kind is wide.kind and find.text in wide.text and (find.tentative or not wide.tentative)
 
 
 def _continues(sentence: str, before: str) -> MustKeepKind | None:
@@ -141,10 +150,12 @@ def _continues(sentence: str, before: str) -> MustKeepKind | None:
     return MustKeepKind.OPEN_ITEM if asked or (unknown and len(sentence) > len(before)) else None
 
 
-def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool) -> list[Find]:
+def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool, tentative: bool) -> list[Find]:
     flat = _BLANKS.sub(" ", sentence).replace("’", "'").strip("*_ ")
     # a model's heading names what follows
-    scores = {} if voice is Voice.MODEL and flat.startswith("#") else _weigh(flat, voice, talk=talk)
+    if voice is Voice.MODEL and flat.startswith("#"):
+        return []
+    scores = _weigh(flat, voice, talk=talk, tentative=tentative)
     if not scores:
         return []
     order = sorted(scores, key=lambda kind: (-scores[kind][0], RANK[kind]))
@@ -161,10 +172,10 @@ def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk:
     return [Find(best, _voiced(best, text, speaker), scores[best][0], place)]
 
 
-def _weigh(flat: str, voice: Voice, *, talk: bool) -> dict[MustKeepKind, tuple[float, int]]:
+def _weigh(flat: str, voice: Voice, *, talk: bool, tentative: bool) -> dict[MustKeepKind, tuple[float, int]]:
     """Judge a sentence by what stands in it and by who says it."""
     text = masked(flat, quotes=voice is Voice.MODEL)
-    scores = judge(text, imperative=voice is not Voice.COMMIT, talk=talk)
+    scores = judge(text, imperative=voice is not Voice.COMMIT, talk=talk, tentative=tentative)
     low = text.lower()
     if MESSAGE.match(low):  # of a compiler, or the like
         return {kind: score for kind, score in scores.items() if kind is MustKeepKind.FAILURE}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from datetime import datetime
 
-from orchestra_mem.core.cues.cue import LazyPattern
+from orchestra_mem.core.cues.cue import THRESHOLD, LazyPattern
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind
@@ -41,6 +42,17 @@ class Find:
     score: float
     place: int
 
+    @property
+    def tentative(self) -> bool:
+        """Whether it is a fact only if it contradicts one."""
+        return self.score < THRESHOLD
+
+
+class Tentative(MustKeep):
+    """What may be a fact: it is one if it takes the place of another."""
+
+    __slots__ = ()
+
 
 def told_once(finds: list[Find]) -> list[Find]:
     """Leave out what another find of the same kind says with all its words, as a commit's subject and its body do."""
@@ -69,11 +81,24 @@ def clearest(finds: list[Find], size: int) -> list[Find]:
     return sorted(kept, key=lambda find: find.place)
 
 
+def without_tentative(facts: Iterable[MustKeep]) -> list[MustKeep]:
+    """Leave out what is no fact unless it takes the place of one; of those that do, facts are made."""
+    told = list(facts)
+    replacing = {fact.superseded_by for fact in told}
+    return [
+        MustKeep(**{field.name: getattr(fact, field.name) for field in fields(MustKeep)})
+        if isinstance(fact, Tentative)
+        else fact
+        for fact in told
+        if not isinstance(fact, Tentative) or (fact.id and fact.id in replacing)
+    ]
+
+
 def must_keeps_of(finds: list[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
     """The facts of an operation, each once, in the order in which they were found."""
     distinct = {(find.kind, find.text): find for find in reversed(finds)}
     return tuple(
-        MustKeep(
+        (Tentative if find.tentative else MustKeep)(
             kind=find.kind,
             text=find.text,
             operation=operation,

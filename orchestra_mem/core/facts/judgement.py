@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 
 from orchestra_mem.core.cues.arrangement import ARRANGEMENT_CUES
-from orchestra_mem.core.cues.cue import ASKED, CHEER, HEDGE, NARRATION, SUPPOSED, TAG, THRESHOLD
+from orchestra_mem.core.cues.cue import ASKED, CHEER, HEDGE, NARRATION, SUPPOSED, TAG, TENTATIVE, THRESHOLD
 from orchestra_mem.core.cues.decision import DECISION_CUES
 from orchestra_mem.core.cues.duty import DUTY_CUES
 from orchestra_mem.core.cues.event import COMPLETION_CUES, FAILURE_CUES
@@ -31,13 +31,16 @@ _VOCABULARY = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _CLAUSE_START = re.compile(r"[,;:.!—–]\s|\s-\s")
 
 
-def judge(sentence: str, *, imperative: bool = True, talk: bool = True) -> dict[MustKeepKind, tuple[float, int]]:
+def judge(
+    sentence: str, *, imperative: bool = True, talk: bool = True, tentative: bool = False
+) -> dict[MustKeepKind, tuple[float, int]]:
     """Weigh what a sentence says: for each kind that it speaks of, the score (from `THRESHOLD` up) and where it begins.
 
     Args:
         sentence: With straight apostrophes and single blanks.
         imperative: Whether an imperative tells somebody what to do, and not what has been done.
         talk: Whether people speak to each other, so that the grammar of what is said counts, not its words alone.
+        tentative: Whether to tell of a decision from `TENTATIVE` up, too, where a sentence tells nothing else.
     """
     low = sentence.lower()
     if NARRATION.match(low):
@@ -60,23 +63,27 @@ def judge(sentence: str, *, imperative: bool = True, talk: bool = True) -> dict[
     if role is not None and not _is_open(low, role[1], role[1], MustKeepKind.ROLE):
         scores[MustKeepKind.ROLE] += _ROLE_WEIGHT
         places.setdefault(MustKeepKind.ROLE, role[1])
-    known = any(score >= THRESHOLD for score in scores.values())
+    known, likely = any(score >= THRESHOLD for score in scores.values()), False
     if talk and not question and not (known and max(scores.values()) > _BEYOND_DOUBT):
         for kind, weight in weigh_grammar(sentence, low, words, known=known):
             # it tells of what no cue tells of, and casts doubt on what one does
             if not known or weight < 0:
                 scores[kind] += weight
                 places.setdefault(kind, 0)
+            likely = likely or kind is MustKeepKind.DECISION
         known = known or any(score >= THRESHOLD for score in scores.values())
-    if not known:
+    likely = likely and tentative
+    if not (known or likely):
         return {}
     if HEDGE.search(low):
+        likely = False
         for kind in _HEDGED:
             scores[kind] -= 2
     if CHEER.search(low):
         for kind in scores:
             scores[kind] -= 0 if kind is MustKeepKind.ROLE else 1.5
-    return {kind: (score, places[kind]) for kind, score in scores.items() if score >= THRESHOLD}
+    told = {kind: (score, places[kind]) for kind, score in scores.items() if score >= THRESHOLD}
+    return told or ({MustKeepKind.DECISION: (TENTATIVE, 0)} if likely else {})
 
 
 def vocabulary_of(low: str) -> set[str]:

@@ -9,6 +9,7 @@ place. What adds (`also`, `as well`), and what speaks of another purpose, replac
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,8 +29,8 @@ _CHOOSING = (
 )
 # What was chosen stands right behind the word of choosing, or at the end of the clause behind one of these.
 _CHOSEN = re.compile(
-    rf"\b(?:{_CHOOSING}|thinking|said|it's|is|are|be|per|in|with|by|as|on|via|over|at|to|from)(?: (?:the|an?|our|my|"
-    rf"some|two|"
+    rf"\b(?:{_CHOOSING}|thinking|said|it's|is|are|be|per|in|with|by|as|on|via|over|through|at|to|from)"
+    r"(?: (?:the|an?|our|my|some|two|"
     r"three|four|five|six|\d+|new|old))* (?P<what>[\w'-]+)(?=(?P<more> [\w'-]+)?)"
 )
 _PICKS = LazyPattern(
@@ -100,11 +101,19 @@ def is_marked(newer: Profile) -> bool:
 
 def _is_another(mine: Clause, theirs: Clause) -> bool:
     """Tell whether two clauses speak of two things of a kind (`first lesson`), or of two purposes (`for the doors`)."""
-    for clause, other in ((mine, theirs), (theirs, mine)):
-        if any(other.which.get(kind) != which and kind not in other.closed for kind, which in clause.which.items()):
-            return True
+    if is_other_of_kind(mine, theirs):
+        return True
     purpose, another = mine.frame[1].get("for"), theirs.frame[1].get("for")
     return bool(purpose and another and purpose.isdisjoint(another))
+
+
+def is_other_of_kind(mine: Clause, theirs: Clause) -> bool:
+    """Tell whether two clauses speak of two things of a kind (`first lesson`, `room 12`)."""
+    return any(
+        other.which.get(kind) != which and kind not in other.closed
+        for clause, other in ((mine, theirs), (theirs, mine))
+        for kind, which in clause.which.items()
+    )
 
 
 def _has_other_value(mine: Clause, theirs: Clause, *, marked: bool, limits: bool) -> bool:
@@ -256,6 +265,12 @@ def _argument_of(newer: Profile) -> _Argument:
     )
 
 
+def speaks_well(newer: Profile, chosen: Iterable[str]) -> bool:
+    """Tell whether a fact argues with what was chosen, but not against it, and chooses nothing else."""
+    told = _argument_of(newer)
+    return not (newer.fails or told.picks or told.against.isdisjoint(chosen))
+
+
 def _is_dropped(newer: Profile, older: Profile) -> bool:
     """Tell whether a later fact says no to what an earlier one chose, and names something else."""
     gone = _argument_of(newer).dropped & older.topic
@@ -271,7 +286,7 @@ def _is_argued_away(newer: Profile, older: Profile) -> bool:
     against = told.against & older.topic & older.frame
     if not against:
         return False
-    chosen = [word for word in against if is_chosen(older, word) and not _is_other_kind(word, told.reason, older.text)]
+    chosen = [word for word in against if is_chosen(older, word) and not is_other_kind(word, told.reason, older.text)]
     if not chosen:
         return False
     linked = told.after & older.frame
@@ -299,7 +314,7 @@ _OWN_SUBJECT = LazyPattern(
 )
 
 
-def _is_other_kind(word: str, reason: str, older: str) -> bool:
+def is_other_kind(word: str, reason: str, older: str) -> bool:
     """Tell whether a stem only tells the kind of two things (`the oak table`, `oak chairs`)."""
     kinds = re.compile(rf"\b(?:the|an?|our|this|that) {re.escape(word)}[\w]* (?P<thing>[a-z]+)").search(reason)
     other = re.compile(rf"\b{re.escape(word)}[\w]* (?P<thing>[a-z]+)").search(older)

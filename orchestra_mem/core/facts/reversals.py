@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from orchestra_mem.core.cues.cue import LazyPattern
 from orchestra_mem.core.facts.clauses import NUMERIC
+from orchestra_mem.core.facts.contradiction import MIN_OPERATIONS, contradicts
 from orchestra_mem.core.facts.restatements import drops_choice, is_chosen, is_marked, sets_anew
 from orchestra_mem.core.facts.topics import Profile
 from orchestra_mem.core.text import content_stems
@@ -72,7 +73,10 @@ def _is_set_anew(newer: Profile, older: Profile, new: MustKeep, old: MustKeep, e
         return True
     if old.kind is MustKeepKind.DECISION and drops_choice(evidence or newer, older):
         return True
-    return sets_anew(newer, older, limits=old.kind is MustKeepKind.CONSTRAINT, evidence=evidence)
+    if sets_anew(newer, older, limits=old.kind is MustKeepKind.CONSTRAINT, evidence=evidence):
+        return True
+    far = new.operation - old.operation >= MIN_OPERATIONS
+    return far and new.kind is not MustKeepKind.ROLE and contradicts(newer, older)
 
 
 def _takes_back_choice(newer: Profile, older: Profile) -> bool:

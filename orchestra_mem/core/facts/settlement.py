@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.cues.cue import LazyPattern
+from orchestra_mem.core.facts.finds import Tentative
 from orchestra_mem.core.facts.reversals import (
     HOLDING,
     MAX_CHARS,
@@ -45,8 +46,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     """Mark what later facts replaced (superseded) or completed, answered and repaired (done).
 
     Facts are read in order of time, whatever their order here, and come back in the order given; what was superseded
-    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet. Takes time
-    about linear in the number of facts.
+    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet. What is `Tentative`
+    counts only if it replaces another. Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -66,9 +67,12 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
             continue
         profile = profile_of(fact.text)
         if number >= known:
-            for past in standing.replaced_by(fact, profile, settled, said):
+            replaced = standing.replaced_by(fact, profile, settled, said)
+            for past in replaced:
                 settled[past] = replace(settled[past], status=MustKeepStatus.SUPERSEDED, superseded_by=fact.id)
                 standing.remove(past)
+            if isinstance(fact, Tentative) and not replaced:
+                continue
             for past in standing.done_by(fact, profile, settled):
                 settled[past] = replace(settled[past], status=MustKeepStatus.DONE)
                 standing.remove(past)

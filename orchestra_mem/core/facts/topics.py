@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
+from math import inf
 
 from orchestra_mem.core.cues.cue import LazyPattern
+from orchestra_mem.core.cues.grammar import weigh_decision
 from orchestra_mem.core.facts.clauses import CLOSED, LETTERS, NO_TOPIC, Clause, clauses_of, days_of, values_of
 from orchestra_mem.core.facts.roles import find_role
-from orchestra_mem.core.text import content_stems, stem
+from orchestra_mem.core.text import content_stems, split_sentences, stem
 
 # Words that take something back outright, and words that may only set one thing against another.
 _TAKES_BACK = LazyPattern(
@@ -203,6 +205,11 @@ class Profile:
     def changes(self) -> bool:
         """Whether it speaks of change."""
         return _CHANGE.search(self.text) is not None
+
+    @cached_property
+    def deciding(self) -> float:
+        """How far the grammar of one of its sentences is that of a decision; see `weigh_decision`."""
+        return max(map(weigh_decision, split_sentences(self._flat)), default=-inf)
 
     @cached_property
     def who(self) -> str:

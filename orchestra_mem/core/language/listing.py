@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
@@ -28,6 +29,9 @@ _NOBODYS = re.compile(
     r"has no (?:owner|assignee)|have no (?:owner|assignee))\b",
     re.IGNORECASE,
 )
+_NAMED = re.compile(r"[^\W\d_](?:[\w.-]*\w)?")
+# Asks for what is done as well as for what is not.
+_WHAT_BECAME = re.compile(r"\b(?:did|finish(?:ed)?|so far|(?:is|has|was) \w+ (?:done|finished|ready))\b", re.IGNORECASE)
 _HELD_UP = re.compile(r"\b(?:block(?:ed|ers?|ing)|stuck|held up|waiting)\b", re.IGNORECASE)
 _PRIORITIES = {"urgent": 1, "critical": 1, "highest": 1, "high": 2, "medium": 3, "normal": 3, "low": 4, "lowest": 5}
 _PRIORITY = re.compile(rf"\b(?:{'|'.join(_PRIORITIES)})\b(?!-)", re.IGNORECASE)
@@ -50,13 +54,22 @@ class Listing:
     held_up: bool = False
 
 
-def read_listing(line: str) -> Listing:
-    """Read which items a line asks for; what is somebody's or held up is wanted as long as it is open."""
+def read_listing(line: str, persons: Collection[str] = ()) -> Listing:
+    """Read which items a line asks for; what is somebody's or held up is wanted as long as it is open.
+
+    Args:
+        line: the question.
+        persons: who has work, in lower case: found however the question is put.
+    """
     said = line.lower()
     held_up = _HELD_UP.search(line) is not None
     assignee = _assignee(line)
+    if assignee is None:
+        assignee = next((name for name in _NAMED.findall(line) if name.lower() in persons), None)
+    if assignee and _WHAT_BECAME.search(line):
+        return Listing(assignee=assignee)
     statuses = tuple(status for status in WorkStatus if status is not WorkStatus.BLOCKED and status.value in said)
-    wants_open = re.search(r"\bopen\b", said) or held_up or assignee is not None
+    wants_open = re.search(r"\b(?:open|left|remain(?:s|ing)?|outstanding)\b", said) or held_up or assignee is not None
     priority = _PRIORITY.search(line)
     return Listing(
         statuses=statuses or (OPEN_STATUSES if wants_open else ()),

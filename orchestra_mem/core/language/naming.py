@@ -9,19 +9,25 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
+from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.parsing import ASKS, Action, Intent, Parsed
 from orchestra_mem.core.language.mentions import WorkLookup
 from orchestra_mem.core.language.references.titles import title_words
+from orchestra_mem.core.language.references.words import is_one_off, is_swapped
 from orchestra_mem.core.text import STOP_WORDS, stem
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019_][^\W_]+)*")
+_QUOTED = re.compile(r"[\"\u201c][^\"\u201d]*[\"\u201d]")
 _ARTICLES = frozenset("the that this our my a an".split())
 _AFTER = frozenset([*WorkKind, *(kind.plural for kind in WorkKind), "one", "ticket", "item"])
 _MOST_WORDS = 60
 _MOST_LOOKED_UP = 16
 _MOST_ALIKE = 20
 _LEAST_CHARS = 3
+_LEAST_MISTYPED = 5
+_MOST_TITLES = 300
 # Stand for the titles that more than one item bears, or that are named by a part; nobody has so much work.
 _FIRST_PLACEHOLDER = 900_000_001
 _NUMBER = re.compile(r"#(\d+)")
@@ -49,11 +55,17 @@ class _Token:
         return self.text not in STOP_WORDS
 
 
-def namings(line: str, lookup: WorkLookup) -> list[Naming]:
-    """Find where a line names items, from left to right; the longest whole titles first where they overlap."""
-    tokens = [_Token(found.group().lower(), *found.span()) for found in _WORD.finditer(line)]
-    if not 1 < len(tokens) <= _MOST_WORDS:
+def namings(line: str, lookup: WorkLookup, *, least: int = 2) -> list[Naming]:
+    """Find where a line names items, from left to right; the longest whole titles first where they overlap.
+
+    A line of fewer than `least` words names none: a word alone is a command as well.
+    """
+    tokens = [_Token(_spelt(found.group().lower()), *found.span()) for found in _WORD.finditer(line)]
+    if not least <= len(tokens) <= _MOST_WORDS:
         return []
+    quoted = [found.span() for found in _QUOTED.finditer(line)]
+    tokens = [token for token in tokens if not any(start < token.start < end for start, end in quoted)]
+    tokens = _mended(tokens, lookup)
     found: dict[tuple[bool, int, int], list[int]] = {}
     for item in _alike(tokens, lookup):
         place = _place(tokens, [stem(word) for word in title_words(item.title)])
@@ -69,15 +81,53 @@ def namings(line: str, lookup: WorkLookup) -> list[Naming]:
     return sorted(taken, key=lambda naming: naming.start)
 
 
+_DIGITS = dict(zip("123456789", "one two three four five six seven eight nine".split(), strict=True))
+
+
+def _spelt(word: str) -> str:
+    return _DIGITS.get(word, word)
+
+
+def _mended(tokens: list[_Token], lookup: WorkLookup) -> list[_Token]:
+    """The tokens, with words of titles in the place of those that are off by one letter or one swap."""
+    strange = [
+        token for token in tokens if len(token.text) >= _LEAST_MISTYPED and token.says and not _is_known(token.text)
+    ]
+    strange = [token for token in strange if not lookup.items(WorkFilter(text=_sought(token.text), limit=1))]
+    if not strange:
+        return tokens
+    titles = {word for item in lookup.items(WorkFilter(limit=_MOST_TITLES)) for word in title_words(item.title)}
+    mended: dict[str, str] = {}
+    for token in strange:
+        near = [word for word in titles if is_one_off(token.text, word) or is_swapped(token.text, word)]
+        if len(near) == 1:
+            mended[token.text] = near[0]
+    return [replace(token, text=mended.get(token.text, token.text)) for token in tokens]
+
+
+def _is_known(word: str) -> bool:
+    return word in COMMON_WORDS or word in verb_forms()
+
+
 def _alike(tokens: Sequence[_Token], lookup: WorkLookup) -> list[WorkItem]:
     """The items with a word of the line in their titles; open ones, and closed ones where no open one has it."""
-    spoken = dict.fromkeys(stem(token.text) for token in tokens if token.says and len(token.text) >= _LEAST_CHARS)
+    spoken = dict.fromkeys(_sought(token.text) for token in tokens if token.says and _may_name(token.text))
     found: dict[int, WorkItem] = {}
     for word in list(spoken)[:_MOST_LOOKED_UP]:
         items = lookup.items(WorkFilter(text=word, statuses=OPEN_STATUSES, limit=_MOST_ALIKE))
         items = items or lookup.items(WorkFilter(text=word, limit=_MOST_ALIKE))
         found.update((item.id, item) for item in items)
     return list(found.values())
+
+
+def _sought(word: str) -> str:
+    """What titles with a word in any of its forms have of it: what its stem, "copi", shares with it."""
+    stemmed = stem(word)
+    return stemmed if word.startswith(stemmed) else stemmed[:-1] if word.startswith(stemmed[:-1]) else word
+
+
+def _may_name(word: str) -> bool:
+    return len(word) >= _LEAST_CHARS or (len(word) == _LEAST_CHARS - 1 and word.isalpha() and not _is_known(word))
 
 
 def _place(tokens: Sequence[_Token], title: Sequence[str]) -> tuple[bool, int, int] | None:
@@ -118,11 +168,11 @@ def read_with_titles(line: str, plain: Parsed, lookup: WorkLookup, parse: Callab
     """
     named = namings(line, lookup)
     for chosen in _choices(named) if not plain.understood else _whole_ones(named):
-        text, said = _numbered(line, chosen)
+        text, said = numbered(line, chosen)
         read = parse(text)
         if not read.understood or not any(_refers(intent, said) for intent in read.intents):
             continue
-        intents = tuple(_restored(intent, said) for intent in read.intents)
+        intents = tuple(restored(intent, said) for intent in read.intents)
         if (
             not plain.understood
             or _says_more(intents, plain.intents)
@@ -147,7 +197,7 @@ def _choices(named: Sequence[Naming]) -> Iterator[list[Naming]]:
         yield from ([naming] for naming in named)
 
 
-def _numbered(line: str, named: Sequence[Naming]) -> tuple[str, Mapping[str, str]]:
+def numbered(line: str, named: Sequence[Naming]) -> tuple[str, Mapping[str, str]]:
     """The line with numbers, and what each number stands for."""
     said: dict[str, str] = {}
     for place, naming in reversed(list(enumerate(named))):
@@ -162,7 +212,7 @@ def _refers(intent: Intent, said: Mapping[str, str]) -> bool:
     return any(number in said for number in _NUMBER.findall(f"{intent.target} {intent.other}"))
 
 
-def _restored(intent: Intent, said: Mapping[str, str]) -> Intent:
+def restored(intent: Intent, said: Mapping[str, str]) -> Intent:
     """The intent with words in the place of the numbers, but for those of items that are meant for certain."""
 
     def words(text: str, *, reference: bool = False) -> str:
