@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 
 from orchestra_mem.build import utc_now
 from orchestra_mem.core.language.fragments import UNSURE
-from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent
+from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.mentions import Happening, Talk
 from orchestra_mem.core.language.persons import persons_in
 from orchestra_mem.core.language.references.needs import need_of
@@ -31,7 +31,7 @@ from orchestra_mem.orchestrator.questions import Questions
 from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.understanding import Reader
+from orchestra_mem.orchestrator.understanding import Reader, by_rules, is_command
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
@@ -143,11 +143,12 @@ class Orchestrator:
         waiting, self._waiting = self._waiting, None
         self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
-        reply = self._gone_on(waiting, line, talk) if waiting else None
-        reply = reply or self._of_last(line, talk)
+        ruled = by_rules(line, self.tracker)
+        reply = self._gone_on(waiting, line, ruled, talk) if waiting else None
+        reply = reply or self._of_last(line, ruled, talk)
         if reply is not None:
             return reply
-        parsed = self._reader.read(line, self.tracker)
+        parsed = self._reader.read(line, ruled)
         lost = not parsed.understood or self._is_of_nothing(parsed.intents, talk)
         if lost and (freed := self._commands.freed_by(line)):
             return self._run(line, (freed,), talk, {})
@@ -169,19 +170,19 @@ class Orchestrator:
             return False
         return False
 
-    def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
+    def _gone_on(self, waiting: _Waiting, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
         if is_no(line):
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         if waiting.for_yes:
             return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if is_yes(line) else None
-        if self._reader.is_command(line, self.tracker) and not self._is_title(line, waiting.candidates):
+        if is_command(line, ruled) and not self._is_title(line, waiting.candidates):
             return None
         chosen = chosen_from(corrected_to(line) or line, waiting.candidates, talk)
         both = f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
 
-    def _of_last(self, line: str, talk: Talk) -> Reply | None:
+    def _of_last(self, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
         if is_aside(line):
             text = "Nothing was changed; `undo` takes back what was done last."
@@ -191,7 +192,7 @@ class Orchestrator:
             return None
         if goes_back(line):
             return self._run(line, (Intent(action=Action.UNDO),), talk, {})
-        if self._reader.is_command(line, self.tracker):
+        if is_command(line, ruled):
             return None
         too = same_of(line)
         target = too or corrected_to(line)

@@ -53,9 +53,8 @@ class Reader:
         self._model = model
         self._foreground = foreground
 
-    def read(self, line: str, lookup: WorkLookup) -> Parsed:
-        """Read what a line asks for; `lookup` finds the items that it names."""
-        parsed = _by_rules(line, lookup)
+    def read(self, line: str, parsed: Parsed) -> Parsed:
+        """Read what a line asks for; `parsed` is what the rules have made of it."""
         if _is_sure(parsed) or self._model is None:
             return parsed
         messages = (Message(role=Role.SYSTEM, text=_INSTRUCTIONS), Message(role=Role.USER, text=line))
@@ -74,15 +73,18 @@ class Reader:
             return parsed
         return read
 
-    def is_command(self, line: str, lookup: WorkLookup) -> bool:
-        """Whether a line surely tells to do something, or asks in a sentence, by the rules alone."""
-        parsed = _by_rules(line, lookup)
-        asks = _ASKING.match(line) is not None
-        return _is_sure(parsed) and (asks or any(intent.action not in ASKS for intent in parsed.intents))
+
+def is_command(line: str, parsed: Parsed) -> bool:
+    """Whether a line surely tells to do something, or asks in a sentence, by what the rules have made of it."""
+    asks = _ASKING.match(line) is not None
+    return _is_sure(parsed) and (asks or any(intent.action not in ASKS for intent in parsed.intents))
 
 
-def _by_rules(line: str, lookup: WorkLookup) -> Parsed:
-    """Read a line: by its words, by the titles in it, clause by clause, and at last by what it seems to be about."""
+def by_rules(line: str, lookup: WorkLookup) -> Parsed:
+    """Read a line without a model; `lookup` finds the items that it names.
+
+    By its words, by the titles in it, clause by clause, and at last by what it seems to be about.
+    """
     plain = parse(line)
     parsed = read_in_parts(line, plain, lookup, parse)
     if parsed is plain or not parsed.understood:

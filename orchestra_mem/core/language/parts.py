@@ -179,7 +179,8 @@ def read_in_parts(
         for each in plain.intents
     )
     state = state or (plain.understood and any(_is_item_after_all(each, lookup) for each in plain.intents))
-    if state or any(each.target.lower() in persons_in(lookup) for each in plain.intents):
+    known = persons_in(lookup)
+    if state or any(each.target.lower() in known for each in plain.intents):
         # "put it back to pending" is no parent, and nobody is an item.
         plain = replace(plain, understood=False)
     whole = plain.understood and not shown and any(each.action in _WHOLE for each in plain.intents)
@@ -190,7 +191,7 @@ def read_in_parts(
     pieces = _pieces(line)
     if len(pieces) > _MOST_PIECES:
         return plain
-    reader = _Reader(lookup, parse, persons_in(lookup))
+    reader = _Reader(lookup, parse, known)
     found = _all(line, pieces, 0, reader)
     intents = _bound(found) if found else ()
     if not plain.understood and any(each.action in DESTRUCTIVE for each in intents):
