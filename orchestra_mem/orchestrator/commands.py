@@ -80,10 +80,6 @@ class Commands:
             Action.RESUME: self._resume,
         }
 
-    def knows(self, action: Action) -> bool:
-        """Whether an action is one of these."""
-        return action in self._actions
-
     def do(self, intent: Intent, resolver: Resolver) -> Done:
         """Do what an intent says.
 

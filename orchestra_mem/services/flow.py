@@ -79,7 +79,6 @@ class MemoryParts:
     reporter: Reporter
     change_count: Callable[[], int]
     commit_count: Callable[[], Hashable]
-    check_database: Callable[[], str | None]
     open_search: Callable[[], MemorySearch]
     open_responses: Callable[[], ResponseStore]
     settings: Settings

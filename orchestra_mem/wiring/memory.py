@@ -213,7 +213,6 @@ class Wiring:
                 reporter=reporter,
                 change_count=database.change_count,
                 commit_count=database.commit_count,
-                check_database=database.check,
                 open_search=partial(
                     self._open_search, log, ledger, store, episodic, place, state, read_only is not None
                 ),
