@@ -15,7 +15,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
 
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv models demo test bench lint types clean
+.PHONY: help venv models llama-server demo test bench lint types clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo 'make lint    check style and format'
 	@echo 'make types   check types'
 	@echo 'make models  fetch the models that tests and benchmarks run (600 MB, into the cache folder of the user)'
+	@echo 'make llama-server  build the server of llama.cpp, so that the tests that need it run (a quarter of an hour)'
 	@echo 'make venv    make .venv with the package and all tools'
 	@echo 'make clean   remove .venv, caches and builds'
 
@@ -53,6 +54,9 @@ venv: .venv/tools.stamp
 
 models: venv
 	.venv/bin/python tools/models.py
+
+llama-server: venv
+	.venv/bin/python tools/llama_server.py
 
 demo: .venv/package.stamp
 	.venv/bin/orchestra-mem demo --repo "$(REPO)"

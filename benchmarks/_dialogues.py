@@ -1,7 +1,7 @@
 """Written dialogues, compacted five times: which rules, reversals, roles and open items the model would still be given.
 
-The format is told in `data/README.md`. A fact counts as kept where one line of the context has all its words; a
-reversal also needs the old decision to be marked wherever it stands as a fact, or to be gone.
+The format is told in `data/README.md`. A fact is told where one line of the context has all its words, and that is to
+be kept; a reversal also needs the old decision to be marked wherever it stands as a fact, or to be gone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -75,18 +76,29 @@ def _other_talk(others: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from (turn for number, turn in enumerate(other["turns"]) if number not in told)
 
 
-def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[tuple[dict[str, Any], bool]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What became of a fact: whether it is `told`, and whether it is `kept`, which asks more of a reversal."""
+
+    fact: dict[str, Any]
+    told: bool
+    kept: bool
+
+
+def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[Judged]:
     """For each fact of a dialogue whether the context has it."""
     lines = [line.lower().replace("’", "'") for line in context.splitlines()]
-    return [(fact, _kept(fact, lines)) for fact in dialogue["facts"] if fact["kind"] in KINDS]
+    return [_judged(fact, lines) for fact in dialogue["facts"] if fact["kind"] in KINDS]
 
 
-def _kept(fact: dict[str, Any], lines: Sequence[str]) -> bool:
+def _judged(fact: dict[str, Any], lines: Sequence[str]) -> Judged:
     words = [*fact["keep"], *([fact["polarity"]] if fact.get("polarity") else [])]
-    if not any(_has(line, words) for line in lines):
-        return False
-    if fact["kind"] != "reversal":
-        return True
+    told = any(_has(line, words) for line in lines)
+    return Judged(fact=fact, told=told, kept=told and (fact["kind"] != "reversal" or _is_marked(fact, lines)))
+
+
+def _is_marked(fact: dict[str, Any], lines: Sequence[str]) -> bool:
+    """Whether the old decision is marked wherever it stands as a fact, or is gone."""
     old = [
         position for position, line in enumerate(lines)
         if _has(line, fact["old"]) and not _has(line, fact["keep"]) and _FACT_LINE.search(line.upper())

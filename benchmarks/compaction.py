@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._dialogues import KINDS, after_compactions, is_unread, judge_dialogue, load_dialogues
+from benchmarks._dialogues import KINDS, Judged, after_compactions, is_unread, judge_dialogue, load_dialogues
 from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
 from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
@@ -227,25 +227,32 @@ def _compress(passages: list[Passage], budget_chars: int) -> str:
 def _measure_dialogues(options: Options, report: Report) -> None:
     dialogues = load_dialogues(_HERE / "data")
     chosen = dialogues[:: max(1, len(dialogues) // _QUICK_DIALOGUES)] if options.quick else dialogues
-    found: dict[str, list[bool]] = {kind: [] for kind in KINDS}
-    unread: list[bool] = []
+    found: dict[str, list[Judged]] = {kind: [] for kind in KINDS}
+    unread: list[Judged] = []
     verbatim = 0
     for dialogue in chosen:
         others = [other for other in dialogues if other is not dialogue]
         at = dialogues.index(dialogue) % len(others)
         context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])
         verbatim += word_for_word
-        for fact, kept in judge_dialogue(dialogue, context):
-            found[fact["kind"]].append(kept)
+        for judged in judge_dialogue(dialogue, context):
+            found[judged.fact["kind"]].append(judged)
             if is_unread(dialogue):
-                unread.append(kept)
+                unread.append(judged)
     for kind, of_kind in found.items():
-        report.add(f"{kind}_kept_after_5", sum(of_kind) / len(of_kind), n=len(of_kind))
-    kept_all = [kept for each in found.values() for kept in each]
-    report.add("rules_kept_after_5", sum(kept_all) / len(kept_all), n=len(kept_all),
+        report.add(f"{kind}_kept_after_5", _share_kept(of_kind), n=len(of_kind))
+    judged_all = [judged for each in found.values() for judged in each]
+    report.add("rules_kept_after_5", _share_kept(judged_all), n=len(judged_all),
                note=f"facts of {len(chosen)} dialogues")  # fmt: skip
-    report.add("rules_kept_unread", sum(unread) / len(unread), n=len(unread), note="of dialogues that nobody read")
+    report.add("rules_kept_unread", _share_kept(unread), n=len(unread), note="of dialogues that nobody read")
+    report.add("told_after_5", sum(judged.told for judged in judged_all) / len(judged_all), n=len(judged_all),
+               note="the same, whether or not what a reversal takes back is marked")  # fmt: skip
+    report.add("told_unread", sum(judged.told for judged in unread) / len(unread), n=len(unread))
     report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that stood word for word")
+
+
+def _share_kept(judged: list[Judged]) -> float:
+    return sum(each.kept for each in judged) / len(judged)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def _configuration(project: Path) -> tuple[Settings | None, list[Finding]]:
         ]
     given = sum(settings.origin_of(key) != "default" for key in settings.flat())
     return settings, [
-        Finding(part="configuration", health=Health.SOUND, words=f"in order; {given} settings differ from the defaults")
+        Finding(part="configuration", health=Health.SOUND, words=f"in order; set otherwise than by default: {given}")
     ]
 
 

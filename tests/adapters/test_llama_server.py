@@ -1,0 +1,264 @@
+"""The real llama-server, which `make llama-server` builds: all that is asked of one, asked of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.adapters.config_files import load_settings
+from orchestra_mem.adapters.llama import GgufVocabulary
+from orchestra_mem.adapters.openai_http import OpenAiModel
+from orchestra_mem.adapters.openai_http.server import Server
+from orchestra_mem.core.prompts import notes_schema
+from orchestra_mem.diagnosis import Health
+from orchestra_mem.diagnosis.models import check_model
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Generation, Message, Role
+from tests.conftest import record
+from tools.llama_server import default_path
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+
+WINDOW, SLOTS = 2_048, 2
+START_S = 60.0
+ODD = ["", "a", "你好, world", "don't <|im_end|> stop", "x = [1,\n  2]\n\n", "\U0001f600 \ud800", "123 " * 90]
+
+
+class Running:
+    """A llama-server that runs here, with two slots."""
+
+    def __init__(self, gguf: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            [str(default_path()), "--model", str(gguf), "--port", str(self.port), "--threads", "1",
+             "--ctx-size", str(WINDOW * SLOTS), "--parallel", str(SLOTS), "--no-kv-unified"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def await_health(self) -> None:
+        """Until the model is loaded."""
+        until(lambda: self._healthy() or self.process.poll() is not None, START_S)
+        assert self.process.poll() is None, "the server has ended"
+
+    def _healthy(self) -> bool:
+        try:
+            with urlopen(f"{self.url}/health", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.process.kill()
+        self.process.wait(30)
+
+
+def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def binary() -> Path:
+    """The server's program."""
+    path = default_path()
+    if not path.is_file():
+        pytest.skip("needs llama.cpp's own server, see `make llama-server`")
+    return path
+
+
+@pytest.fixture(scope="module")
+def running(binary: Path, smollm_gguf: Path) -> Iterator[Running]:
+    """One for all tests that leave it alive."""
+    server = Running(smollm_gguf)
+    server.await_health()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def model(running: Running) -> Iterator[OpenAiModel]:
+    """The model there."""
+    made = OpenAiModel(running.url)
+    yield made
+    made.close()
+
+
+def asked(text: str) -> list[Message]:
+    """A prompt."""
+    return [Message(role=Role.SYSTEM, text="You are brief."), Message(role=Role.USER, text=text)]
+
+
+def in_background(model: OpenAiModel, stop: threading.Event) -> tuple[threading.Thread, list[Generation]]:
+    """A long answer under way."""
+    found: list[Generation] = []
+
+    def run() -> None:
+        found.append(model.generate(asked("Count to ten thousand."), max_tokens=1_500, cancelled=stop.is_set))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+def test_the_window_is_that_of_a_slot(model: OpenAiModel) -> None:
+    """Not that of all slots together, which no prompt may have."""
+    assert model.context_tokens == WINDOW
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_prompt_is_counted_as_it_is_read(model: OpenAiModel, text: str) -> None:
+    """To the token, by the usage that the server reports; special tokens, emoji and half characters too."""
+    done = model.generate(asked(text), max_tokens=1)
+    assert model.count_prompt(asked(text)) == done.prompt_tokens
+    assert not model.doubts
+
+
+def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
+    """JSON of the shape asked for, and the second time nearly all of the prompt comes from the server's cache."""
+    prompt = asked("Tell what was done: the parser in src/rows.py was mended. " * 12)
+    first = model.generate(prompt, max_tokens=400, schema=notes_schema())
+    again = model.generate(prompt, max_tokens=400, schema=notes_schema())
+    assert first.finish in (Finish.STOP, Finish.LENGTH)
+    if first.finish is Finish.STOP:
+        assert set(json.loads(first.text)) <= set(notes_schema()["properties"])  # type: ignore[arg-type]
+    assert first.prompt_tokens == again.prompt_tokens > 100
+    assert again.evaluated_tokens <= 8 < first.prompt_tokens
+    assert first.answer_tokens > 0
+    assert first.answer_s > 0
+
+
+def test_a_cancelled_answer_frees_its_slot(model: OpenAiModel) -> None:
+    """At once: the server stops where the connection ends, and does not write to the end for nobody."""
+    stop = threading.Event()
+    thread, found = in_background(model, stop)
+    until(lambda: busy_slots(model) == 1)
+    stop.set()
+    thread.join(10)
+    assert found[0].finish is Finish.CANCELLED
+    until(lambda: busy_slots(model) == 0, 5)
+
+
+def busy_slots(model: OpenAiModel) -> int:
+    """How many are at work, as the server tells."""
+    slots = model._server.ask("GET", "/slots")
+    return sum(bool(slot["is_processing"]) for slot in slots)
+
+
+def test_it_is_busy_when_every_slot_is(running: Running, model: OpenAiModel) -> None:
+    """And idle as long as one is free."""
+    others = [OpenAiModel(running.url) for _ in range(SLOTS)]
+    stop = threading.Event()
+    threads = []
+    for number, other in enumerate(others, 1):
+        assert model.idle()
+        threads.append(in_background(other, stop)[0])
+        until(lambda wanted=number: busy_slots(model) == wanted)  # type: ignore[misc]
+    assert not model.idle()
+    stop.set()
+    for thread, other in zip(threads, others, strict=True):
+        thread.join(10)
+        other.close()
+    until(model.idle)
+
+
+def test_what_does_not_fit_is_told(model: OpenAiModel) -> None:
+    """In the server's words, and nothing is cut in silence."""
+    with pytest.raises(ModelError, match=r"(?i)context"):
+        model.generate(asked("one two three " * WINDOW), max_tokens=4)
+
+
+def test_a_memory_counts_by_it_and_never_exceeds(running: Running, smollm_gguf: Path, tmp_path: Path) -> None:
+    """Contexts are exact by the server's count, which is the GGUF's own vocabulary's."""
+    vocabulary = GgufVocabulary(smollm_gguf)
+    config = {
+        "llm": {"base_url": running.url},
+        "compression": {"auto": False},
+        "orchestrator": {"context_window": {"max_tokens": WINDOW}},
+    }
+    with open_memory(tmp_path, config=config) as memory:
+        record(memory, 120, say="Step {n}: don't touch src/rows_{n}.py — 你好 \U0001f600, it's 12345 bytes.")
+        context = memory.get_orchestrator_context("next", 1_200)
+        if not context.exact:  # counted in the background meanwhile
+            until(lambda: memory.get_orchestrator_context("next", 1_200).exact)
+            context = memory.get_orchestrator_context("next", 1_200)
+        rendered = context.render()
+    counted = len(vocabulary.tokens(rendered))
+    vocabulary.close()
+    assert counted <= context.tokens <= 1_200
+
+
+def test_a_memory_betters_its_summaries_by_it(running: Running, tmp_path: Path) -> None:
+    """In the background; what is stored passed the check, whatever a small model says."""
+    config = {
+        "llm": {"base_url": running.url},
+        "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 500},
+        "orchestrator": {"working_memory": {"max_operations": 2}},
+    }
+    with open_memory(tmp_path, config=config) as memory:
+        record(memory, 60, say="Step {n}: the cursor of src/part_{n}/rows.py is opened too early, it was moved.")
+        memory.refresh()
+        assert memory.losses()
+        until(lambda: bool(memory.compression.stats()), 120)
+        for summary in memory.losses():
+            expanded = memory.expand(f"S{summary.id}")
+            assert len(expanded.operations) == summary.operation_count
+
+
+def test_doctor_measures_it(running: Running, tmp_path: Path) -> None:
+    """Its window, and tokens a second."""
+    findings = list(check_model(tmp_path, load_settings(tmp_path, {}, {"llm": {"base_url": running.url}})))
+    assert all(found.health is not Health.FAULT for found in findings), findings
+    assert f"{WINDOW:,} tokens" in findings[0].words
+    assert any("tokens a second" in found.words for found in findings)
+
+
+def test_one_that_is_loading_is_waited_for(binary: Path, smollm_gguf: Path) -> None:
+    """It says 503 until it is ready; the first call succeeds all the same."""
+    server = Running(smollm_gguf)
+    model = OpenAiModel(server.url, server=Server(server.url, tries=12))
+    try:
+        assert model.generate(asked("Hello."), max_tokens=2).prompt_tokens
+    finally:
+        model.close()
+        server.kill()
+
+
+def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:
+    """In mid-answer with how far it was; after it that it cannot be reached."""
+    server = Running(smollm_gguf)
+    server.await_health()
+    model = OpenAiModel(server.url, server=Server(server.url, tries=1))
+    errors: list[str] = []
+
+    def run() -> None:
+        try:
+            model.generate(asked("Count to ten thousand."), max_tokens=1_500)
+        except ModelError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(lambda: busy_slots(model) == 1)
+    server.kill()
+    thread.join(20)
+    assert "broke off in mid-answer" in errors[0]
+    with pytest.raises(ModelError, match="cannot be reached"):
+        model.generate(asked("Still there?"), max_tokens=2)
+    model.close()

@@ -1,0 +1,98 @@
+"""Build llama.cpp's own server, which a test runs, from the source that comes with llama-cpp-python.
+
+The server is of the very llama.cpp that runs in process here. It lies in the user's cache folder, by version; what is
+there already is not built again. Needs CMake and a C++ compiler, and a quarter of an hour on two cores.
+
+    python tools/llama_server.py
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+
+# No page for browsers and no HTTPS, which would have to be fetched or found; one file that runs wherever it lies.
+_OPTIONS = (
+    "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DLLAMA_BUILD_EXAMPLES=OFF",
+    "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_USE_PREBUILT_UI=OFF", "-DLLAMA_OPENSSL=OFF",
+    "-DGGML_NATIVE=OFF",
+)  # fmt: skip
+_NAME = "llama-server.exe" if sys.platform == "win32" else "llama-server"
+
+
+class BuildError(Exception):
+    """The server cannot be built."""
+
+
+def default_path() -> Path:
+    """Where the server lies that belongs to the llama-cpp-python installed here; built or not."""
+    folder = Path(platformdirs.user_cache_dir("orchestra-mem")) / "llama-server"
+    return folder / version("llama-cpp-python") / _NAME
+
+
+def build(path: Path) -> Path:
+    """Build the server at `path` if it is not there.
+
+    Raises:
+        BuildError: a tool is missing, or fails.
+    """
+    if path.is_file():
+        return path
+    if shutil.which("cmake") is None:
+        raise BuildError("cmake is not here; on Debian and Ubuntu: apt-get install cmake g++")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        source = _source(Path(folder))
+        made = Path(folder) / "build"
+        options = [*_OPTIONS, *shlex.split(os.environ.get("CMAKE_ARGS", ""))]
+        _run(["cmake", "-S", str(source), "-B", str(made), *options])
+        jobs = str(os.cpu_count() or 1)
+        _run(["cmake", "--build", str(made), "--config", "Release", "--target", "llama-server", "--parallel", jobs])
+        found = sorted(made.glob(f"bin/**/{_NAME}"))
+        if not found:
+            raise BuildError(f"the build ended well, and yet there is no {_NAME} in {made / 'bin'}")
+        os.replace(found[0], path)
+    return path
+
+
+def _source(folder: Path) -> Path:
+    """llama.cpp as the source package of llama-cpp-python has it."""
+    requirement = f"llama-cpp-python=={version('llama-cpp-python')}"
+    _run(
+        [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps",
+         "--no-binary", ":all:", "--dest", str(folder), requirement]
+    )  # fmt: skip
+    (packed,) = folder.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / packed.name.removesuffix(".tar.gz") / "vendor" / "llama.cpp"
+
+
+def _run(command: list[str]) -> None:
+    """Run a command; what it says goes to stderr, where people see how far it is."""
+    print(shlex.join(command), file=sys.stderr, flush=True)
+    if done := subprocess.run(command, check=False, stdout=sys.stderr).returncode:
+        raise BuildError(f"{command[0]} ended with {done}")
+
+
+def main() -> int:
+    """Build the server and print its path."""
+    try:
+        print(build(default_path()))
+    except (BuildError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
