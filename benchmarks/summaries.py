@@ -35,7 +35,7 @@ MODELS = {
 _FULL_RUN_ONLY = "qwen15"
 _WINDOW_TOKENS = 4_096
 # Operations of each recording that are compacted, and how many of their summaries are bettered.
-_OPERATIONS, _SUMMARIES = 400, 8
+_OPERATIONS, _SUMMARIES = 400, 4
 _QUICK_OPERATIONS, _QUICK_SUMMARIES = 160, 1
 
 

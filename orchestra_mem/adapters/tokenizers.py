@@ -10,7 +10,7 @@ import logging
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from importlib.util import find_spec
 from threading import Lock
@@ -215,6 +215,8 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 class CachedCounter:
     """Remembers the counts of texts that were counted lately. Safe to share between threads.
 
+    Where the counter is additive it remembers those of paragraphs, which come again in other texts.
+
     Args:
         counter: counts what is not remembered; its name, exactness and law are this counter's too.
         max_entries: how many counts are kept; the least lately used goes first.
@@ -250,6 +252,11 @@ class CachedCounter:
 
     def count(self, text: str) -> int:
         """Count the tokens of `text`, from memory where it was counted before."""
+        if "\n\n" in text and self._counter.additive:
+            return sum(map(self._count, _paragraphs(text)))
+        return self._count(text)
+
+    def _count(self, text: str) -> int:
         key = _key(text)
         with self._lock:
             if (known := self._counts.get(key)) is not None:
@@ -281,6 +288,17 @@ class CachedCounter:
         while len(self._counts) > self._max_entries or self._bytes > self._max_bytes:
             oldest, _ = self._counts.popitem(last=False)
             self._bytes -= _cost(oldest)
+
+
+_BLANK_LINE = re.compile(r"\n\n(?=\S)")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Cut `text` where `TokenCounter.additive` lets it be cut: before what stands behind a blank line."""
+    begin = 0
+    for blank in _BLANK_LINE.finditer(text):
+        yield text[begin : (begin := blank.end())]
+    yield text[begin:]
 
 
 _LONGEST_KEY = 1_024

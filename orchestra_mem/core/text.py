@@ -263,6 +263,8 @@ def piece_stems(piece: str) -> tuple[str, ...]:
     if word:
         word = word.lower()
         return () if word in STOP_WORDS else (stem(word),)
+    if piece.isdigit():
+        return (piece,)
     found = _WORD.findall(piece)
     if len(found) == 1:
         return _stems(found[0])  # to be kept here is enough

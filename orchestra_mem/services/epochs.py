@@ -396,4 +396,4 @@ def _summary_forms(text: str) -> tuple[str, ...]:
 
 def _form(text: str) -> str:
     """A form of a text; what is no character, as in a file that is not UTF-8, is shown as one."""
-    return as_form(_NO_CHARACTER.sub("\ufffd", text))
+    return as_form(text if text.isascii() else _NO_CHARACTER.sub("\ufffd", text))

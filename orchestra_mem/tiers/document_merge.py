@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
+from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import count_said, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
@@ -140,6 +141,12 @@ def difference(before: str, after: str, from_name: str, to_name: str) -> str:
     """The unified difference of two texts, with the names in its head."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     return "".join(unified_diff(old, new, fromfile=from_name, tofile=to_name))
+
+
+@lru_cache(maxsize=len(DocumentName))
+def shown_blocks(text: str) -> tuple[Block, ...]:
+    """A document's blocks as contexts show them, without front matter and conflicts; a refresh asks several times."""
+    return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
 
 
 def timeless(text: str) -> list[str]:

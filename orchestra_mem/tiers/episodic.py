@@ -16,10 +16,10 @@ from pathlib import Path
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
 from orchestra_mem.core.documents.hand_edits import with_numbers
-from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_merge import difference, merged, timeless
+from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless
 from orchestra_mem.tiers.person_texts import PersonTexts
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -265,7 +265,7 @@ class EpisodicMemoryManager:
         except StorageError as error:  # told as the document's fault
             logger.debug("%s", error)
             return ()
-        return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)
+        return shown_blocks(text)
 
     def get_project_state(self, max_tokens: int) -> str:
         """What stands in `project_state.md`, as much of it as fits."""

@@ -94,7 +94,8 @@ def _own(operation: Operation) -> Operation:
     """
     if isinstance(operation.data, dict) and operation.data.get("settled") is True:
         return replace(operation, data=None)
-    return replace(operation, data=without_recalled(operation.data))
+    data = without_recalled(operation.data)
+    return operation if data == operation.data else replace(operation, data=data)
 
 
 def weight_of(operation: Operation) -> float:

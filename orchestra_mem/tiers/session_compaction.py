@@ -31,7 +31,7 @@ from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.foresight import Foresight
 from orchestra_mem.tiers.judge import Judge
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
+from orchestra_mem.types import Author, Json, MustKeep, Operation, Session, Summary, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -172,14 +172,16 @@ class SessionCompactor:
             for number, block in document.entries().items()
             if not block.pinned and number <= session.spilled_through
         }
-        standing, rewritten = self._standing(session, document)
+        known = self._ledger.summaries(session.id, standing=True)
+        standing, rewritten = _as_shown(known, document.summaries())
         sources, edited = self._due(session, blocks, tokens)
         number = self._ledger.next_summary_id()
         new: list[Summary] = []
         borders = [entry for entry, block in document.entries().items() if block.pinned]
-        borders += [summary.first_operation for summary in self._ledger.summaries(session.id, standing=True)]
+        borders += [summary.first_operation for summary in known]
+        facts = self._judge.facts(sources[0].operation, sources[-1].operation) if sources else []
         for first, segment in self._segments(sources, sorted(borders)):
-            draft = self._draft(segment)
+            draft = self._draft(segment, facts)
             if draft.verdict.passed:
                 summary = self._summary(session, number + len(new), first, segment, draft)
                 changed = not edited.isdisjoint(source.operation for source in segment)
@@ -212,21 +214,6 @@ class SessionCompactor:
                 yield behind or segment[0].operation, segment
                 behind = segment[-1].operation + 1
 
-    def _standing(self, session: Session, document: SessionDocument) -> tuple[list[Summary], set[int]]:
-        """The summaries that no other covers, as the document has them, and which of them a person has rewritten."""
-        blocks = document.summaries()
-        standing: list[Summary] = []
-        rewritten: set[int] = set()
-        for summary in self._ledger.summaries(session.id, standing=True):
-            block = blocks.get(summary.id)
-            if block is not None and block.pinned:
-                continue
-            if block is not None and without_states(_body(block.text)) != without_states(summary.text.strip()):
-                rewritten.add(summary.id)
-                summary = replace(summary, text=visible(_body(block.text)))
-            standing.append(summary)
-        return standing, rewritten
-
     def _due(self, session: Session, blocks: Mapping[int, Block], tokens: int) -> tuple[list[Source], set[int]]:
         """The sources of what is to be compacted now, oldest first, and which of them a person has edited."""
         edited: set[int] = set()
@@ -247,8 +234,9 @@ class SessionCompactor:
                 sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
-    def _draft(self, segment: Sequence[Source]) -> Draft:
-        return self.foresight.draft(segment, self._judge.facts(segment[0].operation, segment[-1].operation))
+    def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
+        first, last = segment[0].operation, segment[-1].operation
+        return self.foresight.draft(segment, [fact for fact in facts if first <= fact.operation <= last])
 
     def _summary(self, session: Session, number: int, first: int, segment: Sequence[Source], draft: Draft) -> Summary:
         return Summary(
@@ -336,6 +324,27 @@ def _first_field(data: Json, names: Sequence[str]) -> str:
             if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
                 return str(value)[:80]
     return ""
+
+
+def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[list[Summary], set[int]]:
+    """Summaries as a document has them, without pinned ones, and which of them a person has rewritten."""
+    standing: list[Summary] = []
+    rewritten: set[int] = set()
+    for summary in known:
+        block = blocks.get(summary.id)
+        if block is not None and block.pinned:
+            continue
+        if block is not None and not _says(block, summary):
+            rewritten.add(summary.id)
+            summary = replace(summary, text=visible(_body(block.text)))
+        standing.append(summary)
+    return standing, rewritten
+
+
+def _says(block: Block, summary: Summary) -> bool:
+    """Whether a block holds the text of a summary, whatever it tells of the states of facts."""
+    shown, own = _body(block.text), summary.text.strip()
+    return shown == own or without_states(shown) == without_states(own)
 
 
 def _body(block: str) -> str:

@@ -194,7 +194,7 @@ class SqliteLedger:
             query += f" LIMIT {int(limit)}"
         with self._database.reading("listing must-keeps") as connection:
             rows = connection.execute(query, values).fetchall()
-        return sorted(map(_must_keep, rows), key=lambda fact: fact.id)
+        return list(map(_must_keep, sorted(rows)))  # by their ids, of which each stands once
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
         """The must-keeps with these numbers; those that there are none of are passed over."""

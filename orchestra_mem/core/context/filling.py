@@ -41,8 +41,19 @@ class PartFill:
     def fill(self, room: int) -> int:
         """Choose anew for `room` tokens, border line included; returns what is used of them."""
         self.room = room
-        self._chosen = [None] * len(self._items)
         left = room - self.border_cost
+        whole = sum(map(self._full_cost, range(len(self._items))))
+        if whole <= left:  # mostly: then no other form has to be counted
+            self._chosen = [len(item.forms) - 1 for item in self._items]
+            left -= whole
+        else:
+            left = self._choose(left)
+        self.used = room - left if any(form is not None for form in self._chosen) else 0
+        return self.used
+
+    def _choose(self, left: int) -> int:
+        """Choose among the forms; returns what is left."""
+        self._chosen = [None] * len(self._items)
         pinned = [i for i in self._order if self._items[i].pinned]
         others = [i for i in self._order if not self._items[i].pinned]
         for index in pinned:
@@ -52,8 +63,7 @@ class PartFill:
         for index in others:
             if self._chosen[index] is not None:
                 left = self._deepen(index, left)
-        self.used = room - left if any(form is not None for form in self._chosen) else 0
-        return self.used
+        return left
 
     def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
         """Show the fullest form up to `fullest` that fits into `left` and the item's present place."""
@@ -74,6 +84,9 @@ class PartFill:
             known = self._known[index, form] = count_piece(self._counter, self._texts[index][form])
         return known
 
+    def _full_cost(self, index: int) -> int:
+        return self._form_cost(index, len(self._items[index].forms) - 1)
+
     def pieces(self) -> list[str]:
         """Give the part as it is shown: nothing, or the border line and what follows it."""
         shown = [texts[form] for texts, form in zip(self._texts, self._chosen, strict=True) if form is not None]
@@ -85,7 +98,7 @@ class PartFill:
 
     def _placement(self, index: int, budget_tokens: int) -> Placement:
         item, form = self._items[index], self._chosen[index]
-        full = self._form_cost(index, len(item.forms) - 1)
+        full = self._full_cost(index)
         offered = max(0, self._offered[index])
         if form is None and budget_tokens == 0:
             reason = "left out: the budget is 0 tokens"

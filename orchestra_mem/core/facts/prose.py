@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ class Voice(StrEnum):
     COMMIT = "commit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """A text or value of an operation.
 
     `name` is the field's name in lower case with blanks for underscores, `text` its value; `about` is what the mapping

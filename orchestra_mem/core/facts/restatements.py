@@ -316,6 +316,8 @@ _OWN_SUBJECT = LazyPattern(
 
 def is_other_kind(word: str, reason: str, older: str) -> bool:
     """Tell whether a stem only tells the kind of two things (`the oak table`, `oak chairs`)."""
+    if word not in reason or word not in older:
+        return False
     kinds = re.compile(rf"\b(?:the|an?|our|this|that) {re.escape(word)}[\w]* (?P<thing>[a-z]+)").search(reason)
     other = re.compile(rf"\b{re.escape(word)}[\w]* (?P<thing>[a-z]+)").search(older)
     if kinds is None or other is None:

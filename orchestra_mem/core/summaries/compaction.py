@@ -267,12 +267,13 @@ def checked(
         text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
     if not verdict.passed:
         text, verdict = _with_kept("", kept, source_text, source_tokens, facts, counter)
+    said = squeeze(body)
     return Draft(
         text=text,
         tokens=verdict.tokens,
         source_tokens=source_tokens,
         must_keeps=tuple(fact.id for fact in facts),
-        put_back=tuple(fact.text for fact in facts if squeeze(fact.text) not in squeeze(body)),
+        put_back=tuple(fact.text for fact in facts if squeeze(fact.text) not in said),
         verdict=verdict,
     )
 

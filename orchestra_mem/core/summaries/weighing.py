@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import chain
 from string import ascii_lowercase, ascii_uppercase, digits
 
-from orchestra_mem.core.text import piece_stems, token_stems, tokens
+from orchestra_mem.core.text import piece_stems, plain_word, token_stems, tokens
 
-_Weighed = tuple[tuple[float, tuple[str, ...]], ...]  # what each of some stems weighs
+_Weighed = tuple[tuple[str, float], ...]  # what each of some stems weighs
 
 _LIGHT_WORD = 0.25
 _ADVERB = 0.4
@@ -78,7 +78,7 @@ _HASH = re.compile(r"(?=[0-9a-fA-F-]*\d)[0-9a-fA-F-]{7,}\Z")
 _KIND_OF = dict.fromkeys(ascii_lowercase, "a") | dict.fromkeys(ascii_uppercase, "A") | dict.fromkeys(digits, "0")
 _KINDS = "".join(_KIND_OF.get(chr(byte), "-") for byte in range(256)).encode()
 _CHANGES_WITH_CAPITALS = (b"aA", b"0A", b"A0", b"AAa")  # a last capital begins the word behind it: `HTTPServer`
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_VOWELS = frozenset("aeiouyAEIOUY")
 _OUTCOME_STEMS = frozenset(
     found
     for word in """
@@ -141,10 +141,9 @@ class Vocabulary:
         """Weigh each stem: the highest weight of the words that it comes from, over 0."""
         weighed = chain(map(_inside, self._inside), map(_opening, self._opening), map(_outside, self._outside))
         highest: dict[str, float] = {}
-        for weight, stems in chain.from_iterable(weighed):
-            for found in stems:
-                if weight > highest.get(found, 0.0):
-                    highest[found] = weight
+        for found, weight in chain.from_iterable(weighed):
+            if weight > highest.get(found, 0.0):
+                highest[found] = weight
         return highest
 
 
@@ -170,10 +169,11 @@ def _outside(piece: str) -> _Weighed:
 
 def _weighed(piece: str, opening: bool, plain: bool) -> _Weighed:
     """Weigh the words of a piece between white space."""
-    found = tokens(piece)
+    word = plain_word(piece)
+    found = [word] if word else tokens(piece)
     if len(found) == 1:
         return _shared(piece_stems(piece), found[0], plain or opening, plain)
-    weighed: list[tuple[float, tuple[str, ...]]] = []
+    weighed: list[tuple[str, float]] = []
     for token in found:
         weighed += _shared(token_stems(token), token, plain or opening, plain)
         opening = False
@@ -187,11 +187,7 @@ def _shared(stems: tuple[str, ...], token: str, opening: bool, plain: bool) -> _
     weight = _token_weight(token, opening, plain)
     if len(stems) > 1:
         weight = 1.5 * weight / len(stems)
-    if _LIGHT_STEMS.isdisjoint(stems):
-        return ((weight, stems),)
-    light = tuple([found for found in stems if found in _LIGHT_STEMS])
-    heavy = tuple([found for found in stems if found not in _LIGHT_STEMS])
-    return (weight, heavy), (weight * _LIGHT_WORD, light)
+    return tuple([(found, weight * _LIGHT_WORD if found in _LIGHT_STEMS else weight) for found in stems])
 
 
 def _token_weight(token: str, opening: bool, plain: bool) -> float:
@@ -207,7 +203,7 @@ def _token_weight(token: str, opening: bool, plain: bool) -> float:
 
 
 def _word_weight(word: str, opening: bool) -> float:
-    if len(word) > len("rhythm") and word.isascii() and not _VOWEL.search(word):
+    if len(word) > len("rhythm") and word.isascii() and _VOWELS.isdisjoint(word):
         return _UNPRONOUNCEABLE
     if word.endswith("ly"):
         return _ADVERB
