@@ -84,6 +84,7 @@ class MemoryCompressor:
         self._counter = counter
         self._clock = clock
         self._trials = trials
+        self._timeout_s = timeout_s
         self._reader = ModelReader(model, counter=counter, timeout_s=timeout_s) if model is not None else None
 
     @property
@@ -276,11 +277,17 @@ class MemoryCompressor:
         if self._trials is None or self._reader is None:
             return True
         recent = self._trials.trials(model=self._reader.model.name, content=content, limit=_LOOK_BACK * _TRIED_AGAIN)
-        made = [trial for trial in recent if trial.verdict is not TrialVerdict.SKIPPED][:_LOOK_BACK]
+        made = [trial for trial in recent if self._says_something(trial)][:_LOOK_BACK]
         if len(made) < _FEWEST or 2 * sum(trial.verdict.good for trial in made) > len(made):
             return True
         newest = recent[: _TRIED_AGAIN - 1]
         return len(newest) == _TRIED_AGAIN - 1 and all(trial.verdict is TrialVerdict.SKIPPED for trial in newest)
+
+    def _says_something(self, trial: Trial) -> bool:
+        """Whether a model was tried; one that could not be had for a while is not the worse for it, one too slow is."""
+        if trial.verdict is TrialVerdict.FAILED:
+            return trial.seconds >= self._timeout_s
+        return trial.verdict is not TrialVerdict.SKIPPED
 
     def _note(self, content: str, talk: Talk, verdict: TrialVerdict, summary: int) -> None:
         if self._reader is None:

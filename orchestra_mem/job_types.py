@@ -10,6 +10,9 @@ from typing import Protocol
 
 from orchestra_mem.types import Summary
 
+STALLED = "it stalled, or the process that worked at it ended"
+"""The error of a job whose lease has run out: what it does may take a process with it."""
+
 
 class JobState(StrEnum):
     """Where a job stands; one that is done is gone."""
@@ -69,7 +72,9 @@ class JobQueue(Protocol):
         """Become, or stay, the one that does background work; False where another is."""
         ...
 
-    def resign(self, owner: str) -> None: ...
+    def resign(self, owner: str) -> None:
+        """Let another do background work; what this one was at waits again."""
+        ...
 
     def due(self, now: datetime) -> bool:
         """Whether there is a job that could be taken now."""

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from orchestra_mem.errors import ClosedError, OrchestraMemError
-from orchestra_mem.job_types import Job, JobQueue, TrialVerdict
+from orchestra_mem.errors import ClosedError, NotFoundError, OrchestraMemError, StorageError
+from orchestra_mem.job_types import STALLED, Job, JobQueue, JobState, TrialVerdict
 from orchestra_mem.ports import Clock
 from orchestra_mem.services.compressed import Compressed
 from orchestra_mem.services.patience import InterruptedGenerationError
@@ -109,7 +109,7 @@ class BackgroundWork:
         self._renewed = self._looked = 0.0
         self._wanted_elsewhere = False
         self._telling = threading.Lock()
-        self._told = False
+        self._told_until: datetime | None = None
 
     @property
     def running(self) -> bool:
@@ -142,17 +142,21 @@ class BackgroundWork:
         """Let the process that works in the background know whether the model is wanted here."""
         with self._telling, suppress(OrchestraMemError):  # a disk that refuses keeps nobody from the model
             wanted, now = self._foreground.wanted, self._clock()
-            if wanted and not self._told and self._queue.another_leads(self._owner, now):
+            told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
+            if wanted and not told and self._queue.another_leads(self._owner, now):
                 self._queue.announce(self._owner, until=now + _LONGEST_FOREGROUND)
-                self._told = True
-            elif not wanted and self._told:
+                self._told_until = now + _LONGEST_FOREGROUND
+            elif not wanted and self._told_until is not None:
                 self._queue.withdraw(self._owner)
-                self._told = False
+                self._told_until = None
 
     def close(self) -> None:
         """End the thread; what it was at waits again. A model that does not stop is not waited for."""
         self._closing.set()
         self._wake.set()
+        if self._told_until is not None:
+            with suppress(OrchestraMemError):
+                self._queue.withdraw(self._owner)
         if self._thread is not None:
             self._thread.join(_JOIN_S)
             with suppress(OrchestraMemError):
@@ -161,8 +165,10 @@ class BackgroundWork:
 
     def _run(self) -> None:
         self._wake.wait(_FIRST_LOOK_S)
+        tried_again = False
         while not self._closing.is_set():
             try:
+                tried_again = tried_again or self._try_again()
                 pause_s = self.step()
             except ClosedError:
                 return
@@ -175,9 +181,19 @@ class BackgroundWork:
                 self._wake.wait(pause_s)
                 self._wake.clear()
 
+    def _try_again(self) -> bool:
+        """Let what was given up wait once more, as the model may be had now; not what took a process with it."""
+        now = self._clock()
+        given_up = [job for job in self._queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
+        if given_up and self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
+            for job in given_up:
+                self.offer(job.summary, job.priority)
+        return True
+
     def step(self) -> float:
         """Do a job, if there is one and the model is free; how long to wait before the next look, in seconds."""
         if not self._foreground.wait_until_free(_BUSY_WAIT_S):
+            self._tell_others()  # whoever has begun to work in the background since does not know
             return 0.0
         now = self._clock()
         until = now + timedelta(seconds=_LEASE_S)
@@ -203,17 +219,24 @@ class BackgroundWork:
             return 0.0
         except ClosedError:
             raise
-        except OrchestraMemError as error:
-            self._queue.fail(job, str(error), due=None)
+        except NotFoundError:
+            self._queue.finish(job)
             return 0.0
+        except Exception as error:  # of the disk, for one: another time it may go well
+            logger.warning("S%d could not be bettered", job.summary, exc_info=True)
+            return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
             self._queue.finish(job)
             return 0.0
+        return self._failed(job, done.fault)
+
+    def _failed(self, job: Job, fault: str) -> float:
+        """Let a job wait for its next attempt, or give it up; how long to wait before the next look, in seconds."""
         last = job.attempts + 1 >= self._limits.max_attempts
         # Whatever keeps the model from answering keeps it from the other jobs too: all of them wait.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
-        self._queue.fail(job, done.fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
-        logger.warning("S%d stays an extract for now: %s", job.summary, done.fault)
+        self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
+        logger.warning("S%d stays an extract for now: %s", job.summary, fault)
         return pause_s
 
     def _interrupted(self, job: Job) -> bool:
@@ -221,13 +244,14 @@ class BackgroundWork:
         if self._closing.is_set() or self._foreground.wanted:
             return True
         now = self._clock()
-        if time.monotonic() - self._renewed > _LEASE_S / 3:
-            self._renewed = time.monotonic()
-            until = now + timedelta(seconds=_LEASE_S)
-            self._queue.renew(job, until=until)
-            if not self._queue.lead(self._owner, now=now, until=until):
-                return True
-        if time.monotonic() - self._looked > _LOOK_ABROAD_S:
-            self._looked = time.monotonic()
-            self._wanted_elsewhere = self._queue.announced(self._owner, now)
+        with suppress(StorageError):  # a disk that refuses lets nobody else take the job either
+            if time.monotonic() - self._renewed > _LEASE_S / 3:
+                self._renewed = time.monotonic()
+                until = now + timedelta(seconds=_LEASE_S)
+                self._queue.renew(job, until=until)
+                if not self._queue.lead(self._owner, now=now, until=until):
+                    return True
+            if time.monotonic() - self._looked > _LOOK_ABROAD_S:
+                self._looked = time.monotonic()
+                self._wanted_elsewhere = self._queue.announced(self._owner, now)
         return self._wanted_elsewhere

@@ -78,6 +78,10 @@ BAD: Mapping[str, tuple[Callable[[], ScriptedModel], str]] = {
         lambda: FailingModel(ModelError("the model needs 9 GB and 2 GB are free")),
         "failed, the model needs 9 GB and 2 GB are free",
     ),
+    "fails in words that no database holds": (
+        lambda: FailingModel(ModelError("said \ud800 \x1b[31m")),
+        "failed, said ",
+    ),
     "is cut off by its server": (
         lambda: FailingModel(ModelError("http://127.0.0.1:8080 broke off in mid-answer")),
         "failed, http://127.0.0.1:8080 broke off in mid-answer",

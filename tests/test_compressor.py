@@ -21,10 +21,11 @@ from orchestra_mem.core.summaries.extractive import Extract
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.summaries.model_drafts import Material, draft_of, improved, invented_in
 from orchestra_mem.core.text import split_sentences
+from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.services.patience import InterruptedGenerationError
-from orchestra_mem.testing import FaithfulModel, ScriptedModel
+from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import Json, Operation
 from tests.conftest import START, Clock
 
@@ -300,6 +301,23 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     assert tried("note") is TrialVerdict.REJECTED
     assert tried("step", insist=True) is TrialVerdict.REJECTED
     assert trials.all[0].fault == "the answer is no JSON, or does not end"
+
+
+def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
+    """It is asked as ever when its server is back; one that was too slow each time goes second."""
+    trials = Trials()
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=40, counter=Words())
+
+    def tried(model: ScriptedModel, content: str) -> TrialVerdict:
+        return compressor(model, trials).improve(material, base, target_tokens=90, content=content).verdict
+
+    gone = FailingModel(ModelError("cannot be reached"), name="good")
+    assert {tried(gone, "step") for _ in range(9)} == {TrialVerdict.FAILED}
+    assert tried(good(), "step").good
+    for trial in [trial for trial in trials.all if not trial.verdict.good]:
+        trials.add(replace(trial, content="note", seconds=300.0))
+    assert tried(good(), "note") is TrialVerdict.SKIPPED
 
 
 def test_where_the_extract_fills_the_size_no_model_is_asked() -> None:

@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import jobs as jobs_module
 from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
 from orchestra_mem.core.documents.markdown import PIN
-from orchestra_mem.errors import ModelError, NotFoundError, StorageReadOnlyError
-from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
+from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, StorageFullError, StorageReadOnlyError
+from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.model_types import Message
 from orchestra_mem.services.compressed import Compressed, Talk
 from orchestra_mem.services.patience import InterruptedGenerationError
-from orchestra_mem.testing import FaithfulModel, HangingModel, ScriptedModel
+from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
 from orchestra_mem.types import Summary
+from orchestra_mem.wiring import memory as memory_module
 from tests.conftest import START, Clock
 
 SMALL = {
@@ -174,6 +176,35 @@ def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueu
     assert queue.lead("a", now=LATER, until=LATER + minute)
 
 
+def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqliteJobQueue) -> None:
+    """Whatever a process wrote by it before it was killed: a lease, a job that runs, one that waits, a foreground."""
+    ahead, minute = LATER + timedelta(days=3_650), timedelta(minutes=1)
+    assert queue.lead("killed", now=ahead, until=ahead + minute)
+    queue.announce("killed", until=ahead + minute)
+    for summary in (1, 2):
+        queue.put(summary, priority=0, now=ahead, most=9)
+    assert queue.take("killed", now=ahead, until=ahead + minute) is not None
+    assert not queue.another_leads("me", LATER)
+    assert queue.lead("me", now=LATER, until=LATER + minute)
+    assert not queue.lead("other", now=LATER - timedelta(seconds=5), until=LATER)
+    assert not queue.announced("me", LATER)
+    assert queue.due(LATER)
+    taken = [job.summary for job in iter(lambda: take(queue), None)]
+    assert taken == [1, 2]
+
+
+def test_what_somebody_was_at_who_resigns_waits_again(queue: SqliteJobQueue) -> None:
+    """At once, and it costs no attempt."""
+    queue.put(1, priority=0, now=LATER, most=9)
+    assert take(queue) is not None
+    queue.resign("another")
+    assert take(queue) is None
+    queue.resign("me")
+    job = take(queue)
+    assert job is not None
+    assert job.attempts == 0
+
+
 # The worker
 
 
@@ -200,6 +231,87 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
     assert 20 < pauses[0] < pauses[1] < pauses[2] < 200
     assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.FAILED, 3, "refused")]
     assert work.step() == 5.0
+
+
+@pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])
+def test_what_a_disk_refuses_is_tried_again(queue: SqliteJobQueue, clock: Clock, error: Exception) -> None:
+    """As what the model refuses: no fault of a moment gives a summary up, and none is lost in the log."""
+    clock.now = LATER
+    outcomes: list[Exception | None] = [error, None]
+
+    def improve(job: Job, cancelled: Callable[[], bool]) -> None:
+        if outcome := outcomes.pop(0):
+            raise outcome
+
+    work = BackgroundWork(queue, improve, clock=clock, owner="me")
+    work.offer(1, 10)
+    assert work.step() > 20
+    assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.WAITING, 1, str(error))]
+    clock.now += timedelta(minutes=1)
+    assert work.step() == 0.0
+    assert queue.jobs() == []
+
+
+def test_a_lease_that_cannot_be_renewed_ends_no_generation(
+    queue: SqliteJobQueue, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that is full for a moment."""
+    clock.now = LATER
+    asked = []
+
+    def refuse(job: Job, *, until: object) -> None:
+        asked.append(job)
+        raise StorageReadOnlyError("the disk is read-only")
+
+    def improve(job: Job, cancelled: Callable[[], bool]) -> None:
+        queue.renew = refuse  # type: ignore[method-assign]
+        assert not cancelled()
+
+    monkeypatch.setattr(jobs_module, "_LEASE_S", -1.0)
+    work = BackgroundWork(queue, improve, clock=clock, owner="me")
+    work.offer(1, 10)
+    work.step()
+    assert asked
+    assert queue.jobs() == []
+
+
+def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJobQueue, clock: Clock) -> None:
+    """The model may be had then, or be another one; what took a process with it is left alone."""
+    clock.now = LATER
+    done: list[int] = []
+    for summary, error in ((1, "refused"), (2, STALLED)):
+        queue.put(summary, priority=10, now=LATER, most=9)
+        job = take(queue)
+        assert job is not None
+        queue.fail(job, error, due=None)
+    work = BackgroundWork(queue, lambda job, cancelled: done.append(job.summary), clock=clock, owner="me")
+    work._wake.set()
+    work.start()
+    wait_for(lambda: len(queue.jobs()) == 1)
+    work.close()
+    assert done == [1]
+    assert [(job.summary, job.state) for job in queue.jobs()] == [(2, JobState.FAILED)]
+
+
+def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> None:
+    """It holds nothing up, and nobody is told of it; nor of one that was given up before."""
+    model = ScriptedModel(first_line)
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
+        record(memory, clock)
+        memory.refresh()
+        database = Database(tmp_path / ".obra" / "obra.db")
+        queue = SqliteJobQueue(database)
+        for summary in (998, 999):
+            queue.put(summary, priority=0, now=clock(), most=9)
+            if job := take(queue) if summary == 998 else None:
+                queue.fail(job, "refused", due=None)
+        while memory.compression.work():
+            pass
+        record(memory, clock, 2, first=50)
+        memory.refresh()
+        assert queue.jobs() == []
+        assert memory.get_stats()["problems"] == []
+        database.close()
 
 
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqliteJobQueue, clock: Clock) -> None:
@@ -250,6 +362,32 @@ def test_the_foreground_of_any_process_comes_first(queue: SqliteJobQueue, clock:
     assert len(seen) == 4
 
 
+def test_a_foreground_is_told_to_who_begins_to_work_while_it_lasts(queue: SqliteJobQueue, clock: Clock) -> None:
+    """As a lease runs out where nobody works; however long it lasts, and no longer than the memory is open."""
+    clock.now = LATER
+    seen: list[bool] = []
+    mine = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
+
+    def improve(job: Job, cancelled: Callable[[], bool]) -> None:
+        mine.step()  # as its own thread does all the time
+        seen.append(cancelled())
+
+    other = BackgroundWork(queue, improve, clock=clock, owner="other")
+    other.offer(1, 10)
+    foreground = mine.foreground()
+    foreground.__enter__()
+    other.step()
+    assert seen == [True]
+    for _ in range(3):
+        clock.now += timedelta(minutes=4)
+        queue.lead("other", now=clock(), until=clock() + timedelta(minutes=1))
+        mine.step()
+        assert queue.announced("other", clock() + timedelta(minutes=4))
+    mine.close()
+    assert not queue.announced("other", clock())
+    foreground.__exit__(None, None, None)
+
+
 def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: SqliteJobQueue, clock: Clock) -> None:
     """Whoever began it; where the queue cannot be written the model is to be had all the same."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me")
@@ -271,6 +409,82 @@ def test_the_foreground_of_several_threads_ends_with_the_last_of_them(queue: Sql
     with other.foreground():
         assert other.step() == 0.0
     assert other.step() == 5.0
+
+
+def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_path: Path, clock: Clock) -> None:
+    """By `redo`, or as another summary covers it; `status` names none that `redo` would refuse."""
+
+    def named(memory: OrchestratorContextManager) -> str:
+        return " ".join(str(each) for each in memory.get_stats()["problems"] if "given up" in str(each))  # type: ignore[union-attr]
+
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
+        record(memory, clock, 24)
+        memory.refresh()
+        for _ in range(40):
+            memory.compression.work()
+            clock.now += timedelta(minutes=20)
+        given_up = [each.id for each in standing(memory)]
+        assert len(given_up) > 2
+        assert all(f"S{number}" in named(memory) for number in given_up[:5])
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
+        assert memory.compression.redo(given_up[0]).verdict.good
+        assert f"S{given_up[0]}," not in named(memory)
+        first = 100
+        while any(number in given_up for number in (each.id for each in standing(memory))):
+            record(memory, clock, 24, first=first)
+            memory.refresh()
+            first += 24
+        assert named(memory) == ""
+
+
+def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would have waited for the model waits for another start."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        record(memory, clock)
+        memory.refresh()
+
+    def refuse(*arguments: object, **named: object) -> bool:
+        raise StorageFullError("there is no room")
+
+    monkeypatch.setattr(SqliteJobQueue, "put", refuse)
+    with open_memory(tmp_path, config=AUTO, clock=clock, model=ScriptedModel(first_line)) as memory:
+        assert standing(memory)
+
+
+def test_what_is_asked_for_waits_where_the_model_does_not_answer(tmp_path: Path, clock: Clock) -> None:
+    """Before all others, until it is bettered."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
+        record(memory, clock, 24)
+        memory.refresh()
+        number = standing(memory)[-1].id
+        assert memory.compression.redo(number).verdict is TrialVerdict.FAILED
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
+        assert memory.compression.work()
+        assert [story.summary.id for story in memory.compression.stories(standing(memory)) if story.draft] == [number]
+
+
+def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`redo` is refused at once, not when the model has taken its time."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        record(memory, clock)
+        memory.refresh()
+    monkeypatch.setattr(memory_module, "why_read_only", lambda home: "it is read-only")
+    model = ScriptedModel(first_line)
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
+        with pytest.raises(StorageReadOnlyError):
+            memory.compression.redo(1)
+        assert model.prompts == []
+
+
+@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", ""])
+def test_what_names_no_summary_is_refused_in_words(memory: OrchestratorContextManager, reference: str) -> None:
+    """Whatever was typed."""
+    with pytest.raises(NotFoundError, match=r"names no summary: give S12 or 12$"):
+        memory.compression.redo(reference)
 
 
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
@@ -433,14 +647,14 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
         assert better.text.strip() in path.read_text(encoding="utf-8")
 
 
-def test_a_draft_of_a_summary_that_has_changed_is_dropped(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """It was made in the place of another text."""
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
+    """Of a summary that has changed, or of one that there is not."""
     database = Database(tmp_path / ".obra" / "obra.db")
     drafts = SqliteDraftStore(database)
-    first = standing(memory)[0]
     drafts.put(
         SummaryDraft(
-            summary=first.id,
+            summary=999 if missing else standing(memory)[0].id,
             base="other",
             text="new",
             tokens=1,

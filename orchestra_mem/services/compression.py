@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Protocol
 
 from orchestra_mem.compressor import MemoryCompressor
 from orchestra_mem.core.summaries.compaction import METHOD
-from orchestra_mem.errors import ModelError, NotFoundError
+from orchestra_mem.errors import ModelError, NotFoundError, StorageError
 from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
 from orchestra_mem.jobs import BackgroundWork
 from orchestra_mem.ports import EventLog, Ledger
@@ -18,6 +19,8 @@ from orchestra_mem.services.improving import SummaryImprover
 from orchestra_mem.tiers.session_compaction import Compacted
 from orchestra_mem.types import Json, Session, Summary
 
+logger = logging.getLogger(__name__)
+
 # Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole.
 _ASKED_FOR = 0
 _LEVEL_PRIORITY = 10
@@ -25,6 +28,8 @@ _WHOLE_PRIORITY = 1_000
 # Sessions and sections whose extracts may still wait for the model when a program starts.
 _WHOLE_OFFERED = 20
 _LOOKED_THROUGH = 1_000
+# Of the largest number that a database takes.
+_MOST_DIGITS = 18
 _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
 
 
@@ -75,9 +80,13 @@ class Compression:
 
     def start(self) -> None:
         """Begin to better summaries in the background, where a model is set and it is wanted."""
-        if self._auto:
+        if not self._auto:
+            return
+        try:
             self._offer_standing()
-            self._work.start()
+        except StorageError as error:  # a full disk keeps nobody from a memory
+            logger.warning("extracts that wait for the model were not looked for: %s", error)
+        self._work.start()
 
     def work(self) -> bool:
         """Better the next summary that waits, in this thread, for programs with times of their own.
@@ -104,8 +113,11 @@ class Compression:
         self._offer([summary for summary in standing if summary.id not in known])
 
     def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
-        """Hear of a refresh: its new summaries wait to be bettered."""
+        """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
         self.offer(refreshed.compacted.summaries)
+        for job in self._queue.jobs():
+            if job.state is JobState.FAILED and self._stays(job.summary):
+                self._queue.finish(job)
         if self._auto and any(each.document for each in self._ledger.whole_summaries(limit=_WHOLE_OFFERED)):
             self._offer_standing()
 
@@ -123,6 +135,13 @@ class Compression:
             if summary.method == METHOD and not self._improver.why_not(summary):
                 self._work.offer(summary.id, _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
 
+    def _stays(self, number: int) -> bool:
+        """Whether a summary cannot be bettered any more."""
+        try:
+            return bool(self._improver.why_not(self._ledger.summary(number)))
+        except NotFoundError:
+            return True
+
     @contextmanager
     def foreground(self) -> Iterator[None]:
         """Keep background work off the model meanwhile; costs nothing where there is no model."""
@@ -135,12 +154,15 @@ class Compression:
     def redo(self, reference: str | int) -> Compressed:
         """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
 
+        Where the model does not answer the summary waits, before all others, to be bettered in the background.
+
         Raises:
             NotFoundError: there is no such summary.
             ModelError: there is no model, or the summary is none that it may better.
+            StorageReadOnlyError: nothing may be written here.
         """
         text = str(reference).strip().upper().removeprefix("S")
-        if not text.isdigit():
+        if not text.isdecimal() or len(text) > _MOST_DIGITS:
             raise NotFoundError(f"{str(reference)!r} names no summary: give S12 or 12")
         summary = self._ledger.summary(int(text))
         if self.compressor.model is None:
@@ -148,8 +170,15 @@ class Compression:
         if why := self._improver.why_not(summary):
             raise ModelError(f"S{summary.id} stays as it is: {why}")
         with self._work.foreground():
+            # Before the model takes its time: there it waits where the process is killed or the model does not answer.
+            self._work.offer(summary.id, _ASKED_FOR)
             done = self._improver.improve(summary.id, insist=True)
-        assert done is not None
+        if done is None:
+            raise ModelError(f"S{summary.id} was changed meanwhile; try again")
+        if done.verdict is not TrialVerdict.FAILED:
+            for job in self._queue.jobs():
+                if job.summary == summary.id:
+                    self._queue.finish(job)
         return done
 
     def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:

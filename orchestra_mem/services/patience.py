@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.types import Json
@@ -13,6 +14,7 @@ from orchestra_mem.types import Json
 # So long after its time is up, or it was told to stop, a model may take to see it.
 _GRACE_S = 5.0
 _LOOK_EVERY_S = 0.05
+_MOST_WORDS = 1_000
 
 
 class InterruptedGenerationError(Exception):
@@ -111,6 +113,6 @@ class PatientModel:
 
 
 def _as_model_error(error: BaseException, name: str) -> ModelError:
-    if isinstance(error, ModelError):
-        return error
-    return ModelError(f"{name} broke: {type(error).__name__}: {error}")
+    """The error in words that a database and a terminal can hold, whatever a server said."""
+    words = str(error) if isinstance(error, ModelError) else f"{name} broke: {type(error).__name__}: {error}"
+    return ModelError(visible(words[:_MOST_WORDS]))

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from orchestra_mem.core.documents.session_document import Part, SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
-from orchestra_mem.errors import DocumentError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -38,7 +38,11 @@ class DraftPlacer:
         """Put in every draft that waits; a document that cannot be changed now keeps its drafts waiting."""
         by_session: dict[str, list[SummaryDraft]] = {}
         for draft in self._drafts.drafts():
-            summary = self._ledger.summary(draft.summary)
+            try:
+                summary = self._ledger.summary(draft.summary)
+            except NotFoundError:
+                self._drafts.drop(draft.summary)
+                continue
             if summary.document:
                 self._place_short_form(draft, summary)
             else:

@@ -302,6 +302,30 @@ def test_it_is_loaded_in_the_background_and_let_go_when_idle(smollm_gguf: Path) 
     model.close()
 
 
+def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path: Path) -> None:
+    """The model stays loaded, however long it is idle, until the file is back."""
+    path = tmp_path / "model.gguf"
+    path.symlink_to(smollm_gguf)
+    vocabulary = GgufVocabulary(path)
+    model = LlamaModel(vocabulary, context_tokens=512, threads=1, idle_unload_s=0.3)
+    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+    path.unlink()
+    expected = model.count_prompt(COLOURS)
+    time.sleep(1.0)
+    assert model.loaded
+    assert model.count_prompt(COLOURS) == expected
+    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+    path.symlink_to(smollm_gguf)
+    deadline = time.monotonic() + 30
+    states = {True}
+    while False not in states and time.monotonic() < deadline:
+        time.sleep(0.02)
+        states.add(model.loaded)
+    assert False in states
+    assert model.count_prompt(COLOURS) == expected
+    model.close()
+
+
 def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
     """As cancelled, and soon."""
     with ThreadPoolExecutor(1) as threads:

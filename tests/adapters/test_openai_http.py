@@ -18,6 +18,7 @@ import trustme
 
 from orchestra_mem import ConfigError, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel
+from orchestra_mem.adapters.openai_http import model as model_module
 from orchestra_mem.adapters.openai_http import server as server_module
 from orchestra_mem.adapters.openai_http.server import Server
 from orchestra_mem.core.prompts import notes_schema
@@ -38,6 +39,7 @@ class Llama:
         self.served = {"/props", "/apply-template", "/tokenize", "/slots"}
         self.busy_slots = [False, False]
         self.reported = 9
+        self.window = 4096
         self.ends = "well"
         self.body: Any = None
         self.whole = False
@@ -49,7 +51,7 @@ class Llama:
         """Answer what is asked of the server itself."""
         if path == "/props":
             return {
-                "default_generation_settings": {"n_ctx": 4096, "params": {}},
+                "default_generation_settings": {"n_ctx": self.window, "params": {}},
                 "total_slots": 2,
                 "model_path": "m.gguf",
             }
@@ -66,10 +68,17 @@ class Llama:
             if number == 2 and self.ends == "error":
                 yield b'data: {"error": {"code": 500, "message": "out of slots"}}\n\n'
                 return
+            if self.ends == "reading":
+                break
             if number == 2 and self.ends in ("early", "silence", "garbage"):
                 break
             choice = {"index": 0, "delta": {"content": piece}, "finish_reason": None}
             yield f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+        while self.ends == "reading":
+            time.sleep(0.02)
+            choice = {"index": 0, "delta": {"role": "assistant", "content": None}, "finish_reason": None}
+            progress = {"total": 1_791, "cache": 0, "processed": 128, "time_ms": 1_214}
+            yield f"data: {json.dumps({'choices': [choice], 'prompt_progress': progress})}\n\n".encode()
         if self.ends == "garbage":
             yield b"data: <html>\n\n"
         if self.ends != "well":
@@ -124,7 +133,9 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
                 choice = {"index": 0, "message": message, "finish_reason": llama.finish}
                 return self._send(200, {}, json.dumps({"choices": [choice]}).encode())
             if llama.ends == "hang":
-                llama.broken_off.wait(20)
+                self.connection.settimeout(20)
+                if not self.connection.recv(1):
+                    llama.broken_off.set()
                 return None
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
@@ -181,7 +192,7 @@ def url(llama: Llama) -> Iterator[str]:
 @pytest.fixture
 def model(url: str) -> Iterator[OpenAiModel]:
     """A model there that is tried twice, and left alone after three failures for a second."""
-    server = Server(url, tries=2, failures=3, reset_s=1)
+    server = Server(url, tries=2, failures=3, reset_s=1, keep_alive=False)
     made = OpenAiModel(url, model="qwen", context_tokens=2048, server=server)
     yield made
     made.close()
@@ -279,8 +290,25 @@ def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel
         llama.pause_s = 0
         llama.broken_off.clear()
         assert _cancelled_after(model, 0.2) < 1.5
-        llama.broken_off.set()
+        assert llama.broken_off.wait(5), llama.ends
     assert model.generate(ASKED, max_tokens=9, cancelled=lambda: True).finish is Finish.CANCELLED
+
+
+def test_a_prompt_that_is_being_read_is_read_no_further(model: OpenAiModel, llama: Llama) -> None:
+    """llama-server is asked to tell how far it is: as it writes it sees that nobody listens. No other is asked."""
+    assert model.context_tokens == 4096
+    llama.ends = "reading"
+    assert _cancelled_after(model, 0.3) < 1.5
+    assert llama.broken_off.wait(5)
+    llama.ends = "well"
+    assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
+    assert llama.seen[-1][1]["return_progress"]
+    llama.served = set()
+    other = OpenAiModel(model._server.url)
+    assert other.context_tokens == 8_192
+    other.generate(ASKED, max_tokens=9)
+    assert "return_progress" not in llama.seen[-1][1]
+    other.close()
 
 
 def _cancelled_after(model: OpenAiModel, seconds: float) -> float:
@@ -448,6 +476,33 @@ def test_no_server_at_all(url: str) -> None:
     assert made.idle()
     with pytest.raises(ModelError, match=r"^llm.base_url 'localhost:8080' is no address of a server"):
         OpenAiModel("localhost:8080")
+    for key in ("schlüssel", "key\n"):
+        with pytest.raises(ModelError, match=r"^llm.api_key cannot be sent: it holds a line feed, or letters that are"):
+            OpenAiModel(address, api_key=key)
+
+
+def test_a_server_that_hung_for_long_is_had_again(llama: Llama, url: str) -> None:
+    """However many calls were given up meanwhile: none of them holds a thread or a connection."""
+    asked = Server(url, tries=1, failures=10**6)
+    llama.ends = "hang"
+    for _ in range(110):
+        with pytest.raises(ModelError, match="was given up"):
+            asked.ask("POST", "/v1/chat/completions", {}, timeout_s=0.03)
+    llama.ends, llama.whole = "well", True
+    assert asked.ask("POST", "/v1/chat/completions", {})["choices"]
+    assert sum(thread.name == "orchestra-mem request" for thread in threading.enumerate()) <= 2
+    asked.close()
+
+
+def test_a_server_started_again_with_another_window_is_believed(
+    model: OpenAiModel, llama: Llama, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Soon: `status` asks for that where the window is too small."""
+    assert [model.context_tokens, model.context_tokens] == [4096, 4096]
+    assert [path for path, _, _ in llama.seen] == ["/props"]
+    llama.window = 16_384
+    monkeypatch.setattr(model_module, "_WINDOW_S", 0.0)
+    assert model.context_tokens == 16_384
 
 
 def _refused(ask: Callable[[], object], address: str) -> None:

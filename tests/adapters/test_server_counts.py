@@ -12,6 +12,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
+from orchestra_mem.adapters.openai_http import counter as counter_module
 from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.model_types import Message, Role
@@ -28,12 +29,14 @@ class Counting(Llama):
         self.delay_s = 0.0
         self.asked: list[str] = []
         self.count: Callable[[str], int] = OWN.count
-        self.window = 4096
+        self.model: dict[str, Any] = {"id": "own.gguf", "meta": {"n_vocab": 5}}
 
     def questions(self, path: str, body: Any) -> Any:
         """Count what is asked for."""
         if path == "/props":
             return {"default_generation_settings": {"n_ctx": self.window}}
+        if path == "/v1/models":
+            return {"object": "list", "data": [{"created": time.time(), **self.model}]}
         if path != "/tokenize":
             return super().questions(path, body)
         time.sleep(self.delay_s)
@@ -162,6 +165,29 @@ def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) ->
     """Operations of some size."""
     for number in range(first, first + count):
         memory.record_operation("note", {"text": f"Row {number}: {'0x1f, ' * 40} is in module_{number}.py."})
+
+
+def test_a_server_started_again_with_another_model_is_counted_anew(
+    tmp_path: Path, url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it said of texts before is of no use then; contexts are exact by the new model, and within the budget."""
+    llama.served.add("/v1/models")
+    with opened(tmp_path, url) as memory:
+        fill(memory, 6)
+        before = memory.get_orchestrator_context("x", 3_000)
+        assert before.exact
+        llama.model = {"id": "other.gguf", "meta": {"n_vocab": 7}}
+        llama.count = lambda text: 2 * OWN.count(text)
+        monkeypatch.setattr(counter_module, "_SILENCE_S", 0.0)
+        after = memory.get_orchestrator_context("x", 3_000)
+        assert after.exact
+        assert OWN.count(after.render()) * 2 <= after.tokens <= 3_000
+        asked = len(llama.asked)
+        assert memory.get_orchestrator_context("x", 3_000).tokens == after.tokens
+        assert len(llama.asked) == asked
+        llama.served.remove("/v1/models")
+        fill(memory, 1, first=100)
+        assert memory.get_orchestrator_context("x", 3_000).exact
 
 
 def test_contexts_are_counted_by_the_server_and_never_over_the_budget(

@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.job_types import Job, JobState
+from orchestra_mem.job_types import STALLED, Job, JobState
 from orchestra_mem.serialize import from_microseconds, to_microseconds
 
 _JOB = "SELECT id, summary, priority, state, attempts, due, since, error FROM jobs"
-_STALLED = "it stalled, or the process that worked at it ended"
 _LEAD = "background"
 _WANTED = "foreground of "
+# Nothing waits as long as an hour, nor does a lease last: what seems to was written by a clock that was ahead.
+_PAST = "({0} <= :now OR {0} > :now + 3600000000)"
+_LASTS = f"NOT {_PAST.format('until')}"
 
 
 class SqliteJobQueue:
@@ -47,12 +49,13 @@ class SqliteJobQueue:
         time = to_microseconds(now)
         with self._database.transaction("job") as connection:
             connection.execute(
-                "UPDATE jobs SET state = 'waiting', attempts = attempts + 1, error = ?, owner = NULL "
-                "WHERE state = 'running' AND until <= ?",
-                (_STALLED, time),
+                "UPDATE jobs SET state = 'waiting', attempts = attempts + 1, error = :error, owner = NULL "
+                f"WHERE state = 'running' AND {_PAST.format('until')}",
+                {"error": STALLED, "now": time},
             )
             row = connection.execute(
-                f"{_JOB} WHERE state = 'waiting' AND due <= ? ORDER BY priority, id LIMIT 1", (time,)
+                f"{_JOB} WHERE state = 'waiting' AND {_PAST.format('due')} ORDER BY priority, id LIMIT 1",
+                {"now": time},
             ).fetchone()
             if row is None:
                 return None
@@ -94,30 +97,32 @@ class SqliteJobQueue:
         """Become, or stay, the one that does background work; False where another is."""
         with self._database.transaction("job") as connection:
             cursor = connection.execute(
-                "INSERT INTO leases (name, owner, until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE "
-                "SET owner = excluded.owner, until = excluded.until WHERE owner = excluded.owner OR until <= ?",
-                (_LEAD, owner, to_microseconds(until), to_microseconds(now)),
+                "INSERT INTO leases (name, owner, until) VALUES (:name, :owner, :until) ON CONFLICT (name) DO UPDATE "
+                "SET owner = excluded.owner, until = excluded.until "
+                f"WHERE owner = excluded.owner OR {_PAST.format('until')}",
+                {"name": _LEAD, "owner": owner, "until": to_microseconds(until), "now": to_microseconds(now)},
             )
             return cursor.rowcount == 1
 
     def resign(self, owner: str) -> None:
-        """Let another do background work."""
+        """Let another do background work; what this one was at waits again."""
         with self._database.transaction("job") as connection:
+            connection.execute(
+                "UPDATE jobs SET state = 'waiting', owner = NULL WHERE state = 'running' AND owner = ?", (owner,)
+            )
             connection.execute("DELETE FROM leases WHERE name = ? AND owner = ?", (_LEAD, owner))
 
     def due(self, now: datetime) -> bool:
         """Whether there is a job that could be taken now."""
-        time = to_microseconds(now)
+        waiting, running = _PAST.format("due"), _PAST.format("until")
         return self._exists(
-            "SELECT 1 FROM jobs WHERE (state = 'waiting' AND due <= ?) OR (state = 'running' AND until <= ?)",
-            time,
-            time,
+            f"SELECT 1 FROM jobs WHERE (state = 'waiting' AND {waiting}) OR (state = 'running' AND {running})", now
         )
 
     def another_leads(self, owner: str, now: datetime) -> bool:
         """Whether background work is done by somebody else."""
         return self._exists(
-            "SELECT 1 FROM leases WHERE name = ? AND owner != ? AND until > ?", _LEAD, owner, to_microseconds(now)
+            f"SELECT 1 FROM leases WHERE name = :name AND owner != :owner AND {_LASTS}", now, name=_LEAD, owner=owner
         )
 
     def announce(self, owner: str, *, until: datetime) -> None:
@@ -137,12 +142,13 @@ class SqliteJobQueue:
     def announced(self, owner: str, now: datetime) -> bool:
         """Whether the model is wanted by anybody else."""
         return self._exists(
-            "SELECT 1 FROM leases WHERE name != ? AND owner != ? AND until > ?", _LEAD, owner, to_microseconds(now)
+            f"SELECT 1 FROM leases WHERE name != :name AND owner != :owner AND {_LASTS}", now, name=_LEAD, owner=owner
         )
 
-    def _exists(self, query: str, *values: object) -> bool:
+    def _exists(self, query: str, now: datetime, **values: str) -> bool:
         with self._database.reading("looking for jobs") as connection:
-            return connection.execute(f"{query} LIMIT 1", values).fetchone() is not None
+            found = connection.execute(f"{query} LIMIT 1", {**values, "now": to_microseconds(now)}).fetchone()
+        return found is not None
 
 
 def _wait(connection: sqlite3.Connection, job: Job, due: datetime, *, attempts: int, error: str) -> None:

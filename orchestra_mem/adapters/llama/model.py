@@ -266,8 +266,10 @@ class LlamaModel:
         if self._loading.exception() is None:
             try:
                 self._vocabulary.reclaim(again=not self._closing.is_set())
-            except ModelError as error:
-                _log.warning("the vocabulary of %s is to be loaded again: %s", self.name, error)
+            except ModelError as error:  # counts would have nothing to go by
+                _log.warning("%s stays loaded: %s", self.name, error)
+                self._begin_idling()
+                return
             self._loading.result().close()
             _log.info("let go of %s", self.name)
         self._worker.shutdown()

@@ -107,15 +107,12 @@ class GgufVocabulary:
             again: whether to load an own one at once, so that no count has to wait for it.
 
         Raises:
-            ModelError: as `load`; the model's is no longer used all the same.
+            ModelError: as `load`; the model's is used on.
         """
-        own = None
-        try:
-            own = self._open() if again else None  # not under the lock: counts go on meanwhile
-        finally:
-            with self._lock:
-                self._free_own()
-                self._own, self._lent = own, None
+        own = self._open() if again else None  # not under the lock: counts go on meanwhile
+        with self._lock:
+            self._free_own()
+            self._own, self._lent = own, None
 
     def close(self) -> None:
         """Let go of it; loaded anew when used again."""
@@ -124,11 +121,11 @@ class GgufVocabulary:
 
     def _loaded(self) -> tuple[Any, Any]:
         if self._lent is None and self._own is None:
-            require_sound(self.path, weights=False)
             self._own = self._open()
         return self._library, self._lent or self._own
 
     def _open(self) -> Any:
+        require_sound(self.path, weights=False)
         self._library = library = load_library()
         parameters = library.llama_model_default_params()
         parameters.vocab_only = True

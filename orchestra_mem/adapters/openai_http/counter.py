@@ -6,6 +6,7 @@ counted for the first time is estimated on the high side, and counted by the ser
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 _CALL_S, _WHOLE_S, _PATIENCE_S, _CONTACT_S = 1.0, 4.0, 2.0, 0.5
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 _MAX_WAITING = 5_000
+# No server is started again in less; one that was silent for longer may be another one now.
+_SILENCE_S = 2.0
 # What was counted by estimate is counted again so often: each time there may be pieces that nobody had counted.
 _TRIES = 4
 # Epochs that are known to be counted exactly; several run at once, for budgets that callers alternate between.
@@ -77,6 +80,8 @@ class ServerCounts:
         self._wake, self._closing, self._tried = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._served: bool | None = None  # None until it was asked
+        self._models: str | None = None  # what it has; None where it does not tell
+        self._heard = 0.0  # when it last answered
         self._body: Callable[[str], dict[str, Any]] = self._llama_body
         self._adds_up = True
         self._worst = 1.0
@@ -239,11 +244,14 @@ class ServerCounts:
         return False
 
     def _contacted(self) -> bool:
-        """Whether the server counts; the first time it is asked, and how."""
+        """Whether the server counts; the first time it is asked, and how, and so where it has another model now."""
         with self._first:
-            if self._served is None and time.monotonic() >= self._resting_until:
-                self._make_contact()
-                self._tried.set()
+            if time.monotonic() >= self._resting_until:
+                if self._served and self._models and time.monotonic() - self._heard > _SILENCE_S:
+                    self._recognize()
+                if self._served is None:
+                    self._make_contact()
+                    self._tried.set()
         return self._served is True
 
     def _make_contact(self) -> None:
@@ -254,9 +262,35 @@ class ServerCounts:
                 return
             if None not in found and found[0] != found[1]:
                 self._adds_up = self._tried_adding()
+                self._models = self._listed()
                 self._served = None if self.doubts else True
                 return
         self._serves_not("no tokens come of /tokenize")
+
+    def _recognize(self) -> None:
+        """Forget every count where the server has another model than before."""
+        listed = self._listed()
+        if listed == self._models:
+            self._heard = time.monotonic()
+            return
+        if listed is None:
+            self._told("a b")  # it is left alone for a while where that fails as well
+            return
+        logger.warning("%s has another model now: tokens are counted anew", self._server.url)
+        with self._lock:
+            self._known.clear()
+            self._settled.clear()
+            self._worst, self._served = 1.0, None
+
+    def _listed(self) -> str | None:
+        """What the server says of its models, but for times; None where it does not."""
+        try:
+            found = self._server.ask("GET", "/v1/models", timeout_s=_CALL_S)
+        except (NotServedError, ModelError):
+            return None
+        models = found.get("data") if isinstance(found, dict) else None
+        rows = [each for each in models if isinstance(each, dict)] if isinstance(models, list) else []
+        return json.dumps([{key: each.get(key) for key in ("id", "root", "meta")} for each in rows], sort_keys=True)
 
     def _told(self, text: str, *, trying: bool = False, timeout_s: float = _CALL_S) -> int | None:
         """The server's count; None where there is none, and then, but for a trial, it is left alone for a while."""
@@ -275,7 +309,7 @@ class ServerCounts:
             self._resting_until = time.monotonic() + self._pause_s
             self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
             return None
-        self._fault, self._pause_s = "", _FIRST_PAUSE_S
+        self._fault, self._pause_s, self._heard = "", _FIRST_PAUSE_S, time.monotonic()
         tokens = found.get("tokens") if isinstance(found, dict) else None
         return len(tokens) if isinstance(tokens, list) else None
 

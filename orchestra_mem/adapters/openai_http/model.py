@@ -22,6 +22,8 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.02
+# A server may be started again with another window, which is seen this soon.
+_WINDOW_S = 30.0
 # Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
 _BYTES_A_TOKEN, _MARKS = 3, 8
 # No text of words has more bytes a token; of short prompts nothing is concluded.
@@ -65,10 +67,11 @@ class OpenAiModel:
         self, base_url: str, *, model: str = "", api_key: str = "", context_tokens: int = 8_192,
         wanted_tokens: int = 0, server: Server | None = None,
     ) -> None:  # fmt: skip
-        self._server = server or Server(base_url, api_key=api_key)
+        self._server = server or Server(base_url, api_key=api_key, keep_alive=False)
         self._model = model
         self._context_tokens = context_tokens
-        self._window = 0
+        self._window, self._window_told = 0, 0.0
+        self._tells_progress = False
         self._unserved: set[str] = set()
         self._way = 0  # of `_ways`, the first that the server takes
         self._reached = False
@@ -93,11 +96,13 @@ class OpenAiModel:
         Raises:
             ModelError: the server cannot be reached.
         """
-        if not self._window:
+        if not self._window or time.monotonic() - self._window_told > _WINDOW_S:
             props = self._asked("GET", "/props")
             settings = props.get("default_generation_settings") if isinstance(props, dict) else None
             told = settings.get("n_ctx") if isinstance(settings, dict) else None
-            self._window = _positive(told) or self._listed_window() or self._context_tokens
+            self._tells_progress = _positive(told) > 0
+            self._window = _positive(told) or self._listed_window() or self._window or self._context_tokens
+            self._window_told = time.monotonic()
         return self._window
 
     def _listed_window(self) -> int:
@@ -165,6 +170,8 @@ class OpenAiModel:
         }  # fmt: skip
         if self._model:
             body["model"] = self._model
+        if self._tells_progress:  # llama-server sees that a connection has ended when it next writes to it
+            body["return_progress"] = True
         finish = Finish.CANCELLED
         try:
             with self._turn_taken(stopped):

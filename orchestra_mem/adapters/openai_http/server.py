@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,6 +62,11 @@ class Server:
         failures: after so many in a row it is left alone ...
         reset_s: ... for so long; then one more decides.
         verify: the certificates that are trusted; the system's by default.
+        keep_alive: whether connections are used again. One of its own can be ended before its answer begins, and then
+            a server ends its work.
+
+    Raises:
+        ModelError: the address is none, or the key cannot be sent.
     """
 
     def __init__(
@@ -74,11 +79,14 @@ class Server:
         failures: int = 5,
         reset_s: float = 60.0,
         verify: ssl.SSLContext | bool = True,
+        keep_alive: bool = True,
     ) -> None:
         self.url = base_url.rstrip("/").removesuffix("/v1").rstrip("/")
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ModelError(f"llm.base_url {base_url!r} is no address of a server: give one as http://127.0.0.1:8080")
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ModelError("llm.api_key cannot be sent: it holds a line feed, or letters that are not ASCII")
         # What is on this machine is not behind the proxy that the environment names.
         self._local = parts.hostname == "localhost" or parts.hostname.startswith("127.") or parts.hostname == "::1"
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -86,6 +94,7 @@ class Server:
         self._tries = tries
         self._failures = failures
         self._verify = verify
+        self._keep_alive = keep_alive
         self._breaker = CircuitBreaker(
             failure_threshold=failures, recovery_timeout=int(reset_s), expected_exception=ServerFaultError
         )
@@ -104,12 +113,19 @@ class Server:
         def stopped() -> str:
             return f"no answer in {timeout_s:g} s" if time.monotonic() > deadline else ""
 
-        with self.calling(method, path, body, stopped, lambda: 0) as response:
+        with self.calling(method, path, body, stopped, lambda: 0, timeout_s=2 * timeout_s) as response:
             return self.read_json(response)
 
     @contextmanager
     def calling(
-        self, method: str, path: str, body: Json, stopped: Stopped, received: Callable[[], int]
+        self,
+        method: str,
+        path: str,
+        body: Json,
+        stopped: Stopped,
+        received: Callable[[], int],
+        *,
+        timeout_s: float | None = None,
     ) -> Iterator[httpx.Response]:
         """Call the server, as often as is worth while, and give its response to be read.
 
@@ -119,6 +135,7 @@ class Server:
             body: sent as JSON.
             stopped: asked all the time; the call ends where it says why.
             received: how many tokens there are of the answer; for words, where it breaks off.
+            timeout_s: how long the server may stay silent, be the call waited for or not.
 
         Raises:
             NotServedError: the server does not know what is asked of it.
@@ -130,7 +147,7 @@ class Server:
                 f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
             )
         try:
-            response = self._retrying(stopped)(self._begin, method, path, body, stopped)
+            response = self._retrying(stopped)(self._begin, method, path, body, stopped, timeout_s)
         except ServerFaultError as error:
             raise ModelError(str(error)) from error
         try:
@@ -147,10 +164,13 @@ class Server:
         finally:
             response.close()
 
-    def _begin(self, method: str, path: str, body: Json, stopped: Stopped) -> httpx.Response:
+    def _begin(self, method: str, path: str, body: Json, stopped: Stopped, timeout_s: float | None) -> httpx.Response:
         """Send a request and give the response, its status well, before its body is read."""
         with self._breaker, self._translated(stopped):
-            request = self._opened().build_request(method, f"{self.url}{path}", json=body, headers=self._headers)
+            request = self._opened().build_request(
+                method, f"{self.url}{path}", json=body, headers=self._headers,
+                timeout=httpx.Timeout(timeout_s, connect=self._connect_s),
+            )  # fmt: skip
             response = self._sent(request, stopped)
             if response.status_code < 300:
                 return response
@@ -166,10 +186,19 @@ class Server:
         raise NotServedError(response.status_code, words)
 
     def _sent(self, request: httpx.Request, stopped: Stopped) -> httpx.Response:
-        """Send a request in a thread beside, so that what hangs before its first byte can be left."""
+        """Send a request in a thread beside, so that what hangs before its first byte can be left, and ended."""
         found: list[httpx.Response] = []
         errors: list[Exception] = []
+        streams: list[Any] = []
         left = threading.Event()
+
+        def trace(event: str, told: Mapping[str, Any]) -> None:
+            if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                streams.append(told["return_value"])
+                if left.is_set():
+                    _end(streams[-1])
+
+        request.extensions["trace"] = trace
 
         def send() -> None:
             try:
@@ -189,6 +218,8 @@ class Server:
                 self._end_if(stopped)
             except BaseException:
                 left.set()
+                for stream in streams[-1:]:
+                    _end(stream)
                 for response in found:
                     response.close()
                 raise
@@ -255,11 +286,7 @@ class Server:
                 except BaseException:
                     ended = True
                 if ended:
-                    stream = response.extensions.get("network_stream")
-                    sock = stream.get_extra_info("socket") if stream is not None else None
-                    if sock is not None:
-                        with suppress(OSError):
-                            sock.shutdown(socket.SHUT_RDWR)
+                    _end(response.extensions.get("network_stream"))
                     return
 
         thread = threading.Thread(target=watch, name="orchestra-mem watch", daemon=True)
@@ -304,8 +331,8 @@ class Server:
     def _opened(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
-                timeout = httpx.Timeout(None, connect=self._connect_s)
-                self._client = httpx.Client(verify=self._verify, timeout=timeout, trust_env=not self._local)
+                limits = httpx.Limits(max_keepalive_connections=None if self._keep_alive else 0)
+                self._client = httpx.Client(verify=self._verify, limits=limits, trust_env=not self._local)
             return self._client
 
     def close(self) -> None:
@@ -314,6 +341,14 @@ class Server:
             client, self._client = self._client, None
         if client is not None:
             client.close()
+
+
+def _end(stream: Any) -> None:
+    """End a connection, whoever waits for what comes of it."""
+    sock = stream.get_extra_info("socket") if stream is not None else None
+    if sock is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
