@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, run
+from benchmarks._models import find_model
 from orchestra_mem.core.language.intents.parsing import DESTRUCTIVE, Action, Intent, parse
 from orchestra_mem.core.language.intents.phrases import priority_of
 from orchestra_mem.core.text import STOP_WORDS, words
+from orchestra_mem.orchestrator.understanding import Reader, is_sure
 
 TARGETS: dict[str, Target] = {
     "accuracy": (">=", 0.95),
@@ -38,6 +41,8 @@ _TEXTS = frozenset(
 _ONE_PHRASE = frozenset({Action.CREATE, Action.ADD, Action.RESUME})
 _SPARE_WORDS = 3  # by how many words more or less a text may be cut
 _RUNS = 3
+_UNREAD = frozenset({"z", "aa"})
+_UNREAD_ODD = frozenset({"w", "cc", "dd"})  # those of odd number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,12 @@ class Case:
     line: str
     traits: tuple[str, ...]
     intents: tuple[Mapping[str, Any], ...]
+
+    @property
+    def unread(self) -> bool:
+        """Whether nobody who has worked on the language has looked at it; see `data/README.md`."""
+        row, number = self.id.rstrip("0123456789"), int(self.id.lstrip("abcdefghijklmnopqrstuvwxyz"))
+        return row in _UNREAD or (row in _UNREAD_ODD and number % 2 == 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +95,11 @@ def load_cases(path: Path = DATA) -> list[Case]:
 
 def judge(case: Case) -> Verdict:
     """Read an utterance and hold it against what it asks for."""
-    read = parse(case.line).intents
+    return judge_reading(case, parse(case.line).intents)
+
+
+def judge_reading(case: Case, read: tuple[Intent, ...]) -> Verdict:
+    """Hold what an utterance was read as against what it asks for."""
     wanted, got = list(_single(case.intents)), list(_single(map(_as_dict, read)))
     actions = [_action(entry) for entry in wanted], [_action(entry) for entry in got]
     right = actions[0] == actions[1] and all(map(_agrees, wanted, got))
@@ -181,6 +196,9 @@ def measure(options: Options, report: Report) -> None:
     report.add(
         "destructive_wrong", len(harmful), n=n, note="cancel or undo read where not meant, or other harm in its place"
     )
+    _add_share(report, "unread_accuracy", [verdict for verdict in verdicts if verdict.case.unread])
+    if options.model:
+        _add_model(report, options.model, [verdict for verdict in verdicts if not is_sure(parse(verdict.case.line))])
     report.percentiles("parse", _times(cases, 1 if options.quick else _RUNS), (50, 95), note="a line")
     for action in Action:
         of_action = [v for v in verdicts if any(intent["action"] == action for intent in v.case.intents)]
@@ -188,7 +206,23 @@ def measure(options: Options, report: Report) -> None:
     _add_share(report, "action_none", [v for v in verdicts if not v.case.intents])
     for trait in sorted({trait for case in cases for trait in case.traits}):
         _add_share(report, f"trait_{trait}", [v for v in verdicts if trait in v.case.traits])
-    report.note("--misses lists the utterances that were read otherwise than meant")
+    report.note("--misses lists what was read otherwise than meant, but for the utterances that nobody has looked at")
+
+
+def _add_model(report: Report, name: str, verdicts: list[Verdict]) -> None:
+    """Let a model read what the rules do not; a command of its reading is asked about before it is done."""
+    model = find_model(name, context_tokens=4_096)
+    reader = Reader(model, nullcontext)
+    try:
+        read = [reader.read(verdict.case.line, parse(verdict.case.line)) for verdict in verdicts]
+    finally:
+        model.close()
+    pairs = [(verdict.case, parsed) for verdict, parsed in zip(verdicts, read, strict=True)]
+    note = "of the lines that the rules do not read, by the model"
+    right = [judge_reading(case, parsed.intents).right for case, parsed in pairs if case.intents]
+    report.add("model_accuracy", _share(iter(right)), n=len(right), note=note)
+    nothing = [not parsed.understood for case, parsed in pairs if not case.intents]
+    report.add("model_leaves_alone", _share(iter(nothing)), n=len(nothing), note="lines that ask for nothing")
 
 
 def _add_share(report: Report, key: str, verdicts: list[Verdict]) -> None:
@@ -216,9 +250,9 @@ def _times(cases: list[Case], runs: int) -> list[float]:
 
 
 def list_misses() -> None:
-    """Print the utterances that were read otherwise than they were meant."""
+    """Print the utterances that were read otherwise than they were meant; not those that are to stay unread."""
     for verdict in map(judge, load_cases()):
-        if not verdict.right:
+        if not (verdict.right or verdict.case.unread):
             print(f"{verdict.case.id} {'HARM ' if verdict.harmful else ''}{verdict.case.line!r}")
             print(f"    meant {[dict(intent) for intent in verdict.case.intents]}")
             print(f"    read  {[{k: str(v) for k, v in _as_dict(intent).items() if v} for intent in verdict.read]}")

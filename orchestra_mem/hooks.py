@@ -60,9 +60,11 @@ class Hooks:
         """Have a plugin called.
 
         Raises:
+            TypeError: it cannot be hashed, as most dataclasses cannot.
             ValueError: it is there already.
             pluggy.PluginValidationError: a hook of its takes what there is not.
         """
+        hash(plugin)  # else none could be called any more
         self._plugins.register(plugin)
 
     def remove(self, plugin: object) -> None:
@@ -83,12 +85,11 @@ class Hooks:
         return list(self._called(hook, what))
 
     def _called(self, hook: str, what: Mapping[str, object]) -> Iterator[Any]:
-        everyone = self._plugins.get_plugins()
         for implementation in reversed(getattr(self._plugins.hook, hook).get_hookimpls()):
             plugin = implementation.plugin
-            caller = self._plugins.subset_hook_caller(hook, everyone - {plugin})
             try:
-                yield from caller(**what)
+                others = self._plugins.get_plugins() - {plugin}
+                yield from self._plugins.subset_hook_caller(hook, others)(**what)
             except Exception:
                 name = self._plugins.get_name(plugin) or type(plugin).__name__
                 self.failures[name] += 1

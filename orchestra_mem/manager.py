@@ -7,8 +7,6 @@ event log is the truth of what happened, the documents are the truth of what is 
 from __future__ import annotations
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -27,6 +25,7 @@ from orchestra_mem.services.flow import Flow, MemoryParts, Refreshed
 from orchestra_mem.services.places import Places
 from orchestra_mem.services.recall import Expansion, Recall
 from orchestra_mem.services.recording import make_draft
+from orchestra_mem.services.thread_lock import ThreadLock
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import (
@@ -70,12 +69,11 @@ class OrchestratorContextManager:
         self.compression = parts.compression
         self._places = Places(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
-        self._lock = threading.RLock()
+        self._lock = ThreadLock()
         self._flow = Flow(parts, partial(self.events.send, self))
         self._answering = Answering(parts, self._flow, self._settled)
         parts.epochs.turn_window = self._answering.turn_window
         self._closed = False
-        self._process = os.getpid()
         for threshold in Threshold:
             self.context_tracker.on(
                 threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing)
@@ -123,6 +121,7 @@ class OrchestratorContextManager:
             InvalidOperationError: something is no JSON or out of range; nothing was recorded.
             StorageError: it could not be stored; nothing was recorded.
         """
+        self._check_open()
         draft = make_draft(
             operation_type,
             operation_data,
@@ -364,6 +363,8 @@ class OrchestratorContextManager:
 
     def close(self) -> None:
         """Let go of files and connections. The session goes on with the next start; safe to call twice."""
+        if self._lock.inherited:  # nothing of it is this process's to close
+            return
         with self._lock:
             if self._closed:
                 return
@@ -394,5 +395,4 @@ class OrchestratorContextManager:
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("this memory has been closed; open it again with open_memory()")
-        if os.getpid() != self._process:
-            raise ClosedError("this memory was opened before a fork; a child process opens its own with open_memory()")
+        self._lock.check()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -108,6 +110,19 @@ def dump_json(value: Json) -> str:
         raise InvalidOperationError(
             "data", "nested too deep for the depth of the call that records it; record it from an outer function"
         ) from None
+
+
+def unrepeated(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
+    """An object as `json` reads it, for its `object_pairs_hook`.
+
+    Raises:
+        InvalidOperationError: a key stands there twice, of which one value would be lost.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InvalidOperationError("data", f"the key {json.dumps(twice)} stands twice in one object; give it once")
+    return value
 
 
 def load_json(text: str) -> Json:

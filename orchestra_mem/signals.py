@@ -42,7 +42,7 @@ class MemoryEvents:
             try:
                 receiver(memory, **what)
             except Exception:
-                name = getattr(receiver, "__qualname__", repr(receiver))
+                name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
                 with self._lock:
                     self.failures[name] += 1
                 logger.exception("the subscriber %s failed", name)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,14 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, StorageError, StorageFullError
+from orchestra_mem.errors import (
+    ClosedError,
+    ConfigError,
+    InvalidOperationError,
+    NotFoundError,
+    StorageError,
+    StorageFullError,
+)
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
 from tests.conftest import START, Clock
 from tests.conftest import record as record_steps
@@ -615,3 +624,68 @@ def test_a_memory_does_not_cross_a_fork(tmp_path: Path) -> None:
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert len(memory.operations()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) -> None:
+    """Forked while another thread held the memory, a child is told at once, and leaves it open to its parent."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("x", {"n": 1})
+        held, done = threading.Event(), threading.Event()
+
+        def hold(sender: object, **_: object) -> None:
+            held.set()
+            done.wait(30)
+
+        memory.events.operation_recorded.connect(hold)
+        thread = threading.Thread(target=memory.record_operation, args=("x", {"n": 2}))
+        thread.start()
+        assert held.wait(30)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # else it would wait for ever
+            told = 0
+            for use in (memory.get_stats, memory.flush_session, lambda: memory.record_operation("x", {"n": 3})):
+                try:
+                    use()
+                except ClosedError:
+                    told += 1
+            memory.close()
+            os._exit(0 if told == 3 else 1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        done.set()
+        thread.join()
+        assert code == 0
+        memory.record_operation("x", {"n": 4})
+        assert [operation.data for operation in memory.operations()] == [{"n": 1}, {"n": 2}, {"n": 4}]
+
+
+def test_names_and_numbers_of_subclasses_are_recorded_as_plain_ones(tmp_path: Path) -> None:
+    """What `record_operation` returns is what the log gives back, where a closed choice or a tagged text came in."""
+
+    class Kind(str, Enum):  # noqa: UP042
+        DECISION = "decision"
+
+    class Size(IntEnum):
+        SMALL = 7
+
+    with open_memory(tmp_path) as memory:
+        recorded = memory.record_operation(Kind.DECISION, {}, Size.SMALL, agent=Kind.DECISION)
+        assert (type(recorded.type), type(recorded.agent), type(recorded.tokens)) == (str, str, int)
+        assert memory.operations() == [recorded]
+        assert repr(recorded) == repr(memory.operations()[0])
+
+
+def test_any_filter_is_a_question(tmp_path: Path) -> None:
+    """Names that no operation can have, as bytes that are no UTF-8 on a command line, and huge numbers find nothing."""
+    with open_memory(tmp_path) as memory:
+        recorded = memory.record_operation("x", {"n": 1}, agent="a")
+        assert memory.operations(OperationFilter(type="\udcff")) == []
+        assert memory.operations(OperationFilter(agent="\ud800")) == []
+        assert memory.operations(OperationFilter(after=10**30)) == []
+        assert memory.operations(OperationFilter(through=10**30, limit=10**30)) == [recorded]
+        assert memory.query_recent_operations(limit=10**30) == [recorded]
+        assert memory.facts(limit=10**30) == []
+        assert memory.search("nothing of that kind", limit=10**30).hits is not None
+        with pytest.raises(NotFoundError, match=r"no session begins with '\\udcff'"):
+            memory.losses("\udcff")

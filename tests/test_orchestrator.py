@@ -15,10 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.language.intents.parsing import from_json
 from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
+from orchestra_mem.orchestrator.replies import command_of
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
@@ -397,15 +399,41 @@ def _line(messages: Sequence[Message]) -> str:
 
 
 def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager) -> None:
-    """By JSON, into the same intents; nonsense, an error or silence of its leave the rules' word."""
+    """By JSON, into the same intents, and asked whether that was meant.
+
+    Nonsense, words that were not said, what there is not, an error or silence of its leave the rules' word.
+    """
     answer = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Billing"]}]}'
     orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
-    assert orchestrator.execute("billing would be a fine epic to have, methinks").outcome is Outcome.DONE
+    reply = orchestrator.execute("billing would be a fine epic to have, methinks")
+    assert (reply.outcome, reply.text) == (Outcome.ASKED, "Did you mean: create epic: Billing? (yes or no)")
+    assert orchestrator.tracker.items() == []
+    assert orchestrator.execute("yes").outcome is Outcome.DONE
     assert orchestrator.tracker.item(1).title == "Billing"
-    for model in (ScriptedModel("no JSON"), ScriptedModel('{"intents": 3}'), FailingModel(ModelError("gone"))):
+    unsaid = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Payments"]}]}'
+    unknown = '{"intents": [{"action": "start", "target": "methinks"}]}'
+    models = [ScriptedModel(each) for each in ("no JSON", '{"intents": 3}', unsaid, unknown)]
+    for model in (*models, FailingModel(ModelError("gone"))):
         reply = Orchestrator(memory, model=model).execute("billing would be a fine epic to have, methinks")
         assert reply.outcome is Outcome.NOT_UNDERSTOOD
     assert len(orchestrator.tracker.items()) == 1
+
+
+@pytest.mark.parametrize(
+    ("read", "asked"),
+    [
+        ({"action": "add", "kind": "story", "count": 2, "other": "epic 3"}, "add 2 stories, under epic 3"),
+        ({"action": "assign", "target": "14", "value": "Ruth"}, "assign 14 to Ruth"),
+        ({"action": "block", "target": "the roof", "value": "no permit"}, "block the roof (no permit)"),
+        ({"action": "depend", "target": "painting", "other": "the plaster"}, "painting waits for the plaster"),
+        ({"action": "note", "target": "9", "value": "mind the key"}, "note on 9: mind the key"),
+        ({"action": "unblock", "target": "the roof"}, "put back the roof"),
+    ],
+)
+def test_what_a_model_has_read_is_asked_in_words(read: Json, asked: str) -> None:
+    """As one would type it."""
+    (intent,) = from_json([read]).intents
+    assert command_of(intent) == asked
 
 
 def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:

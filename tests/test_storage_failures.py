@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -624,6 +625,76 @@ def test_documents_that_say_nothing_yet_miss_no_database(tmp_path: Path) -> None
         path.unlink()
     with _open(tmp_path) as memory:
         assert memory.get_stats()["problems"] == []
+
+
+def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(tmp_path: Path) -> None:
+    """Where an older copy of obra.db is put back, or power loss took its end, no later operation is taken for another.
+
+    What the documents alone still hold is in them after compaction and flush, an archived document keeps its place, and
+    it is told until the next session has ended.
+    """
+    home = tmp_path / ".obra"
+    with _open(tmp_path) as memory:
+        for number in range(12):
+            _record(memory, f"known{number}")
+    copy = shutil.copy(home / "obra.db", tmp_path / "copy.db")
+    with _open(tmp_path) as memory:
+        for number in range(30):
+            _record(memory, f"later{number}")
+        document = memory.session_memory.path
+        assert document is not None
+    lost = set(re.findall(r"later\d+", document.read_text()))
+    assert len(lost) > 5
+    shutil.copy(copy, home / "obra.db")
+    with _open(tmp_path) as memory:
+        assert f"{document} is newer than the database" in _problems(memory)
+        told = {f"new{number}": _record(memory, f"new{number}") for number in range(40)}
+        memory.refresh()
+        assert lost <= set(re.findall(r"later\d+", document.read_text()))
+        assert set(told.values()) <= set(_everywhere(memory))
+        archived = memory.flush_session()
+        assert archived is not None
+        before = archived.read_text()
+        assert lost <= set(re.findall(r"later\d+", before))
+    with _open(tmp_path) as memory:
+        assert memory.get_stats()["problems"] == []
+    shutil.copy(copy, home / "obra.db")
+    with _open(tmp_path) as memory:
+        _record(memory, "again")
+        second = memory.flush_session()
+        assert second == archived.with_stem(f"{archived.stem}_2")
+        assert "again" in second.read_text()
+        assert archived.read_text() == before
+        assert memory.sessions()[0].archive == f"archive/{second.name}"
+        _record(memory, "next")
+        assert memory.flush_session() is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there an open file can be neither moved nor deleted")
+@pytest.mark.parametrize("moved", [".", ".obra", ".obra/obra.db"])
+def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: Path, moved: str) -> None:
+    """Whoever runs `git clean -x` beside it, moves the project or puts a copy back is told with the next record.
+
+    What had been recorded stands in the old file; once that is back in its place the work goes on.
+    """
+    project = tmp_path / "project"
+    project.mkdir()
+    with _open(project) as memory:
+        _record(memory, "before")
+        old, away = project / moved, tmp_path / "away"
+        database = project / ".obra" / "obra.db"
+        old.rename(away)
+        words = f"record: {re.escape(str(database))} was moved, deleted or replaced while it was open"
+        with pytest.raises(StorageError, match=words):
+            _record(memory, "gone")
+        if moved.endswith("db"):
+            shutil.copy(away, database)
+            with pytest.raises(StorageError, match=words):
+                _record(memory, "replaced")
+        away.rename(old)
+        _record(memory, "after")
+    with _open(project) as memory:
+        assert list(_recorded(memory)) == ["before", "after"]
 
 
 # Clocks and locks

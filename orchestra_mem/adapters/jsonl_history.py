@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
-from orchestra_mem.errors import HistoryError
+from orchestra_mem.errors import HistoryError, InvalidOperationError
+from orchestra_mem.serialize import unrepeated
 from orchestra_mem.types import Json
 
 # Each thing that an operation has, with the keys that may hold it; the first that is there counts.
@@ -106,7 +107,9 @@ def _operation(line: bytes, number: int, place: str, position: int, kind: str) -
 
 def _object(line: bytes) -> dict[str, Json]:
     try:
-        value: Json = json.loads(line)
+        value: Json = json.loads(line, object_pairs_hook=unrepeated)
+    except InvalidOperationError as error:
+        raise _Bad(error.problem) from None
     except UnicodeDecodeError:
         raise _Bad("is not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:

@@ -86,9 +86,11 @@ def _data(data: str | None, text: str | None) -> object:
     if text is not None:
         return {"text": text}
     assert data is not None
+    from orchestra_mem.serialize import unrepeated
+
     raw: str | bytes = sys.stdin.buffer.read() if data == "-" else data
     try:
-        value: object = json.loads(raw)
+        value: object = json.loads(raw, object_pairs_hook=unrepeated)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
         raise typer.BadParameter(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from orchestra_mem.orchestrator import Orchestrator, Reply
 
 _PROMPT = "> "
+_COMMENT = re.compile(r"\s*#(?!\d)")
 _GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
 
 
@@ -37,7 +40,7 @@ def talk(
     with shell(project, as_json, debug) as run:
         from orchestra_mem.orchestrator import Orchestrator
 
-        lines = _typed(run) if script is None else _scripted(run, script)
+        lines = _typed(run) if script is None else _scripted(run, _read(script))
         with run.open(create=True) as memory, Orchestrator(memory, agent="shell", confirm=not yes) as orchestrator:
             orchestrator.end_on_signals()
             all_done = _talk(run, orchestrator, lines)
@@ -74,6 +77,8 @@ def _typed(run: Shell) -> Iterator[str]:
     """The lines of a person at a terminal, with a prompt and what readline offers, or of whatever stdin was led to."""
     if sys.stdin is None:
         return
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
     if not sys.stdin.isatty():
         yield from (line.rstrip("\r\n") for line in sys.stdin)
         return
@@ -88,14 +93,17 @@ def _typed(run: Shell) -> Iterator[str]:
             return
 
 
-def _scripted(run: Shell, script: Path) -> Iterator[str]:
-    """The lines of a file, each shown before its answer."""
+def _read(script: Path) -> str:
     try:
-        text = script.read_text(encoding="utf-8", errors="surrogateescape")
+        return script.read_text(encoding="utf-8-sig", errors="surrogateescape")
     except OSError as error:
         raise typer.BadParameter(f"{script}: {error.strerror}", param_hint="--script") from error
-    for line in text.splitlines():
-        if line.strip() and not line.lstrip().startswith("# "):
+
+
+def _scripted(run: Shell, text: str) -> Iterator[str]:
+    """The lines of a text, each shown before its answer; `#12 is done` is no comment."""
+    for line in text.split("\n"):
+        if line.strip() and not _COMMENT.match(line):
             if not run.as_json:
                 run.text(f"{_PROMPT}{line}\n")
             yield line

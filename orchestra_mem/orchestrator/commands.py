@@ -26,7 +26,8 @@ from orchestra_mem.work_types import (
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _FAILED = re.compile(
-    r"\b(?:fail\w*|crash\w*|broke\w*|error\w*|collapsed|exploded|burn(?:ed|t)|ruined|fell (?:apart|over|through|down)|"
+    r"\b(?:fail\w*|reject\w*|turned down|crash\w*|broke\w*|error\w*|collapsed|exploded|burn(?:ed|t)|ruined|fell "
+    r"(?:apart|over|through|down)|"
     r"went wrong|flopped|blew up|did(?:n't| not) (?:work|hold|pass|rise|fit|survive))\b",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from orchestra_mem.core.language.intents.types import Action
 from orchestra_mem.core.language.mentions import Happening, Mention, Talk
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.work.telling import told_changes
@@ -152,6 +153,9 @@ def _mentions(operation: Operation) -> Iterator[Mention]:
     text = data.get("user_input", "")
     text = text if isinstance(text, str) else ""
     spoken_of = _ids(data.get(_SPOKEN_OF))
+    if len(spoken_of) > 1 and data.get("intent") == Action.NEXT:
+        yield Mention(items=spoken_of[-1:], happening=Happening.MENTIONED, text=text, operation=operation.id)
+        spoken_of = spoken_of[:-1]
     if spoken_of:
         happening = Happening.MENTIONED if len(spoken_of) == 1 else Happening.LISTED
         yield Mention(items=spoken_of, happening=happening, text=text, operation=operation.id)

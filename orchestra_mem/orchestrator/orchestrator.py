@@ -18,23 +18,23 @@ from orchestra_mem.build import utc_now
 from orchestra_mem.core.language.fragments import UNSURE
 from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.mentions import Happening, Talk
-from orchestra_mem.core.language.persons import persons_in
 from orchestra_mem.core.language.references.needs import need_of
-from orchestra_mem.core.language.turns import corrected_to, goes_back, is_aside, is_no, is_yes, person_in, same_of
+from orchestra_mem.core.language.turns import corrected_to, is_aside, is_no, is_yes, says_yes
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.commands import Commands
+from orchestra_mem.orchestrator.following import Last, following
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
 from orchestra_mem.orchestrator.questions import Questions
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
+from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, command_of, put, reply_record, shown
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, named_alone
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.orchestrator.understanding import Reader, by_rules, is_command
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
-from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
+from orchestra_mem.work_types import WorkEvent, WorkTracker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +51,6 @@ class _Waiting:
     for_yes: bool = False
     meant: tuple[int, ...] = ()
     undoing: Operation | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Last:
-    """The last command that was done, and the items that it changed."""
-
-    intent: Intent
-    items: tuple[int, ...]
-
-    @property
-    def action(self) -> Action:
-        """What was done."""
-        return self.intent.action
-
-
-_THE_OTHER = frozenset({"the other one", "the other", "other one"})
-_FEW = 10
-# What was done to the wrong item can be done to another: nothing is made or taken away by it.
-_CORRECTED = frozenset(
-    {Action.START, Action.FINISH, Action.DEFER, Action.BLOCK, Action.ASSIGN, Action.PRIORITISE, Action.UNBLOCK}
-)
 
 
 class Orchestrator:
@@ -110,7 +89,7 @@ class Orchestrator:
         self._questions = Questions(memory, self.tracker, clock, model)
         self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
-        self._last: _Last | None = None
+        self._last: Last | None = None
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
 
@@ -123,7 +102,7 @@ class Orchestrator:
             StorageError: it could not be stored.
         """
         with self._lock:
-            text = next(iter(self.hooks.call("pre_message", text=line)), line)
+            text = next((said for said in self.hooks.call("pre_message", text=line) if isinstance(said, str)), line)
             if not text.strip():
                 return Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text="")
             self._journal.tell_of_changes()
@@ -141,6 +120,8 @@ class Orchestrator:
 
     def _replied(self, line: str) -> Reply:
         waiting, self._waiting = self._waiting, None
+        if self._last:
+            self._last = replace(self._last, age=self._last.age + 1)
         self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
         ruled = by_rules(line, self.tracker)
@@ -149,13 +130,18 @@ class Orchestrator:
         if reply is not None:
             return reply
         parsed = self._reader.read(line, ruled)
+        if parsed is not ruled and any(intent.action not in ASKS for intent in parsed.intents):
+            if guess := self._guessed(line, parsed.intents, talk):
+                return guess
+            parsed = ruled
         lost = not parsed.understood or self._is_of_nothing(parsed.intents, talk)
         if lost and (freed := self._commands.freed_by(line)):
             return self._run(line, (freed,), talk, {})
         if not parsed.understood or not parsed.intents:
             why = f": {parsed.reason}" if parsed.reason else ""
             text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."
-            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
+            spoken_of = shown(named_alone(line, self.tracker))
+            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text, effects=spoken_of))
         return self._run(line, parsed.intents, talk, {})
 
     def _is_of_nothing(self, intents: Sequence[Intent], talk: Talk) -> bool:
@@ -170,13 +156,27 @@ class Orchestrator:
             return False
         return False
 
+    def _guessed(self, line: str, intents: tuple[Intent, ...], talk: Talk) -> Reply | None:
+        """Ask whether a model has read a line well, where all that it names is there."""
+        for intent in intents:
+            try:
+                if intent.target and intent.action is not Action.ADD:
+                    Resolver(talk).many(intent.target)
+            except (Unclear, NotFoundError):
+                return None
+        self._waiting = _Waiting(line=line, intents=intents, for_yes=True)
+        text = f"Did you mean: {'; '.join(map(command_of, intents))}? (yes or no)"
+        return self._journal.record(Reply(line=line, outcome=Outcome.ASKED, text=text, intents=intents))
+
     def _gone_on(self, waiting: _Waiting, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
         if is_no(line):
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         if waiting.for_yes:
-            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if is_yes(line) else None
-        if is_command(line, ruled) and not self._is_title(line, waiting.candidates):
+            agreed = is_yes(line) or (says_yes(line) and not is_command(line, ruled))
+            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if agreed else None
+        asks = line.rstrip().endswith("?")
+        if asks or (is_command(line, ruled) and not self._is_title(line, waiting.candidates)):
             return None
         chosen = chosen_from(corrected_to(line) or line, waiting.candidates, talk)
         both = f"{waiting.line} ({line.strip()})"
@@ -184,52 +184,25 @@ class Orchestrator:
 
     def _of_last(self, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
-        if is_aside(line):
+        last = self._last
+        meant = following(line, ruled if is_command(line, ruled) else None, last, talk, self.tracker) if last else None
+        if meant is None and is_aside(line):
             text = "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=text))
-        last = self._last
-        if last is None:
+        if meant is None or last is None:
             return None
-        if goes_back(line):
-            return self._run(line, (Intent(action=Action.UNDO),), talk, {})
-        if is_command(line, ruled):
-            return None
-        too = same_of(line)
-        target = too or corrected_to(line)
-        who = person_in(target, persons_in(self.tracker)) if last.action is Action.ASSIGN and not too else ""
-        if who:
-            return self._run(
-                line, (replace(last.intent, value=who),), talk, {last.intent.target or AT_HAND: last.items}
-            )
-        items = self._meant(target, last, talk) if target else ()
-        if not items or (not too and last.action not in _CORRECTED):
-            return None
-        if not too:
+        if meant.takes_back:
             change = self._journal.last_change()
-            if change is None or set(items) & set(last.items):
+            if change is None:
                 return None
             try:
-                self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(last.intent,)), change)
+                back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(last.intent,)), change)
             except (InvalidChangeError, NotFoundError):  # something else has been made of it since
                 return None
-        return self._run(line, (replace(last.intent, target=target),), talk, {target: items})
-
-    def _meant(self, phrase: str, last: _Last, talk: Talk) -> tuple[int, ...]:
-        """The items that a phrase means in the place of those that were last changed; none where that is unclear."""
-        try:
-            found = Resolver(talk).many(phrase, need_of(replace(last.intent, target=phrase)))
-        except NotFoundError:
-            return ()
-        except Unclear:
-            return self._beside(last) if phrase.lower() in _THE_OTHER else ()
-        return tuple(item.id for item in found)
-
-    def _beside(self, last: _Last) -> tuple[int, ...]:
-        """The one open item that stands beside what was changed last."""
-        parents = {self.tracker.item(each).parent for each in last.items}
-        where = WorkFilter(parent=next(iter(parents)) or 0, statuses=OPEN_STATUSES, limit=_FEW)
-        others = [item.id for item in self.tracker.items(where) if item.id not in last.items]
-        return tuple(others) if len(parents) == 1 and len(others) == 1 else ()
+            self._last = None
+            if not meant.intents:
+                return back
+        return self._run(line, meant.intents, talk, meant.chosen)
 
     def _is_title(self, line: str, candidates: Sequence[int]) -> bool:
         said = line.strip(" .!\t\r\n").casefold()
@@ -255,7 +228,11 @@ class Orchestrator:
                 self._waiting = replace(self._waiting, intents=tuple(intents[place:]))
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
-            talk, chosen, confirmed = self._journal.talk(), {}, None
+            # A phrase that comes again means what it meant before: "start the other one and give it to Ida".
+            done = tuple(item for effect in reply.effects for item in effect.items)
+            same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
+            chosen = {intent.target: done} if same and intent.target and done else {}
+            talk, confirmed = self._journal.talk(), None
         return replace(
             replies[-1],
             text="\n".join(reply.text for reply in replies),
@@ -274,7 +251,8 @@ class Orchestrator:
                 answered = self._questions.answer(intent, resolver, line)
                 answer = replace(reply, outcome=Outcome.ANSWERED, text=answered.text, effects=answered.effects)
                 return self._journal.record(answer)
-            if intent.action in DESTRUCTIVE and (self._confirm or intent.sure <= UNSURE) and not confirmed:
+            unsure = intent.sure <= UNSURE or (intent.action in DESTRUCTIVE and self._confirm)
+            if unsure and not confirmed:
                 return self._asked_first(reply, intent, resolver)
             if intent.action is Action.UNDO:
                 return self._undone(reply, confirmed.undoing if confirmed else self._journal.last_change())
@@ -283,16 +261,19 @@ class Orchestrator:
                 done = self._commands.do(intent, resolver)
             text = "; ".join(effect.text for effect in done.effects)
             reply = replace(reply, text=text, effects=tuple(done.effects))
-            self._last = _Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
+            self._last = Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
             return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
         except Unclear as unclear:
             if unclear.candidates:
                 self._waiting = _Waiting(
                     line=line, intents=(intent,), phrase=unclear.phrase, candidates=unclear.candidates
                 )
-            return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=unclear.question))
+            return self._journal.record(
+                replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(unclear.candidates))
+            )
         except (InvalidChangeError, NotFoundError) as error:
-            return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}."))
+            spoken_of = shown(resolver.named(intent.target))
+            return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
         """Ask before something is taken away."""
@@ -300,7 +281,7 @@ class Orchestrator:
         if intent.action is Action.UNDO and last is None:
             return self._nothing_to_undo(reply)
         items = [] if last else resolver.many(intent.target, need_of(intent))
-        what = f'undo "{said(last)}"' if last else f"cancel {', '.join(item.name for item in items)}"
+        what = f'undo "{said(last)}"' if last else f"{put(intent)} {', '.join(item.name for item in items)}"
         meant = tuple(item.id for item in items)
         self._waiting = _Waiting(line=reply.line, intents=(intent,), for_yes=True, meant=meant, undoing=last)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))

@@ -217,7 +217,10 @@ class Questions:
             lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
             return _speaking_of(blocked, "\n".join(lines) or "Nothing is open.")
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
-        return _speaking_of([*active, *ready], "\n".join(lines))
+        answered = _speaking_of([*active, *ready], "\n".join(lines))
+        # "it" is what should come next; the journal takes what is spoken of last for that.
+        first = Effect(happening=Happening.MENTIONED, items=((ready or active)[0].id,), text="")
+        return replace(answered, effects=(*answered.effects, first))
 
     def _find(self, intent: Intent, resolver: Resolver) -> Answered:
         words = intent.value or intent.target

@@ -6,14 +6,19 @@ import getpass
 import re
 from collections.abc import Iterator, Sequence
 
-from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk
+from orchestra_mem.core.language.grouping import means_one, owned
+from orchestra_mem.core.language.mentions import ANYTHING, Happening, Mention, Need, Talk, WorkLookup
+from orchestra_mem.core.language.naming import namings
 from orchestra_mem.core.language.references.resolving import resolve_text
-from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind
 
 AT_HAND = "it"
 """What a command without a target is about."""
 _ASKED_FOR = 5
 _NUMBER = re.compile(r"#?(\d{1,18})")
+_LOOKED_AT = 300
+_OWNS = re.compile(r"['\u2019]|\b(?:has|have|had|owns?|got)\b|^(?:the one|everything|what) \S+$", re.IGNORECASE)
 _ALL = frozenset({"both", "all", "all of them", "them", "both of them"})
 
 
@@ -48,11 +53,34 @@ class Resolver:
         phrase = phrase or AT_HAND
         if phrase in self._chosen:
             return [self.talk.lookup.item(each) for each in self._chosen[phrase]]
+        if own := self._owned(phrase):
+            return own
         found = resolve_text(phrase, need, self.talk)
         if found.ask:
             close = dict.fromkeys(item.id for candidate in found.candidates[:_ASKED_FOR] for item in candidate.items)
             raise Unclear(found.ask, phrase=phrase, candidates=tuple(close))
         return list(found.items)
+
+    def _owned(self, phrase: str) -> list[WorkItem]:
+        """The items that a phrase means as somebody's; none where it says no such thing.
+
+        Raises:
+            Unclear: one is meant, and there are several.
+        """
+        own = owned(phrase, self.talk.lookup.items(WorkFilter(limit=_LOOKED_AT))) if _OWNS.search(phrase) else None
+        if own and len(own) > 1 and means_one(phrase):
+            names = ", ".join(item.name for item in own[:_ASKED_FOR])
+            raise Unclear(
+                f"Which one do you mean: {names}?", phrase=phrase, candidates=[item.id for item in own[:_ASKED_FOR]]
+            )
+        return list(own or ())
+
+    def named(self, phrase: str) -> tuple[int, ...]:
+        """The items that a phrase means, none where that is unclear."""
+        try:
+            return tuple(item.id for item in self.many(phrase))
+        except (Unclear, NotFoundError):
+            return ()
 
     def container(self, kind: WorkKind) -> WorkItem | None:
         """What a new item of a kind goes under where nobody says: what was made just before, or that one's own parent.
@@ -102,6 +130,12 @@ class Resolver:
                 f"Which one do you mean: {names}?", phrase=phrase or AT_HAND, candidates=[item.id for item in items]
             )
         return items[0]
+
+
+def named_alone(line: str, lookup: WorkLookup) -> tuple[int, ...]:
+    """The one item that a line plainly names by its title; none where it names several."""
+    named = namings(line, lookup, least=1)
+    return named[0].items if len(named) == 1 and len(named[0].items) == 1 else ()
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +20,7 @@ from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus, WorkTracker
 
-_GRACE_S = 2.0
+_GRACE_S, _LOOK_S = 2.0, 0.02
 
 
 class Decision(StrEnum):
@@ -82,33 +83,45 @@ def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | N
         ) as process:
             try:
                 output, _ = process.communicate(attempt.context.render().encode(errors="replace"), timeout=timeout_s)
-            except subprocess.TimeoutExpired:
+            except subprocess.TimeoutExpired as expired:
                 _end(process)
-                return TaskResult(result="", error=f"no end after {timeout_s:g} s")
+                return TaskResult(result=_text(expired.output), error=f"no end after {timeout_s:g} s")
             except BaseException:
                 _end(process)
                 raise
-        text = output.decode(errors="replace").strip()
         code = process.returncode
-        return TaskResult(result=text, error=f"exit code {code}" if code else "")
+        return TaskResult(result=_text(output), error=f"exit code {code}" if code else "")
 
     return work
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process and all that it has started: politely, then for good."""
-    for kind in (signal.SIGTERM, signal.SIGKILL) if os.name == "posix" else ():
-        try:
-            os.killpg(process.pid, kind)
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            continue
-        except ProcessLookupError:
-            break
-        break
-    else:
+    try:
+        until = time.monotonic() + _GRACE_S
+        there = _signalled(process, signal.SIGTERM)
+        while there and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+            process.poll()
+            there = _signalled(process, 0)  # the shell may be gone, and what it started still there
+    finally:  # whoever presses Ctrl-C again does not want to wait
+        if os.name == "posix":
+            _signalled(process, signal.SIGKILL)
         process.kill()
-    process.wait()
+        process.wait()
+
+
+def _signalled(process: subprocess.Popen[bytes], kind: int) -> bool:
+    """Send a signal to a process and all that it has started, where there are such; whether any of them is there."""
+    with suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, kind)
+            return True
+    return False
+
+
+def _text(output: bytes | None) -> str:
+    return (output or b"").decode(errors="replace").strip()
 
 
 def tried(work: Work, attempt: Attempt) -> TaskResult:
@@ -116,9 +129,9 @@ def tried(work: Work, attempt: Attempt) -> TaskResult:
     start = time.perf_counter()
     try:
         given = work(attempt)
+        result = _checked(given if isinstance(given, TaskResult) else TaskResult(result=_words(given)))
     except Exception as error:
-        given = TaskResult(result="", error=f"{type(error).__name__}: {error}")
-    result = given if isinstance(given, TaskResult) else TaskResult(result=given or "")
+        result = TaskResult(result="", error=_failure(error))
     return TaskResult(
         result=result.result,
         quality=result.quality,
@@ -126,6 +139,29 @@ def tried(work: Work, attempt: Attempt) -> TaskResult:
         duration_s=time.perf_counter() - start,
         iteration=attempt.iteration,
     )
+
+
+def _checked(result: TaskResult) -> TaskResult:
+    """A result in words, as it can be recorded; a quality that is none fails it."""
+    quality, error = result.quality, _words(result.error)
+    if not _is_quality(quality):
+        quality, error = None, error or f"{quality!r} is no quality; it goes from 0 to 1"
+    return replace(result, result=_words(result.result), quality=quality, error=error)
+
+
+def _is_quality(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
+
+
+def _words(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _failure(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:

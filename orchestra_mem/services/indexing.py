@@ -32,7 +32,7 @@ from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session import SessionPlace
+from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 

@@ -17,7 +17,7 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.search_types import Hit
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session import SessionPlace
+from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.types import DocumentName
 
 _DOCUMENT = re.compile(r"(?P<name>[\w-][\w.-]*\.md)(?:[:#](?P<line>\d{1,9}))?")

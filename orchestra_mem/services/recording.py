@@ -94,7 +94,7 @@ def _tokens(value: object) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_TOKENS:
         raise InvalidOperationError("tokens_used", f"{value!r} is no number of tokens; give 0 or more")
-    return value
+    return int(value)
 
 
 def _critical(value: object) -> bool | None:
@@ -120,4 +120,4 @@ def _name(field: str, value: object) -> str:
         raise InvalidOperationError(field, f"{value!r} is no name; give a text that is not empty")
     if len(value) > _MAX_NAME_CHARS or not value.isprintable():
         raise InvalidOperationError(field, f"a name has up to {_MAX_NAME_CHARS} printable characters, in one line")
-    return value
+    return str.__str__(value)  # of a subclass the plain text, as the database gives it back

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
+from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import (
@@ -20,14 +21,12 @@ from orchestra_mem.types import (
     MustKeepKind,
     MustKeepStatus,
     Session,
-    SessionStatus,
 )
 
 logger = logging.getLogger(__name__)
 
 # More facts of a kind than this are never shown in a document; the rest is counted.
 _MOST_SHOWN = 250
-_HISTORY = "history"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,16 +185,16 @@ class Reporter:
             "ones. If obra.db was lost, put a copy back before recording goes on"
         )
         if self._read_only:
-            self._failed[_HISTORY] = (self._clock().isoformat(timespec="seconds"), problem)
-        elif not self._ledger.add_notice(_HISTORY, problem, self._clock()):
+            self._failed[HISTORY] = (self._clock().isoformat(timespec="seconds"), problem)
+        elif not self._ledger.add_notice(HISTORY, problem, self._clock()):
             return
         logger.warning("%s", problem)
 
     def _settle_history(self) -> None:
         """Hold who has gone on with the new database for informed."""
-        told = any(notice.subject == _HISTORY for notice in self._ledger.notices())
-        if told and not self._read_only and any(s.status is SessionStatus.ARCHIVED for s in self._log.sessions()):
-            self._ledger.resolve_notices(_HISTORY, self._clock())
+        told = max((notice.time for notice in self._ledger.notices() if notice.subject == HISTORY), default=None)
+        if told and not self._read_only and any(s.ended and s.ended >= told for s in self._log.sessions()):
+            self._ledger.resolve_notices(HISTORY, self._clock())
 
     def recovered(self, subject: str) -> None:
         """Take note that something works again."""

@@ -6,6 +6,7 @@ What can break alone does: without vectors words answer, without an index nothin
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -189,7 +190,8 @@ class MemorySearch:
             hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
         if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
             hits = []
-        return Answer(hits=tuple(islice(self._standing(hits), limit)), notes=tuple(dict.fromkeys(notes)))
+        shown = tuple(islice(self._standing(hits), min(limit, sys.maxsize)))
+        return Answer(hits=shown, notes=tuple(dict.fromkeys(notes)))
 
     @property
     def problem(self) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -23,39 +22,27 @@ from orchestra_mem.core.documents.session_document import (
     SessionDocument,
     finished,
     new_document,
+    standing_through,
     summary_block,
+    with_unknown_told,
 )
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.session_summary import note_closing, summarise_session
 from orchestra_mem.types import DocumentFault, FileState, Json, Operation, OperationFilter, Session, SessionStatus
 
 logger = logging.getLogger(__name__)
 
+# What a notice is about that tells of a database older than the documents.
+HISTORY = "history"
 # How often a write is tried again when someone else saves the document at the same moment.
 WRITE_TRIES = 5
 # Entries kept in memory: those of a document of 40,000 tokens, of a hundred tokens or less each.
 _REMEMBERED = 512
 # A torn entry is known by at least this much of its heading; a person's line may well end with a "#".
 _TORN_CHARS = len("### [2")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPlace:
-    """Where session documents lie, what the project is called, and how long an entry may be."""
-
-    folder: Path
-    project: str
-    entry_chars: int
-
-    def document(self, session: Session) -> Path:
-        """The document of a running session."""
-        return self.folder / f"session_{session.id}.md"
-
-    def archive(self, session: Session) -> Path:
-        """The document of an ended session."""
-        return self.folder / "archive" / f"session_{session.started:%Y%m%d_%H%M%S}_{session.id[:8]}.md"
 
 
 class SessionMemoryManager:
@@ -182,13 +169,27 @@ class SessionMemoryManager:
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
         unspilled = [self.entry(operation, session.started.date()) for operation in self._unspilled(session)]
+        known = self._only_known(session, text) if after_kill and text is not None else text
         # After a kill even the first mark of an entry is a torn one; else a person may be about to write a heading.
         least = 1 if after_kill else _TORN_CHARS
-        mended = self.machine_text(session) if text is None else self._mended(session, text, unspilled, least)
+        mended = self.machine_text(session) if known is None else self._mended(session, known, unspilled, least)
         if mended != text:
             self._store.replace(path, mended, expected=text, name="resume")
-        self._appended_through = _standing_through(mended, session.spilled_through, unspilled)
+        self._appended_through = standing_through(mended, session.spilled_through, unspilled)
         self._seen = (session.id, self._store.state(path))
+
+    def _only_known(self, session: Session, text: str) -> str:
+        """The text in which what the database does not know is text like any other: then it is older than the text."""
+        told = with_unknown_told(text, self._log.last_operation(), self._ledger.next_summary_id() - 1)
+        if told != text:
+            problem = (
+                f"{self.place.document(session)} is newer than the database: what that does not know says so in its "
+                "heading, and stays there as text. If an older obra.db was put back, or the machine lost power, what "
+                "was recorded in between is in the documents alone"
+            )
+            if self._ledger.add_notice(HISTORY, problem, self._clock()):
+                logger.warning("%s", problem)
+        return told
 
     def _unspilled(self, session: Session) -> list[Operation]:
         return self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
@@ -316,9 +317,10 @@ class SessionMemoryManager:
 
         May be called again after a crash at any step of it.
         """
-        path, target = self.place.document(session), self.place.archive(session)
+        path = self.place.document(session)
         with self._store.lock():
-            if self._store.state(path) is not None or self._store.state(target) is None:
+            target, taken = self.place.in_archive(session, self._store)
+            if not taken:
                 self.rewrite(
                     session, lambda text: finished(text, status=SessionStatus.ARCHIVED, closing=closing), name="flush"
                 )
@@ -385,14 +387,3 @@ class SessionMemoryManager:
             "current_tokens": state["tokens_used"],
             "session_age_seconds": state["duration_seconds"],
         }
-
-
-def _standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
-    """The last operation that stands in a document: entries count by their own heading, in order, without a gap."""
-    headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
-    through = spilled_through
-    for entry in unspilled:
-        if entry.text.partition("\n")[0].rstrip() not in headings:
-            break
-        through = entry.operation.id
-    return through

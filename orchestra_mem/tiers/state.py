@@ -104,6 +104,7 @@ class StateManager:
                 closed.
             NotFoundError: there is no such item.
         """
+        status = WorkStatus(status)
         with self._changing(author, operation, reason) as change:
             item = self._store.item(item_id)
             if item.status is status:

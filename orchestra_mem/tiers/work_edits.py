@@ -13,11 +13,16 @@ from functools import partial
 from orchestra_mem.core.work.plan_edits import LineEdit, PlanEdits, Reordered, key_of
 from orchestra_mem.core.work.plan_lines import NORMAL_PRIORITY, PlanLine, said_title, shown_title
 from orchestra_mem.core.work.ranks import reordered
+from orchestra_mem.core.work.wording import a
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus, WorkTracker
 
 TAKEN_OUT = "its line was taken out of work_plan.md"
+_NOT_READ = (
+    "what you made of its line could not be read, so nothing was done; below Prioritized Backlog write it as "
+    "`- [ ] #number title`, tick it as `[x]`, or strike it out as `~~#number title~~`"
+)
 _REASONS = {
     WorkStatus.DONE: "ticked in work_plan.md",
     WorkStatus.CANCELLED: "struck out in work_plan.md",
@@ -71,6 +76,7 @@ class WorkEditor:
         for edit in edits.changed:
             yield _Step(edit.number, partial(self._change, edit))
             yield _Step(edit.number, partial(self._wait, edit))
+            yield _Step(edit.number, partial(_keep_kind, edit))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
             yield _Step(0, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
@@ -79,6 +85,7 @@ class WorkEditor:
         for line in edits.added:
             yield _Step(0, partial(self._set_new_status, line), f"the new line {line.title!r} of work_plan.md: ")
         yield from (_Step(line.number, partial(self._take_out, line)) for line in edits.removed)
+        yield from (_Step(number, _not_read) for number in edits.unread)
         for order in edits.orders:
             yield _Step(0, partial(self._reorder, order, edits), "the new order of work_plan.md: ")
 
@@ -205,6 +212,15 @@ def _refusal(change: Callable[[], None]) -> str:
     except (InvalidChangeError, NotFoundError) as error:
         return str(error)
     return ""
+
+
+def _keep_kind(edit: LineEdit) -> None:
+    if edit.kind:
+        raise InvalidChangeError(f"it stays {a(str(edit.was.kind))}; for {a(edit.kind)} write a new line")
+
+
+def _not_read() -> None:
+    raise InvalidChangeError(_NOT_READ)
 
 
 def _expected(status: WorkStatus, was: PlanLine) -> bool:

@@ -19,9 +19,10 @@ _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkSt
 _MOST_TOP = 25
 _MOST_ROWS = 80
 _MOST_FUTURE = 15
-# Closed items stay where they stand until so many newer ones are closed there: a tick can be taken back.
-_MOST_CLOSED = 20
-_MOST_MISSING = 2 * _MOST_CLOSED
+# What stands in the plan and would not be shown stays until there are so many newer ones: a tick can be taken back, and
+# what somebody has written below a list that goes on does not vanish.
+_MOST_STANDING = 20
+_MOST_MISSING = 2 * _MOST_STANDING
 _MOST_ACTIVE = 10
 _MOST_BLOCKED = 8
 _MOST_DONE = 8
@@ -70,7 +71,7 @@ class Overview:
         left = _MOST_ROWS - len(tops)
         for item in tops:
             left = self._unfold(item, left)
-        self._add_closed({item.id for items in self._below.values() for item in items})
+        self._add_standing({item.id for items in self._below.values() for item in items})
         self._known = {item.id: item for items in self._below.values() for item in items}
 
     def _unfold(self, item: WorkItem, left: int) -> int:
@@ -100,14 +101,15 @@ class Overview:
         kinds, statuses = (tuple(dict.fromkeys(part)) for part in zip(*there, strict=True))
         return WorkFilter(kinds=kinds, statuses=statuses)
 
-    def _add_closed(self, there: set[int]) -> None:
-        """Put what is closed and stands in the plan where it belongs."""
-        closed: list[WorkItem] = []
+    def _add_standing(self, there: set[int]) -> None:
+        """Put what is closed, or was left out for want of room, and stands in the plan where it belongs."""
+        found: list[WorkItem] = []
         for number in [number for number in self._shown if number not in there][:_MOST_MISSING]:
             with suppress(NotFoundError):
                 item = self._tracker.item(number)
-                closed += [] if item.status.is_open else [item]
-        newest = sorted(closed, key=lambda item: (item.finished or item.changed, item.id))[-_MOST_CLOSED:]
+                left_out = item.status in _TO_DO and item.parent in (None, *there)
+                found += [item] if left_out or not item.status.is_open else []
+        newest = sorted(found, key=lambda item: (item.finished or item.changed, item.id))[-_MOST_STANDING:]
         there |= {item.id for item in newest}
         for item in newest:
             parent = item.parent if item.parent in there else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import digest
@@ -101,12 +102,16 @@ class WorkPlan:
             return text
         taken = {line.number for line in lines}
         before = [line for each in (self._read()[1], base) for line in plan_lines(each) if line.number]
-        known = [*before, *self._created_last()]
+        created = self._created_last()
+        given: dict[int, int] = {}
 
         def number_of(line: PlanLine) -> int:
-            number = _namesake(line, known, taken)
+            parent = given.get(line.under, -1) if line.parent is None else line.parent
+            # Of what no plan has shown only what stands in the same place: others may well be called the same.
+            known = [*before, *(each for each in created if each.parent == parent)]
+            number = given[line.place] = _namesake(replace(line, parent=parent), known, taken) or -1
             taken.add(number)
-            return number
+            return max(number, 0)
 
         return with_item_numbers(text, number_of)
 

@@ -39,8 +39,9 @@ from orchestra_mem.tiers.document_merge import timeless
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
-from orchestra_mem.tiers.session import SessionMemoryManager, SessionPlace
+from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
+from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory

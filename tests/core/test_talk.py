@@ -81,6 +81,94 @@ def test_short_clauses_are_of_the_item_that_they_name(
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "I'll start copy tomorrow", "we should have started copy last week", "copy will be done by Friday",
+        "copy not written yet", "copy hasn't been started", "Hana wants to do the copy", "copy is on sale",
+        "i should probably start copy at some point", "I'd love to say copy is done", "I was going to start copy",
+        "photos leaked", "start copy? no", "we are doing copy with two people, Hana and Lena", "copy: call the printer",
+        "we start on 3 May", "update docs", "the docs are broken", "copy started?", "Hana will start copy next week",
+        "no, copy stays", "copy and photos: Hana and Lena do them",
+    ],
+)  # fmt: skip
+def test_what_is_planned_denied_or_wished_is_not_carried_out(orchestrator: Orchestrator, line: str) -> None:
+    """Nor is a word taken for a name, a date for a number, or a title for a command."""
+    assert _changed(orchestrator, line) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("start all but the photos", dict.fromkeys((2, 3, 5, 6), ("in progress", None, 3))),
+        ("all done except the photos", dict.fromkeys((2, 3, 5, 6), ("done", None, 3))),
+        ("photos are being sorted", {4: ("in progress", None, 3)}),
+        ("second attempt of the copy is running", {5: ("in progress", None, 3)}),
+        ("the photos are to be handled by Brandt", {4: ("pending", "Brandt", 3)}),
+        ("Jo, can you take copy?", {5: ("pending", "Jo", 3)}),
+        ("copy -> hana, photos = leo", {5: ("pending", "Hana", 3), 4: ("pending", "Leo", 3)}),
+        ("COPY IS DONE, PHOTOS ARE URGENT", {5: ("done", None, 3), 4: ("pending", None, 1)}),
+        ("The mayor rang! Copy is done!", {5: ("done", None, 3)}),
+        ("start copy. no wait, the photos", {4: ("in progress", None, 3)}),
+        ("copy can't be done this year", {5: ("deferred", None, 3)}),
+        ("do copy first", {5: ("pending", None, 1)}),
+    ],
+)
+def test_what_is_said_of_items_in_other_words(
+    orchestrator: Orchestrator, line: str, changed: dict[int, tuple[str, str | None, int]]
+) -> None:
+    """All but some, what is under way, who is to do it, a line that takes back its own beginning."""
+    assert _changed(orchestrator, line) == changed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "once photos are done, start copy", "when the photos are in, do the copy", "copy only after photos",
+        "copy can't start until the photos are done", "don't start copy before photos are ready",
+        "copy has to wait until the photos are there", "copy requires that photos be completed first",
+        "the photos must be finished before copy",
+    ],
+)  # fmt: skip
+def test_what_hangs_on_an_item_waits_for_it(orchestrator: Orchestrator, line: str) -> None:
+    """Nothing is started by a condition; where it hangs on no item, nothing is done."""
+    orchestrator.execute(line)
+    assert orchestrator.tracker.item(5).depends_on == (4,)
+    assert {item.status for item in _items(orchestrator)} == {WorkStatus.PENDING}
+
+
+@pytest.mark.parametrize(
+    ("lines", "changed"),
+    [
+        (("start copy and photos", "not the photos"), {4: ("pending", None, 3)}),
+        (("start copy and photos", "only the copy"), {4: ("pending", None, 3)}),
+        (("start copy", "no, not copy"), {5: ("pending", None, 3)}),
+        (("assign copy to Tom", "not Tom, his sister Ines"), {5: ("pending", "Ines", 3)}),
+        (("assign copy to Lena", "no, on me"), {5: ("pending", speaker(), 3)}),
+        (("finish copy", "no wait, it isn't", "yes"), {5: ("pending", None, 3)}),
+        (("finish copy", "no wait, it isn't"), {}),
+        (("finish copy", "should we drop the photos?", "no, it stays. Readers would riot."), {}),
+        (("assign copy and photos to Lena", "the rest is mine"), dict.fromkeys((2, 3, 6), ("pending", speaker(), 3))),
+        (("photos to Lena", "the one lena has is urgent"), {4: ("pending", "Lena", 1)}),
+        (("photos and copy to Lena", "Lena's stuff goes to Tom"), dict.fromkeys((4, 5), ("pending", "Tom", 3))),
+        (
+            ("photos and copy to Lena", "copy and changelog are done", "start the last one"),
+            {6: ("in progress", None, 3)},
+        ),
+        (("cancel copy", "yes, nobody reads it"), {5: ("cancelled", None, 3)}),
+        (("cancel copy", "yes, if Ida agrees"), {}),
+        (("the copy is odd", "start it"), {5: ("in progress", None, 3)}),
+        (("what's next?", "start it"), {2: ("in progress", None, 3)}),
+        (("start copy and photos", "finish the other one and give it to Ida"), {}),
+    ],
+)
+def test_a_line_narrows_or_takes_back_what_was_done(
+    orchestrator: Orchestrator, lines: tuple[str, ...], changed: dict[int, tuple[str, str | None, int]]
+) -> None:
+    """What was done last is done to fewer, to another, or not at all; a yes with its reason is a yes."""
+    assert _changed(orchestrator, *lines) == changed
+
+
+@pytest.mark.parametrize(
     ("lines", "changed"),
     [
         (("start copy", "photos too"), {4: ("in progress", None, 3)}),

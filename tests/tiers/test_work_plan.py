@@ -491,6 +491,59 @@ def test_a_number_that_there_is_not_is_told(memory: OrchestratorContextManager, 
     assert len(memory.state.items()) == 7
 
 
+def test_what_cannot_be_done_to_a_line_is_told(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A kind stays, and a line that is not read as one does nothing; both are said below the line, once."""
+    _edit(memory, ("#3 Signup (story", "#3 Sign up (task"), ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"))
+    for _ in range(2):
+        _go_on(memory, clock)
+    text = _text(memory)
+    assert text.count('<!-- Story #3 "Sign up": it stays a story; for a task write a new line -->') == 1
+    assert text.count('<!-- Task #5 "Tidy up": what you made of its line could not be read') == 1
+    assert "- [ ] #5 Tidy up (task)\n" in text
+    assert "- [-] #5 Tidy up (task)" in text
+    assert memory.state.item(5).status is PENDING
+    assert len(memory.state.items()) == 7
+
+
+def test_a_slip_of_the_hand_takes_nothing_out(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A space too few before a number is a tick, not a line taken out."""
+    _edit(memory, ("- [ ] #5 Tidy up", "- [x]#5 Tidy up"), ("- [ ] #6 Paint the door (task)", "- [x] #6"))
+    _go_on(memory, clock)
+    assert [memory.state.item(number).status for number in (5, 6)] == [DONE, DONE]
+    assert "- [x] #6 Paint the door (task)\n" in _text(memory)
+
+
+def test_a_new_line_is_no_other_item_of_that_name(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """One that is called the same and stands elsewhere, where the plan does not show it, stays there."""
+    parents = [memory.state.create(WorkKind.EPIC, f"Epic {each}", priority=1).id for each in range(90)]
+    _go_on(memory, clock)
+    hidden = memory.state.create(WorkKind.TASK, "Write tests", parent=parents[-1], author=Author.PERSON)
+    row = f"- [ ] #{parents[0]} Epic 0 (epic, urgent)\n"
+    new = "  - [ ] Write tests\n- [ ] Mend the roof (epic)\n  - [ ] Write tests\n"
+    _edit(memory, (row, row + new))
+    _go_on(memory, clock)
+    roof = _item(memory, "Mend the roof")
+    found = memory.state.items(WorkFilter(text="Write tests"))
+    assert {item.parent for item in found} == {parents[0], parents[-1], roof.id}
+    assert memory.state.item(hidden.id).parent == parents[-1]
+
+
+def test_a_new_line_stays_where_the_list_goes_on(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """One written below the last that is shown gets its number and is seen, though others come before it."""
+    for each in range(60):
+        memory.state.create(WorkKind.TASK, f"Thing {each}")
+    _go_on(memory, clock)
+    more = next(row for row in _text(memory).split("\n") if row.startswith("- … and "))
+    _edit(memory, (more, f"- [ ] Feed the cat\n{more}"))
+    for _ in range(3):
+        _go_on(memory, clock)
+    assert f"- [ ] #{_item(memory, 'Feed the cat').id} Feed the cat (task)\n- … and " in _text(memory)
+    for each in range(60):
+        memory.state.create(WorkKind.TASK, f"Soon {each}", priority=1)
+        _go_on(memory, clock) if each % 5 == 0 else None
+    assert len(_section(_text(memory), "Prioritized Backlog").split("\n")) < 60
+
+
 def test_a_plan_that_is_restored_says_what_it_says(memory: OrchestratorContextManager, clock: Clock) -> None:
     """What was done since is put back, as far as lines tell of it."""
     _go_on(memory, clock)

@@ -6,6 +6,7 @@ from a pool, so that a long listing never holds up a record.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ class Database:
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
+        self._file: tuple[int, int] | None = None
         with self._translated("opening"):
             self._writer = self._connect()
             try:
@@ -60,6 +62,8 @@ class Database:
                 self._check_ours(self._writer)
                 self._prepare()
                 self._migrate()
+                with suppress(FileNotFoundError):  # where it is read from a copy
+                    self._file = _identity(path)
             except BaseException:
                 self._writer.close()
                 raise
@@ -119,6 +123,7 @@ class Database:
             if connection.in_transaction:
                 # An earlier one could not even be rolled back. What it began must not swallow what comes now.
                 connection.execute("ROLLBACK")
+            self._check_in_place(name)
             connection.execute("BEGIN IMMEDIATE")
             self._depth = 1
             try:
@@ -159,6 +164,7 @@ class Database:
             self._open_writer()
             if self._readers:
                 return self._readers.pop()
+        self._check_in_place("reading")  # a connection would make a new file
         reader = self._connect()
         reader.execute("PRAGMA query_only = ON")
         return reader
@@ -210,6 +216,21 @@ class Database:
             raise ClosedError(f"the memory in {self.path.parent} has been closed")
         return self._writer
 
+    def _check_in_place(self, doing: str) -> None:
+        """Refuse where the file that is open no longer stands at its path: what is written to it may go with it."""
+        try:
+            if self._file is None or _identity(self.path) == self._file:
+                return
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError:  # it cannot be seen, so it is for SQLite to say what is wrong
+            return
+        raise StorageError(
+            f"{doing}: {self.path} was moved, deleted or replaced while it was open: nothing is recorded any more, as "
+            "it might be lost with the old file; put that back or leave it as it is now, then close this memory and "
+            "open it again"
+        )
+
     def _tell(self, point: str) -> None:
         if self._write_point is not None:
             self._write_point(point)
@@ -220,6 +241,11 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _translate(error, doing, self.path) from error
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -12,6 +12,7 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import dump_json, from_microseconds, load_json, to_microseconds
 from orchestra_mem.types import Operation, OperationFilter, Session, SessionStatus, UnrecordedOperation
 
+_MOST = 2**63 - 1
 _OPERATION = (
     "SELECT o.id, s.id, o.type, o.data, o.timestamp, o.tokens, o.entry_tokens, o.agent, o.critical, o.idempotency_key "
     "FROM operations o JOIN sessions s ON s.number = o.session"
@@ -90,7 +91,7 @@ class SqliteEventLog:
         query = _OPERATION + (" WHERE " + " AND ".join(clauses) if clauses else "") + " ORDER BY o.id DESC"
         if where.limit is not None:
             query += " LIMIT ?"
-            values.append(where.limit)
+            values.append(_comparable(where.limit))
         with self._database.reading("listing operations") as connection:
             rows = connection.execute(query, values).fetchall()
         return [_operation(row) for row in reversed(rows)]
@@ -154,11 +155,12 @@ class SqliteEventLog:
         Raises:
             NotFoundError: there is none, or several begin so.
         """
+        wanted = _comparable(session_id)
         with self._database.reading("reading a session") as connection:
-            rows = connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchall()
+            rows = connection.execute(f"{_SESSION} WHERE id = ?", (wanted,)).fetchall()
             if not rows:
                 rows = connection.execute(
-                    f"{_SESSION} WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2", (len(session_id), session_id)
+                    f"{_SESSION} WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2", (len(session_id), wanted)
                 ).fetchall()
         if len(rows) != 1:
             found = "several sessions begin" if rows else "no session begins"
@@ -206,6 +208,13 @@ class SqliteEventLog:
             )
 
 
+def _comparable(value: object) -> object:
+    """A value to compare with, as SQLite takes it: what is stored has no lone surrogate and no more than 64 bits."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return max(-_MOST, min(value, _MOST)) if isinstance(value, int) else value
+
+
 def _where(where: OperationFilter) -> tuple[list[str], list[object]]:
     clauses: list[str] = []
     values: list[object] = []
@@ -220,7 +229,7 @@ def _where(where: OperationFilter) -> tuple[list[str], list[object]]:
     ):
         if value is not None:
             clauses.append(clause)
-            values.append(value)
+            values.append(_comparable(value))
     return clauses, values
 
 

@@ -191,7 +191,7 @@ class SqliteLedger:
         order = "weight DESC, id DESC" if weightiest else "id DESC"
         query = f"{_MUST_KEEP} WHERE {' AND '.join(clauses)} ORDER BY {order}"
         if limit is not None:
-            query += f" LIMIT {int(limit)}"
+            query += f" LIMIT {min(int(limit), 2**63 - 1)}"
         with self._database.reading("listing must-keeps") as connection:
             rows = connection.execute(query, values).fetchall()
         return list(map(_must_keep, sorted(rows)))  # by their ids, of which each stands once

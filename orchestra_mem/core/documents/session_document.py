@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block, front_matter, join_blocks, split_blocks
 from orchestra_mem.types import Session, SessionStatus, Summary
 
@@ -19,6 +20,10 @@ EARLIER = "Earlier Operations (Summarized)"
 LOG = "Operations Log"
 _ENTRY = re.compile(r"\(op (\d{1,18})\)$")
 _SUMMARY = re.compile(r"^Summary S(\d{1,18})\b")
+# As the machine writes both; a person's own heading may end with any words.
+_OWN_ENTRY = re.compile(r"(### \[[\d :-]+\] [^\n]*\(op \d+)(\)\s*)")
+_OWN_SUMMARY = re.compile(r"### (Summary S\d+)(: )")
+UNKNOWN = "not in the database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,33 @@ def _part(block: Block) -> Part:
         if summary := _SUMMARY.match(block.title):
             return Part(block, summary=int(summary[1]))
     return Part(block)
+
+
+def with_unknown_told(text: str, last_operation: int, last_summary: int) -> str:
+    """A document in which entries and summaries behind these numbers say in their headings that they are not known.
+
+    They come from a database that was newer. As text like any other they stay, when others get their numbers.
+    """
+    told: list[str] = []
+    for part in SessionDocument.parse(text).parts:
+        heading, end, rest = part.block.text.partition("\n")
+        if part.operation > last_operation:
+            heading = _OWN_ENTRY.sub(rf"\1, {UNKNOWN}\2", heading)
+        elif part.summary > last_summary:
+            heading = _OWN_SUMMARY.sub(rf"### Earlier \1 ({UNKNOWN})\2", heading)
+        told.append(f"{heading}{end}{rest}")
+    return "".join(told)
+
+
+def standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
+    """The last operation that stands in a document: entries count by their own heading, in order, without a gap."""
+    headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
+    through = spilled_through
+    for entry in unspilled:
+        if entry.text.partition("\n")[0].rstrip() not in headings:
+            break
+        through = entry.operation.id
+    return through
 
 
 def new_document(session: Session, project: str) -> str:

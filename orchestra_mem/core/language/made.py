@@ -15,7 +15,9 @@ _KIND = "|".join(sorted((*WorkKind, *(kind.plural for kind in WorkKind)), key=le
 _MANY = r"(?:\d+|an?|one|two|three|four|five|six|some|the|these|more|new|another|following|of|its|first)"
 _LEAD = (
     r"\W*(?:(?:and|with|also|plus|then|ok|so|now|yo|hey|please|add|create|make|new|we need|need|needs|"
-    r"under it|to it)\b[\s,:+-]*)*"
+    r"under it|to it|in there|in it|into it|there|i'd like|i would like|i want|i need|let's have|we have|there "
+    r"are|to be entered|"
+    r"the following|are to be entered)\b[\s,:+-]*)*"
 )
 _OF = re.compile(
     rf"{_LEAD}(?P<item>#\d+) (?:has|have|gets?|needs?|contains?|consists of|will have|should have|wants?|:)\s*"
@@ -37,11 +39,24 @@ _UNDER = re.compile(
     rf"on) (?P<item>#\d+)\s*(?P<mark>[:,-])\s*(?P<list>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_FOR_ITEM = re.compile(
+    r"\W*(?:(?:and|also|plus|ok|then|so) )*(?:for|under|to|in|into|below) (?P<item>#\d+)\s*,?\s*(?:(?:i|we) "
+    r"(?:need|want|have|'d like)"
+    rf"\s+|i would like |there are )?(?:{_MANY} )*(?P<kind>{_KIND})\b(?: too| as well| "
+    r"also)?\s*[,:-]?\s*(?P<list>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ENTERED = re.compile(
+    rf"\W*(?:please )?(?:add |enter )?(?:the following |these )(?P<kind>{_KIND})\b(?: (?:are|is|should|must|"
+    r"shall|to|be|added|entered|"
+    rf"created|put|go|under|it|there|in))*\s*:\s*(?P<list>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _BARE = re.compile(
     rf"{_LEAD}(?:{_MANY} )*(?P<kind>{_KIND})\b\s*(?P<mark>[:-])?\s*(?P<list>\S.*)", re.IGNORECASE | re.DOTALL
 )
 _ANOTHER = re.compile(
-    r"\W*(?:(?:and|oh|ok|also|plus|yes|wait|hm+)\b[\s,]*)*(?:another|one more|a new|one)(?: one| thing|"
+    r"\W*(?:(?:and|oh|ok|also|plus|yes|wait|add|please|hm+)\b[\s,]*)*(?:another|one more|a new|one)(?: one| thing|"
     r" more)?(?: too)?\s*(?:[:,-]|\b(?:called|named)\b)\s*(?P<list>\S.*)",
     re.IGNORECASE,
 )
@@ -59,6 +74,7 @@ _SAYS = re.compile(
     r"too|again|now)\b|#\d|\?|^\d+$|^[0-9#]",
     re.IGNORECASE,
 )
+_THERE = re.compile(r"^(?:in|under|for|below) (?:there|it|that|this)\s*:\s*", re.IGNORECASE)
 _WITH = re.compile(r"\W*(?:and )?(?:with|including|containing)\b", re.IGNORECASE)
 _JOBS = re.compile(
     rf"{_LEAD}(?:{_MANY} )*(?:jobs?|todos?|to-dos?|steps?|things to do|parts?|items?)(?: (?:for|in|of) (?:it|"
@@ -89,11 +105,13 @@ def read_made(line: str, plain: Parsed, lookup: WorkLookup) -> Parsed:
     named = namings(line, lookup)
     for naming in named[:1]:
         text, said = numbered(line, [naming])
-        found = _OF.fullmatch(text) or _UNDER.fullmatch(text)
-        if found and (found["kind"] or found["mark"]) and (titles := _titles(found["list"])):
+        found = _OF.fullmatch(text) or _UNDER.fullmatch(text) or _FOR_ITEM.fullmatch(text)
+        if found and (found["kind"] or found.groupdict().get("mark")) and (titles := _titles(found["list"])):
             kind = _kind(found["kind"]) if found["kind"] else None
             intent = Intent(action=Action.ADD, kind=kind, titles=titles, other=found["item"], sure=0.8)
             return _understood(restored(intent, said))
+    if (found := _ENTERED.fullmatch(line)) and (titles := _titles(found["list"])):
+        return _understood(Intent(action=Action.CREATE, kind=_kind(found["kind"]), titles=titles, sure=0.8))
     if found := _ANOTHER.fullmatch(line):
         titles = _titles(found["list"])
         return _understood(Intent(action=Action.CREATE, titles=titles, sure=0.8)) if titles else plain
@@ -141,7 +159,7 @@ def _listed(line: str) -> Parsed | None:
     if len(parts) > 1:
         titles = tuple(_alone(part) for part in parts)
     elif found["kind"].lower() in PLURALS or found["mark"]:
-        titles = _titles(found["list"])
+        titles = _titles(_THERE.sub("", found["list"]))
     else:
         titles = (_FOR.sub("", found["list"].strip(" .!")),)
     if not titles or not all(map(_is_title, titles)):

@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.language.grouping import group_spans
 from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
 from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.parsing import ASKS, Action, Intent, Parsed
 from orchestra_mem.core.language.mentions import WorkLookup
+from orchestra_mem.core.language.persons import persons_in
 from orchestra_mem.core.language.references.titles import title_words
 from orchestra_mem.core.language.references.words import is_one_off, is_swapped
 from orchestra_mem.core.text import STOP_WORDS, stem
@@ -20,6 +22,7 @@ from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKi
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019_][^\W_]+)*")
 _QUOTED = re.compile(r"[\"\u201c][^\"\u201d]*[\"\u201d]")
+_MAY_OWN = re.compile(r"['\u2019]|\b(?:has|have|had|owns?|got)\b", re.IGNORECASE)
 _ARTICLES = frozenset("the that this our my a an".split())
 _AFTER = frozenset([*WorkKind, *(kind.plural for kind in WorkKind), "one", "ticket", "item"])
 _MOST_WORDS = 60
@@ -27,6 +30,7 @@ _MOST_LOOKED_UP = 16
 _MOST_ALIKE = 20
 _LEAST_CHARS = 3
 _LEAST_MISTYPED = 5
+_LEAST_SWAPPED = 4
 _MOST_TITLES = 300
 # Stand for the titles that more than one item bears, or that are named by a part; nobody has so much work.
 _FIRST_PLACEHOLDER = 900_000_001
@@ -68,10 +72,10 @@ def namings(line: str, lookup: WorkLookup, *, least: int = 2) -> list[Naming]:
     tokens = _mended(tokens, lookup)
     found: dict[tuple[bool, int, int], list[int]] = {}
     for item in _alike(tokens, lookup):
-        place = _place(tokens, [stem(word) for word in title_words(item.title)])
+        place = _place(tokens, _title_stems(item.title))
         if place:
             found.setdefault(place, []).append(item.id)
-    taken: list[Naming] = []
+    taken = [Naming(start=start, end=end, items=(), whole=False) for start, end in _apart(line, lookup)]
     for (whole, first, last), items in sorted(
         found.items(), key=lambda each: (not each[0][0], each[0][1] - each[0][2])
     ):
@@ -81,6 +85,42 @@ def namings(line: str, lookup: WorkLookup, *, least: int = 2) -> list[Naming]:
     return sorted(taken, key=lambda naming: naming.start)
 
 
+def _title_stems(title: str) -> list[str]:
+    """The words of a title as the tokens of a line are: "t-shirts", "http/2"."""
+    return [stem(_spelt(part.group().lower())) for word in title_words(title) for part in _WORD.finditer(word)]
+
+
+def _apart(line: str, lookup: WorkLookup) -> list[tuple[int, int]]:
+    """Where a line speaks of several items by no title, each place once."""
+    found: list[tuple[int, int]] = []
+    persons = persons_in(lookup) if _MAY_OWN.search(line) else ()
+    for start, end in group_spans(line, persons):
+        if all(end <= first or last <= start for first, last in found):
+            found.append((start, end))
+    return found
+
+
+def with_kinds(line: str) -> str:
+    """A line with mistyped words for kinds put right, and the article: "storys", "teh"."""
+
+    def word(found: re.Match[str]) -> str:
+        said = found.group()
+        if said.lower() == "teh":
+            return "the"
+        if len(said) < _LEAST_SWAPPED or _is_known(said) or said in _KEPT or not said.islower():
+            return said
+        near = [
+            kind for kind in _KINDS if is_swapped(said, kind) or (len(said) != len(kind) and is_one_off(said, kind))
+        ]
+        if near and near[0] in set(WorkKind) and said[-1] == "s":
+            return WorkKind(near[0]).plural
+        return str(next(iter(near), said))
+
+    return re.sub(r"(?<![\w#\"'])[^\W\d_]+(?![\w'])", word, line)
+
+
+_KINDS = (*WorkKind, *(kind.plural for kind in WorkKind))
+_KEPT = frozenset([*_KINDS, *"stores storey storeys ask asks".split()])
 _DIGITS = dict(zip("123456789", "one two three four five six seven eight nine".split(), strict=True))
 
 
@@ -91,7 +131,7 @@ def _spelt(word: str) -> str:
 def _mended(tokens: list[_Token], lookup: WorkLookup) -> list[_Token]:
     """The tokens, with words of titles in the place of those that are off by one letter or one swap."""
     strange = [
-        token for token in tokens if len(token.text) >= _LEAST_MISTYPED and token.says and not _is_known(token.text)
+        token for token in tokens if len(token.text) >= _LEAST_SWAPPED and token.says and not _is_known(token.text)
     ]
     strange = [token for token in strange if not lookup.items(WorkFilter(text=_sought(token.text), limit=1))]
     if not strange:
@@ -99,7 +139,8 @@ def _mended(tokens: list[_Token], lookup: WorkLookup) -> list[_Token]:
     titles = {word for item in lookup.items(WorkFilter(limit=_MOST_TITLES)) for word in title_words(item.title)}
     mended: dict[str, str] = {}
     for token in strange:
-        near = [word for word in titles if is_one_off(token.text, word) or is_swapped(token.text, word)]
+        off = len(token.text) >= _LEAST_MISTYPED
+        near = [word for word in titles if (off and is_one_off(token.text, word)) or is_swapped(token.text, word)]
         if len(near) == 1:
             mended[token.text] = near[0]
     return [replace(token, text=mended.get(token.text, token.text)) for token in tokens]

@@ -10,10 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from orchestra_mem.core.language.fragments import UNSURE, Read, read_fragment, read_topic_alone
+from orchestra_mem.core.language.fragments import UNSURE, Read, read_fragment, read_idle, read_topic_alone
+from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
 from orchestra_mem.core.language.intents.courtesies import strip
 from orchestra_mem.core.language.intents.frames import verb_forms
-from orchestra_mem.core.language.intents.normalising import normalise
+from orchestra_mem.core.language.intents.mending import mend
+from orchestra_mem.core.language.intents.normalising import Clause, normalise
+from orchestra_mem.core.language.intents.rules import destructive_words, vocabulary
 from orchestra_mem.core.language.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.mentions import WorkLookup
 from orchestra_mem.core.language.naming import Naming, namings, numbered, restored
@@ -44,6 +47,8 @@ _LATER = re.compile(
     re.IGNORECASE,
 )
 _NEEDS_TOPIC = re.compile(r"\w+$|not\b", re.IGNORECASE)
+_JOINS = ("and", "&", "plus", "or")
+_HANGS_ON = re.compile(r"(?:on|to|for|with|from) (?!it\b|that\b|this\b|me\b)", re.IGNORECASE)
 _STATUSES = frozenset((*WorkStatus, "open", "todo", "not started", "the backlog"))
 _PRONOUN = re.compile(r"(?:it|that|this|(?:that|this) one)?", re.IGNORECASE)
 _PLURAL_PRONOUN = re.compile(r"it|that|this|(?:that|this) one|them|they|these|those", re.IGNORECASE)
@@ -103,6 +108,9 @@ class _Reader:
             later = _LATER.search(said) is not None and any(each.action is Action.START for each in plain.intents)
             if plain.understood and not later and all(map(_is_plain, plain.intents)):
                 read = Read(plain.intents, plain.intents[0].target)
+            elif not plain.understood:
+                words = _mended(clause).text.strip(" ,")
+                read = read_fragment(words) or read_idle(words)
         if read:
             intents = tuple(restored(with_names(intent, persons), items) for intent in read.intents)
             if len(persons) == 1 and _PERSON_DID.match(clause.text) and any(not each.target for each in intents):
@@ -111,7 +119,7 @@ class _Reader:
                     return _Piece(said, (), None, deed)
                 intents = tuple(replace(each, target=each.target or own) for each in intents)
             topic = restored(Intent(action=Action.STATUS, target=read.topic), items).target
-            read = Read(intents, topic, read.soft)
+            read = replace(read, intents=intents, topic=topic)
         return _Piece(said, tuple(naming.items for naming in named), read, deed)
 
     def _at_work(self, person: str) -> str:
@@ -129,6 +137,11 @@ _PERSON_DID = re.compile(
     r"(?:(?:and|ok|so|now) )*@\d+ (?:(?:is|has|just|already|also) )*(?:done|finished|started|ready|through|"
     r"fixed|starts)"
 )
+
+
+def _mended(clause: Clause) -> Clause:
+    """The clause with mistyped words of commands put right."""
+    return mend(clause, vocabulary(), COMMON_WORDS, destructive_words())
 
 
 def _is_plain(intent: Intent) -> bool:
@@ -253,9 +266,13 @@ def _all(line: str, pieces: Sequence[tuple[int, int]], first: int, reader: _Read
 def _leads_nowhere(piece: _Piece, line: str, pieces: Sequence[tuple[int, int]], first: int, last: int) -> bool:
     """Whether a clause is one of several that are named together, or only a name: "venue and flowers to Ida"."""
     assert piece.read is not None
+    joint = "and" if last + 1 == len(pieces) else line[pieces[last][1] : pieces[last + 1][0]].strip(" ,").lower()
+    if piece.read.idle:
+        return last + 1 < len(pieces) and joint in _JOINS
     if not piece.read.intents:
-        joint = "and" if last + 1 == len(pieces) else line[pieces[last][1] : pieces[last + 1][0]].strip(" ,").lower()
-        return joint in ("and", "&", "plus")
+        return joint in _JOINS
+    if first and _HANGS_ON.match(piece.said):
+        return True  # "stock depends on racks and on the floor plan"
     return first == 0 and len(pieces) > 1 and len(piece.said.split()) == 1 and not piece.read.topic
 
 
@@ -264,12 +281,16 @@ def _bound(pieces: Sequence[_Piece], topic: str = "") -> tuple[Intent, ...]:
     intents: list[Intent] = []
     for place, piece in enumerate(pieces):
         assert piece.read is not None
-        alone = not piece.read.intents or piece.read.soft
+        alone = not (piece.read.intents or piece.read.idle) or piece.read.soft
         following = pieces[place + 1].read if place + 1 < len(pieces) else None
         if alone and following and not all(_PRONOUN.fullmatch(each.target) for each in following.intents):
             return ()  # "sound and title screen are urgent"
         for intent in piece.read.intents if not (alone and following) else ():
-            if topic and _PRONOUN.fullmatch(intent.target) and intent.action is not Action.UNDO:
+            if (
+                topic
+                and (not intent.target or _PLURAL_PRONOUN.fullmatch(intent.target))
+                and intent.action is not Action.UNDO
+            ):
                 intent = replace(intent, target=topic)
             elif not intent.target and intent.action is not Action.UNDO and _NEEDS_TOPIC.match(piece.said):
                 return ()

@@ -7,15 +7,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
+from orchestra_mem.core.language.intents.frames import verb_forms
+from orchestra_mem.core.language.intents.rules import vocabulary
 from orchestra_mem.core.language.intents.types import Action, Intent
 from orchestra_mem.core.language.mentions import WorkLookup
+from orchestra_mem.core.text import STOP_WORDS
 from orchestra_mem.work_types import WorkFilter
 
 _MOST_PERSONS = 300
 _CAPITALISED = re.compile(r"(?<![#@\w])[A-Z][a-z][\w-]*")
-_DATES = frozenset(
+DATES = frozenset(
     """Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August
     September October November December Christmas Easter Halloween""".split()
+)
+_PLACE = re.compile(
+    r"(?:(?:#\d+|\b(?:both|first|second|third|last|other|one|two|three|rest)) *(?:=|->|=>|\u2192|(?:is |are |"
+    r"goes |go )?(?:to|by))|"
+    r"\b(?:both|first|second|third|last|other|two|three|rest)) +(?P<name>[a-z]{3,})[\s.!]*$"
 )
 _STARTERS = frozenset("ok okay so and now then right well also actually yo hey the a an it that this yes no".split())
 
@@ -37,13 +45,25 @@ def with_marks(text: str, known: Collection[str]) -> tuple[str, Mapping[str, str
     def mark(found: re.Match[str]) -> str:
         word = found.group()
         begins = not text[: found.start()].strip()
-        capital = _CAPITALISED.fullmatch(word) and word.lower() not in COMMON_WORDS and word not in _DATES
+        capital = _CAPITALISED.fullmatch(word) and word.lower() not in COMMON_WORDS and word not in DATES
         if word.lower() not in known and not (capital and (not begins or word.lower() not in _STARTERS)):
             return word
         persons[f"@{len(persons)}"] = word
         return f"@{len(persons) - 1}"
 
-    return re.sub(r"(?<![#@\w])[^\W\d_][\w-]*", mark, text), persons
+    marked = re.sub(r"(?<![#@\w])[^\W\d_][\w-]*", mark, text)
+    # A name in lower case is known by its place: "parser -> priya", "the first two jonas".
+    place = None if "?" in text else _PLACE.search(marked)
+    if place and _may_be_name(place["name"]):
+        persons[name := f"@{len(persons)}"] = place["name"]
+        marked = f"{marked[: place.start('name')]}{name}{marked[place.end('name') :]}"
+    return marked, persons
+
+
+def _may_be_name(word: str) -> bool:
+    if word in COMMON_WORDS or word in STOP_WORDS or word in _STARTERS or word.capitalize() in DATES:
+        return False
+    return not (word.endswith(("ed", "ing")) or word in vocabulary() or word in verb_forms())
 
 
 def with_names(intent: Intent, persons: Mapping[str, str]) -> Intent:

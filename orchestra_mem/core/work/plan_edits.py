@@ -14,10 +14,14 @@ from dataclasses import dataclass
 
 from orchestra_mem.core.work.plan_lines import FUTURE, PlanLine, plan_lines, work_sections
 from orchestra_mem.core.work.ranks import reordered
-from orchestra_mem.work_types import WorkStatus
+from orchestra_mem.work_types import WorkKind, WorkStatus
 
-# A list item that begins with a number: a line of work that was put where it is none.
-_ELSEWHERE = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.?\][ \t]+)?[~*]*#(\d{1,18})(?![\w-])")
+# A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
+# written in a way that is not read.
+_MARKS = r"[^\w#＃]{0,8}"
+_ELSEWHERE = re.compile(
+    rf"{_MARKS}(?:\d{{1,9}}[.)]{_MARKS})?(?:\[[^\]]?\])?(?:{_MARKS}<\w{{1,9}}>)?{_MARKS}[#＃](\d{{1,18}})(?![\w-])"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +39,13 @@ class LineEdit:
     assignee: str | None = None
     parent: int | None = None
     waits_for: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    kind: WorkKind | None = None
 
     @property
     def says_nothing(self) -> bool:
         """Whether all stayed as it was."""
-        return all(
-            value is None
-            for value in (self.title, self.status, self.priority, self.assignee, self.parent, self.waits_for)
-        )
+        said = self.title, self.status, self.priority, self.assignee, self.parent, self.waits_for, self.kind
+        return all(value is None for value in said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +61,20 @@ class Reordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEdits:
-    """All that was said: lines changed, lines added (top down), items taken out, and new orders."""
+    """All that was said: lines changed, lines added (top down), items taken out, and new orders.
+
+    `unread` are the items whose lines are gone while their numbers stand before something that is no line of work.
+    """
 
     changed: tuple[LineEdit, ...] = ()
     added: tuple[PlanLine, ...] = ()
     removed: tuple[PlanLine, ...] = ()
     orders: tuple[Reordered, ...] = ()
+    unread: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything was said."""
-        return bool(self.changed or self.added or self.removed or self.orders)
+        return bool(self.changed or self.added or self.removed or self.orders or self.unread)
 
 
 def key_of(line: PlanLine) -> int:
@@ -99,11 +106,18 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
         for edit in [_edit(was, next((line for line in lines if line != was), lines[0]), standing)]
         if not edit.says_nothing
     ]
+    gone = {number: line for number, line in old.items() if number not in standing}
+    rows = now.split("\n") if gone else []
+    named = {_named(row) for row in rows}
+    sections = {name for name, _, _ in work_sections(now)}
     return PlanEdits(
         changed=tuple(changed),
-        added=tuple(line for line in _new(added, old_lines) if not line.struck),
-        removed=tuple(_removed(old, standing, now)),
+        added=tuple(
+            line for line in _new(added, old_lines) if not (line.struck or (gone and _named(rows[line.place]) in gone))
+        ),
+        removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
+        unread=tuple(named.intersection(gone)),
     )
 
 
@@ -128,12 +142,13 @@ def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
     return LineEdit(
         number=was.number,
         was=was,
-        title=line.title if line.title != was.title else None,
+        title=line.title if line.title and line.title != was.title else None,
         status=_status(was, line),
         priority=line.priority if line.priority is not None and line.priority != was.priority else None,
         assignee=line.assignee if line.assignee != was.assignee and (line.told or line.assignee) else None,
         parent=line.parent if moved and FUTURE not in (line.section, was.section) else None,
         waits_for=(gained, lost) if gained or lost else None,
+        kind=line.kind if line.kind is not was.kind and was.kind else None,
     )
 
 
@@ -159,13 +174,10 @@ def _new(lines: Sequence[PlanLine], old: Sequence[PlanLine]) -> Iterator[PlanLin
             yield line
 
 
-def _removed(old: Mapping[int, PlanLine], standing: Mapping[int, object], now: str) -> Iterator[PlanLine]:
-    gone = [line for number, line in old.items() if number not in standing]
-    if not gone:
-        return
-    anywhere = {int(found[1]) for row in now.split("\n") if (found := _ELSEWHERE.match(row))}
-    sections = {name for name, _, _ in work_sections(now)}
-    yield from (line for line in gone if line.number not in anywhere and line.section in sections)
+def _named(row: str) -> int:
+    """The number that a row begins with; 0 where there is none."""
+    found = _ELSEWHERE.match(row.lstrip())
+    return int(found[1]) if found else 0
 
 
 def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reordered]:

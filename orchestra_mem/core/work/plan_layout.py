@@ -194,7 +194,7 @@ def _merged(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
     changed = {
         name: getattr(person, name)
         for name in ("title", "assignee", "priority", "status", "waits_for")
-        if getattr(person, name) != getattr(was, name) and (person.told or getattr(person, name))
+        if (said := getattr(person, name)) != getattr(was, name) and (said or (person.told and name != "title"))
     }
     if (person.ticked, person.struck) != (was.ticked, was.struck):
         changed |= {"ticked": person.ticked, "struck": person.struck}

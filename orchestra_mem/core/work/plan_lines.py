@@ -38,8 +38,10 @@ _STATUS_WORDS = {status.value: status for status in WorkStatus} | {
 }
 # What the box, the strike or the section says already.
 _UNSPOKEN = frozenset({WorkStatus.PENDING, WorkStatus.DONE})
-_BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_BOX = re.compile(r"\[(?P<mark>[ \txX✓✔]?)\](?:[ \t]+|$)")
+# A space too few before the box, within it or behind it is a slip of the hand.
+_BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|(?=\[[ \txX✓✔]{0,3}\]))")
+_BOX = re.compile(r"\[(?P<mark>[ \t]?[ \txX✓✔]?[ \t]?)\](?:[ \t]+|$|(?=[~*_]{0,5}#\d))")
+_EMPHASIS = re.compile(r"(?P<marks>[*_]{1,3})(?P<said>#\d(?:(?!(?P=marks)).)*)(?P=marks)")
 _NUMBER = re.compile(r"(?P<stars>\*{0,2})#(?P<number>\d{1,18})(?P=stars)(?![\w#-])[:.]?[ \t]*")
 _BRACKETS = re.compile(r"(?:^|[ \t]+)\((?P<words>[^()]*)\)[ \t]*$")
 _COMMENTS = re.compile(r"(?:[ \t]*<!--(?:(?!-->).)*-->)+[ \t]*$")
@@ -49,6 +51,7 @@ _WAITING = re.compile(
     r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
 )
 _ASSIGNEE = re.compile(r"@[^(),@]*[^(),@\s]")
+_STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
@@ -61,10 +64,11 @@ _TAB = 4
 class PlanLine:
     """What a line says of a work item.
 
-    `number` is 0 where it bears none. `told` says whether its brackets name a kind, as the machine's do: then what
-    they lack is said as well. `status` is what the words in them say, None for nothing. `parent` is the number of the
-    item that it stands under, 0 for none; None where that cannot be told: under a line without a number (see `under`)
-    or under something else. `progress` is what the machine counted.
+    `number` is 0 where it bears none; `title` is empty where only the number stands there. `told` says whether its
+    brackets name a kind, as the machine's do: then what they lack is said as well. `status` is what the words in them
+    say, None for nothing. `parent` is the number of the item that it stands under, 0 for none; None where that cannot
+    be told: under a line without a number (see `under`) or under something else. `progress` is what the machine
+    counted.
 
     `place` and `under` count rows of the document from 0, `under` is -1 for none. `section` is the section's name,
     `indent` its white space in columns, `tail` the comments behind it. These do not make lines differ.
@@ -123,12 +127,12 @@ def item_line(item: WorkItem, *, waits_for: tuple[int, ...] = (), progress: str 
 
 def shown_title(title: str) -> str:
     """A title as it stands in a line: it can neither begin nor end a comment or a strike."""
-    return _uncommented(title).replace("~~", "~\\~")
+    return _STRIKE.sub("~\\\\", _uncommented(title))
 
 
 def said_title(shown: str) -> str:
     """The title that is shown so."""
-    return shown.replace("~\\~", "~~").replace("--\\>", "-->").replace("<\\!--", "<!--")
+    return _SHOWN_STRIKE.sub("~", shown).replace("--\\>", "-->").replace("<\\!--", "<!--")
 
 
 def _uncommented(text: str) -> str:
@@ -241,6 +245,7 @@ def parse_row(row: str) -> PlanLine | None:
     """What a row without its indentation says of a work item; None where it has neither a box nor, struck, a number."""
     if row[:1] not in "-*+~0123456789" or not row:
         return None
+    row = row.replace("\xa0", " ")
     tail = _COMMENTS.search(row)
     said, struck = _unwrapped(row[: tail.start()] if tail else row.rstrip())
     bullet = _BULLET.match(said)
@@ -250,13 +255,14 @@ def parse_row(row: str) -> PlanLine | None:
     box = _BOX.match(said)
     said, another = _unwrapped(said[box.end() :] if box else said)
     struck |= strike | another
-    said, brackets = _without_brackets(said)
+    said, brackets = _without_brackets(_plain(said))
     said, last = _unwrapped(said)
+    said = _plain(said)
     number = _NUMBER.match(said)
     said, another = _unwrapped(said[number.end() :] if number else said)
     title = squeeze(said)
     struck |= last | another
-    if not title or not (box or (number and struck)):
+    if not (title or number) or not (box or (number and struck)):
         return None
     return PlanLine(
         number=int(number["number"]) if number else 0,
@@ -274,6 +280,12 @@ def _unwrapped(text: str) -> tuple[str, bool]:
     if len(bare) > 4 and bare.startswith("~~") and bare.endswith("~~") and "~~" not in bare[2:-2]:
         return bare[2:-2].strip(), True
     return bare, False
+
+
+def _plain(text: str) -> str:
+    """A text that begins with a number without the emphasis on all of it."""
+    found = _EMPHASIS.fullmatch(text)
+    return found["said"] if found else text
 
 
 def _without_brackets(text: str) -> tuple[str, dict[str, object]]:

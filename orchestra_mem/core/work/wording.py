@@ -16,6 +16,8 @@ NAMED_AT_MOST = 5
 # Control characters but tab and line feed, and lone surrogates: no document and no terminal can hold them.
 _UNKEEPABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
+_UNSEEN = ("Cf", "Mn", "Zs")  # format characters, marks on nothing, spaces
+
 
 def kept_text(text: str) -> str:
     """A text without control characters, its lines ending in line feeds, without white space around it."""
@@ -29,7 +31,7 @@ def kept_title(title: str) -> str:
         InvalidChangeError: nothing is left of it, or it is too long.
     """
     kept = " ".join(kept_text(title).split())
-    if not kept:
+    if all(unicodedata.category(each) in _UNSEEN for each in kept):
         raise InvalidChangeError(f"{title[:40]!r} is no title; give it at least one visible character")
     if len(kept) > MAX_TITLE_CHARS:
         raise InvalidChangeError(

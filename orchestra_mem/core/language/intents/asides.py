@@ -49,8 +49,9 @@ _UNNEEDED = re.compile(
     r"worth \S+|required|happening|works?|sense|cares?|interested|useful|point|use|budget|time|demand|value)\b"
 )
 _STATES_WHY = re.compile(
-    r"\S+ (?:\S+ )*?(?:is|are|was|were|has|have|had|do|does|did|[a-z]{3,}ed|bailed|left|went|got|gone|fell|nobody \S+s|"
-    r"no one \S+s)\b"
+    r"\S+ (?:\S+ )*?(?:is|are|was|were|has|have|had|do|does|did|[a-z]{3,}ed|bailed|left|went|got|gone|fell|came|"
+    r"broke|gave|took|sent|paid|ran|lost|won|found|made|bought|sold|hit|held|rang|froze|died|blew|burst|tore|"
+    r"nobody \S+s|no one \S+s)\b"
 )
 _BORDER = re.compile(
     r" (?:, (?:and |but )?(?:because |since |as |so |for |now that |which means (?:that )?|meaning (?:that )?)?|- |"
@@ -78,7 +79,7 @@ class Beside:
 def asides(clause: Clause) -> Iterator[Beside]:
     """Yield the ways to take a command out of what is said beside it: no condition, no question, no quotation."""
     text = clause.text
-    clear = _UNCLEAR.search(_UNNEEDED.sub("", text)) is None
+    clear = _UNCLEAR.search(_UNNEEDED.sub("", _ON_SECOND_THOUGHT.sub("", text))) is None
     for match in list(_BORDER.finditer(text))[:_MOST_BORDERS]:
         left, right = clause.part(0, match.start() + 1), clause.part(match.end())
         if not right.words or not left.words:
@@ -92,18 +93,42 @@ def asides(clause: Clause) -> Iterator[Beside]:
             continue
         if ":" in match[0] and _TEXT_BEFORE.search(left.text):
             continue
-        if begins_command(right) or OPENS.match(strip(right).clause.text) or asks(right) or _opens_rule(right):
+        if (
+            begins_command(right)
+            or OPENS.match(strip(right).clause.text)
+            or asks(right)
+            or _opens_rule(right)
+            or (so and (_NAMES_WORK.match(right.text) or _STATES_TITLE.match(right.text)))
+            or _GOES_AHEAD.fullmatch(right.text)
+            or ("," in match[0] and _STATES_TITLE.match(right.text) and states(left))
+        ):
             yield Beside(right, left, clear, leads=True, so=so or ("," in match[0] and _tells_why(left)))
     yield from _requests_within(clause)
     for place in [match.start() for match in re.finditer(" and ", text)][:_MOST_BORDERS]:
         left, right = clause.part(0, place + 1), clause.part(place + 5)
-        if left.words and STATES_WORK.match(right.text) and not (_BAD_LEAD.search(left.text) or begins_command(left)):
+        told = STATES_WORK.match(right.text) or _DECIDES.match(right.text)
+        if left.words and told and not (_BAD_LEAD.search(left.text) or begins_command(left)):
             yield Beside(right, left, clear=False, leads=True)
 
 
+_ON_SECOND_THOUGHT = re.compile(r"^(?:(?:actually|wait|hold on|hang on|no|oh|oops|sorry|,|can you|could you) )*")
 _TEXT_BEFORE = re.compile(
     r"\b(?:notes?|decisions?|reports?|decided|remember|comment|log|record|remark|memo|reminder|result|outcome|title|"
     r"name|called)\b[^,]*$"
+)
+
+
+_NAMES_WORK = re.compile(r"(?:the|our|my|this|that|it|#?\d+|task|story|epic)\b")
+
+
+_STATES_TITLE = re.compile(r"(?:\S+ ){1,5}?(?:is|are|can|may|has|have|will|should|must|needs|depends|waits) ")
+_GOES_AHEAD = re.compile(
+    r"(?:the|our|my|this|that|it|#?\d+|task|story|epic) (?:\S+ ){0,6}?(?:can|may|is (?:able|free|clear|good) to) "
+    r"(?:now |finally |again )?(?:go ahead|proceed|start|begin|continue|move|go on|carry on|resume|be started)\b.*"
+)
+_DECIDES = re.compile(
+    r"(?:finally |then |so )?(?:we|i|they all|all of us|everyone|the team)(?: have| all| both| finally| then| just)* "
+    r"(?:decided|agreed|settled|opted|chose|resolved|concluded|went)\b"
 )
 
 

@@ -79,7 +79,8 @@ _ASKS = (
 _STATED = fill(
     rf"(?:(?:it|that|this|they|these|those|both|#\d+|\d+|(?:~KIND) #?\d+|the (?:\S+ )?{{0,4}}?(?:one|ones|~KIND|"
     rf"#\d+)|{_SURE_OBJECT}) (?:also |now |still )?{_STATES}"
-    r"|(?:blocked by|blocked on|depends on|depending on|assigned to|waiting for|waiting on) )"
+    r"|(?:blocked by|blocked on|depends on|depending on|assigned to|waiting for|waiting on) "
+    r"|(?:(?:~KIND) )?#?\d+ (?:~DONE|~STUCK|~PROGRESS|on hold)(?= ?$| [,;:.!\-]))"
 ).replace("(?:\\S+ )?{0,4}?", "(?:\\S+ ){0,4}?")
 _GIVEN = fill(rf"(?:give|assign|hand|let|have|make|put|pass|get) \S+ (?:on |do |take |handle |work on )?{_SURE_OBJECT}")
 _DECLARED = (
@@ -168,8 +169,12 @@ _ABOUT_IT = re.compile(
 )
 
 
+_NUMBER_ALONE = re.compile(fill(r"(?:(?:~KIND) )?#?\d+"))
 _LEVEL = re.compile(
-    fill(r"(?:with )?(?:a )?(?:(?:~LEVEL) (?:priority|prio)|(?:priority|prio) (?:~LEVEL|\d)|urgent|critical|p\d)")
+    fill(
+        r"(?:(?:say|like|maybe|so|i would say) )?(?:with )?(?:a )?(?:(?:~LEVEL) (?:priority|prio)|(?:priority|"
+        r"prio) (?:~LEVEL|\d)|urgent|critical|p\d)"
+    )
 )
 
 
@@ -218,6 +223,8 @@ def joints(clause: Clause) -> Iterator[tuple[Clause, Clause, bool]]:
             opens = OPENS.match(begun)
         if match["soft"] and (verb := _carried_verb(left, begun)):
             yield left, Clause(clause.line, (*verb, *strip(right).clause.words)), True
+        elif match["then"] and before and _NUMBER_ALONE.fullmatch(begun):
+            yield left, Clause(clause.line, (*strip(left).clause.words[:1], *strip(right).clause.words)), True
         elif before and _LEVEL.fullmatch(begun):
             place = right.words[0].start
             lead = (Word(word, place, place) for word in ("set", "it", "to"))

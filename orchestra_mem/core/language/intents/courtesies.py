@@ -14,7 +14,7 @@ _FILLER = (
     r"ok(?:ay)?|okey|alright|all right|right|great|cool|good|nice|perfect|awesome|excellent|wonderful|so|well|"
     r"now(?! that)|and|then|also|next|"
     r"first(?:ly)?|first of all|second(?:ly)?|third(?:ly)?|finally|lastly|actually|oh|hm+|um+|uh+|erm?|ah|aha|btw|"
-    r"by the way|yes|yeah|yep|yup|"
+    r"by the way|yes|yeah|yep|yup|nope|"
     r"sure(?: thing)?|fine|hi|hello|hey|hiya|yo|good (?:morning|afternoon|evening|day)|morning|thanks(?: a lot|"
     r" so much)?|"
     r"thank you(?: very much| so much)?|cheers|sorry|listen|look ,|alternatively|after that|afterwards|after this|"
@@ -73,7 +73,11 @@ _FILLERS = re.compile(
     rf"(?:(?:{longest_first(_FILLER)}){_VOCATIVE}(?: [,:.!\-])* |(?:dear|hey|hello|hi) (?:\S+ )?, |"
     rf"[,:.!;?\-•|)] )+"
 )
-_NAMED_GREETING = re.compile(r"(?:hi|hello|hey) \S+ (?:, |! )")
+_NAMED_GREETING = re.compile(
+    r"(?:hi|hello|hey) \S+ (?:, |! )|(?:it is|this is|i am) \S+(?: \S+)? (?:here|speaking|calling|"
+    r"from (?:the )?\S+(?: \S+)?)"
+    r"(?: again)? [,:\-] "
+)
 _ADV = (
     r"(?: (?:really|just|also|now|still|then|kindly|please|very much|quickly|maybe|possibly|perhaps|actually|finally|"
     r"all|simply|first|only|so|be so kind as to|go ahead and|help me(?: to)?|help us(?: to)?|mind))*"
@@ -116,7 +120,12 @@ _CLEAR = re.compile(
     rf"a (?:problem|bother)).{{0,20}}?)(?: with you| for you| by you)?)(?= ,)|"
     rf"when(?:ever)? you (?:can|have time|get (?:a|the) chance|have a (?:moment|minute|second|sec)|are ready|"
     rf"get (?:round|around) to it)(?= ,| please)|(?:we|i|you) (?:will|shall|can)(?: now| just| also| then| first)?|"
-    rf"i hereby|hereby|proceed to|get ready to|i now|we now|you may|you should|for me|as soon as you can|right away|"
+    rf"(?:can|could|may|might|shall)(?: not)? there (?:please |also |perhaps |maybe )*be(?= (?:an?|another|one|"
+    rf"some|two|"
+    rf"three|more) )|"
+    rf"(?:make sure|see to it|ensure)(?: that)?(?= (?:#?\d|task|story|epic))|do the needful(?: and| to| by|,)?|"
+    rf"i hereby|hereby|proceed to|get ready to|i now|we now|you may|you should|"
+    rf"for me|as soon as you can|right away|"
     rf"immediately|asap|at once|straight away|this time|today|for now|this one time|"
     rf"(?:the|my|our) plan is to|(?:what|all) (?:i|we){_ADV} (?:want|need|ask)(?: you)?(?: from you|"
     rf" of you)? is(?: for you)? to|"

@@ -5,27 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from orchestra_mem.core.language.intents.adding import moved, read_addition, said_of
+from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.new_patterns import (
-    ADDED,
-    ADDED_AS,
     ADDED_ONLY,
-    ADDED_THESE,
     ADDED_TO,
     AT_INTRO,
     BECOMES,
     CONTINUED,
     COUNTED,
-    GOES_UNDER,
     LAST_LEVEL,
     LAST_NEED,
     LAST_OWNER,
     LAST_PARENT,
     LEADING_PARENT,
-    MOVED,
     NEEDS,
     NEW_BEGINS,
     NO_PARENT,
-    NUMBERS_UNDER,
     PARENT_WORD,
     QUALITY,
     SINGLE,
@@ -48,6 +44,7 @@ from orchestra_mem.core.language.intents.phrases import (
 )
 from orchestra_mem.core.language.intents.types import Action, Intent
 from orchestra_mem.core.language.intents.verbs import base_of, is_verb
+from orchestra_mem.core.language.intents.wanting import wanted
 from orchestra_mem.core.language.intents.words import KINDS, PLURALS, fill
 from orchestra_mem.work_types import WorkKind
 
@@ -56,16 +53,19 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
     """Read what a clause wants new; nothing where it wants nothing new."""
     text = clause.text
     if (match := SPLIT_UP.match(text)) and is_named(match["parent"]) and not _TURNS_INTO_ONE.match(match[0]):
-        return tuple(_made(clause, match.end(), match["count"] or "", match["kind"], _said(clause, match, "parent")))
+        parent = said_of(clause, match, "parent")
+        return tuple(_made(clause, match.end(), match["count"] or "", match["kind"], parent))
     if (match := NEEDS.match(text)) and _may_need(match):
-        return tuple(_made(clause, match.end(), match["count"], match["kind"], _said(clause, match, "parent")))
+        return tuple(_made(clause, match.end(), match["count"], match["kind"], said_of(clause, match, "parent")))
     if (match := LEADING_PARENT.match(text)) and is_named(match["parent"]):
         rest = read_creation(clause.part(match.end()))
         if rest and not rest[0].other:
-            return (_under(rest[0], _said(clause, match, "parent")), *rest[1:])
+            return (_under(rest[0], said_of(clause, match, "parent")), *rest[1:])
         if only := ADDED_ONLY.fullmatch(clause.part(match.end()).text):
             titles = split_titles(clause.part(match.end() + only.start("titles")), 0, True)
-            return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent")),)
+            return (
+                Intent(action=Action.ADD, count=len(titles), titles=titles, other=said_of(clause, match, "parent")),
+            )
     if match := ADDED_TO.match(text):
         for stop in list(NEW_BEGINS.finditer(text, match.end()))[:4]:
             if is_named(text[match.end() : stop.start()].strip()):
@@ -74,7 +74,7 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
                     parent = clean_phrase(clause.part(match.end(), stop.start()).said)
                     return (_under(rest[0], parent), *rest[1:])
     if (match := BECOMES.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
-        return _moved(clause, match)
+        return moved(clause, match)
     for name, regex in heads().items():
         match = regex.match(text)
         if (
@@ -83,7 +83,17 @@ def read_creation(clause: Clause) -> tuple[Intent, ...]:
             and (name != "wish_before" or _may_stand_before(match))
         ):
             return tuple(_from_head(clause, match))
-    return _from_no_kind(clause) or tuple(_from_any_verb(clause)) or _from_parts(clause)
+    return read_addition(clause) or tuple(_from_any_verb(clause)) or _from_parts(clause)
+
+
+def read_wanted(clause: Clause) -> tuple[Intent, ...]:
+    """Read what is only said to be missing, needed, or to be there."""
+    for other in wanted(clause):
+        if (found := read_creation(other)) and (
+            found[0].kind or QUOTED in other.text or other.text.endswith(" the list")
+        ):
+            return found
+    return ()
 
 
 _TURNS_INTO_ONE = re.compile(r"(?:turn|expand) .* an? \S+$")
@@ -105,7 +115,10 @@ def _from_any_verb(clause: Clause) -> Iterator[Intent]:
         yield from _from_head(clause, match)
 
 
-_PUTS_IN = re.compile(r"(?:chuck|toss|throw|drop|shove|slip|knock) an? .* (?:in|into|onto|on|under|to) ")
+_PUTS_IN = re.compile(
+    r"(?:chuck|toss|throw|drop|shove|slip|knock|pop|stick|bung|sling|whack) (?:an?|another|one more|two|three|four|"
+    r"some) .* (?:in|into|onto|on|under|to) "
+)
 
 
 def _from_parts(clause: Clause) -> tuple[Intent, ...]:
@@ -116,7 +129,7 @@ def _from_parts(clause: Clause) -> tuple[Intent, ...]:
     titles = split_titles(clause.part(match.start("titles")), 0, True)
     if len(titles) < 2:
         return ()
-    parent = _said(clause, match, "parent")
+    parent = said_of(clause, match, "parent")
     return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=parent, sure=0.8),)
 
 
@@ -252,6 +265,11 @@ def _first_parent(tail: Clause) -> tuple[str, Clause]:
         if (
             is_named(candidate)
             or (SURE_PARENT.match(match["word"]) and is_phrase(candidate))
+            or (
+                match["word"] in ("to", "on", "in", "into", "onto", "for")
+                and _CALLED_NEXT.match(stop[0])
+                and _may_hold(candidate)
+            )
             or NO_PARENT.fullmatch(candidate)
         ):
             best = (candidate, stop.start())
@@ -261,6 +279,14 @@ def _first_parent(tail: Clause) -> tuple[str, Clause]:
         return "", tail
     phrase = "" if NO_PARENT.fullmatch(best[0]) else clean_phrase(tail.part(match.end(), best[1]).said)
     return phrase, tail.part(best[1] + 1)
+
+
+_CALLED_NEXT = re.compile(r" (?:called|named|titled|entitled)$")
+
+
+def _may_hold(phrase: str) -> bool:
+    """Tell whether a phrase behind "to" may be a parent and no deed: "add a task to plot four called …"."""
+    return is_phrase(phrase) and not is_verb(phrase.split()[0]) and phrase.split()[0] not in verb_forms()
 
 
 def _goes_on(rest: str) -> bool:
@@ -303,86 +329,11 @@ def _last_parent(region: Clause, infinitive: bool) -> tuple[str, Clause]:
             return "", region.part(0, start)
         sure = SURE_PARENT.match(word) is not None
         if (is_named(phrase) and (sure or not infinitive or by_number)) or (
-            sure and word != "within" and not infinitive and is_phrase(phrase) and phrase.startswith(("the ", "our "))
+            sure
+            and word != "within"
+            and not infinitive
+            and is_phrase(phrase)
+            and (phrase.startswith(("the ", "our ")) or (word == "under" and " " in phrase))
         ):
             return clean_phrase(region.part(match.start("parent")).said), region.part(0, start)
     return "", region
-
-
-def _from_no_kind(clause: Clause) -> tuple[Intent, ...]:
-    """Read "add login and signup to epic 5", and "move 12 under epic 5"."""
-    text = clause.text
-    if (match := ADDED_THESE.fullmatch(text)) and is_named(match["parent"]):
-        titles = split_titles(clause.part(match.start("titles")), 0, True)
-        return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=_said(clause, match, "parent")),)
-    if match := NUMBERS_UNDER.fullmatch(text):
-        return _moved(clause, match)
-    if (match := GOES_UNDER.fullmatch(text)) and is_named(match["target"]) and kind_of(match["parent"]):
-        return _moved(clause, match)
-    if (match := MOVED.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
-        return _moved(clause, match) if not _QUOTED_NEW.match(text) else _added(clause, ADDED.fullmatch(text))
-    if (
-        (match := ADDED.fullmatch(text))
-        and match["kind"]
-        and is_named(match["parent"])
-        and not is_named(match["titles"])
-    ):
-        return _added(clause, match)
-    if match := ADDED_AS.fullmatch(text):
-        if is_named(match["titles"]) and not _ALL_QUOTED.fullmatch(match["titles"]):
-            return ()
-        return _added(clause, match)
-    for match in _endings(ADDED, text):
-        if NO_PARENT.fullmatch(match["parent"]) and _ALL_QUOTED.fullmatch(match["titles"]):
-            return _added(clause, match)
-        if is_named(match["titles"]):
-            return _moved_if_named(clause, match)
-        if is_named(match["parent"]) or NO_PARENT.fullmatch(match["parent"]):
-            return _added(clause, match)
-    return ()
-
-
-_ALL_QUOTED = re.compile(rf"{QUOTED}(?:(?: ,| and| , and)? {QUOTED})*")
-_QUOTED_NEW = re.compile(
-    rf"(?:add|append|insert|include) (?:{QUOTED}[ ,&]*(?:and )?)+(?:to|under|in|into|on|onto|"
-    rf"below|inside) "
-)
-
-
-def _endings(regex: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    match = regex.fullmatch(text)
-    if match:
-        yield match
-
-
-def _added(clause: Clause, match: re.Match[str] | None) -> tuple[Intent, ...]:
-    if match is None:
-        return ()
-    region = clause.part(match.start("titles"), match.end("titles"))
-    if region.words and region.words[0].text in ("a", "an", "the") and len(region.words) > 1:
-        region = region.between(1)
-    titles = split_titles(region, 0, True)
-    kind_word = match["kind"] or ""
-    kind = KINDS.get(kind_word.split()[-1]) if kind_word else None
-    parent = match["parent"] or ""
-    phrase = "" if not parent or NO_PARENT.fullmatch(parent) else _said(clause, match, "parent")
-    action = Action.ADD if phrase else Action.CREATE
-    return (Intent(action=action, kind=kind, count=len(titles), titles=titles, other=phrase, sure=0.9),)
-
-
-def _moved_if_named(clause: Clause, match: re.Match[str]) -> tuple[Intent, ...]:
-    if not is_named(match["parent"]):
-        return ()
-    target, other = clause.part(match.start("titles"), match.end("titles")).said, _said(clause, match, "parent")
-    return (Intent(action=Action.ADD, kind=kind_of(match["titles"]), target=target, other=other),)
-
-
-def _moved(clause: Clause, match: re.Match[str]) -> tuple[Intent, ...]:
-    target = _said(clause, match, "target")
-    return (
-        Intent(action=Action.ADD, kind=kind_of(match["target"]), target=target, other=_said(clause, match, "parent")),
-    )
-
-
-def _said(clause: Clause, match: re.Match[str], group: str) -> str:
-    return clean_phrase(clause.part(match.start(group), match.end(group)).said)

@@ -20,6 +20,8 @@ _DETERMINERS = frozenset("a an the my our your its their his her this that some"
 _PARTICLES = frozenset("up off out over down away back on in aside through along forward".split())
 _MOST_WORK, _MOST_PERSON, _MOST_LEVEL = 12, 3, 5
 
+_NEVER_IN_NAMES = frozenset("pending until till because due since by with on at to is are was were it not".split())
+
 Span = tuple[int, int]
 Row = tuple[tuple[frozenset[str], bool], ...]
 
@@ -182,8 +184,13 @@ def _ends(kind: str, words: tuple[str, ...], i: int) -> Iterator[int]:
     elif kind == LEVEL:
         if end := level_at(words, i):
             yield end
+    elif kind == WORK:
+        yield from range(i + 1, min(len(words), i + _MOST_WORK) + 1)
     else:
-        yield from range(i + 1, min(len(words), i + (_MOST_WORK if kind == WORK else _MOST_PERSON)) + 1)
+        for end in range(i + 1, min(len(words), i + _MOST_PERSON) + 1):
+            if words[end - 1] in _NEVER_IN_NAMES:
+                return
+            yield end
 
 
 BE = frozenset(word for phrase in MACROS["BE"].split("|") for word in phrase.split()) - {"to"}

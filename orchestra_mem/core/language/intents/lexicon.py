@@ -26,7 +26,9 @@ start
     focus|concentrate on; zero|home in on; bang on with; set sail on; push|press my button on; pull my trigger on;
     green light|signal for|on; go-ahead for|on; open _ for work|business; start|begin over|again with|on; be under
     way with|on; be working|busy|stuck on|with|in|into; be on|onto; be at work on; be in my middle of; be
-    knee|waist|neck deep in; be deep in; take my plunge|step on|with; work on; be getting into|onto; be now on; have
+    knee|waist|neck deep in; set|get|start|put my ball|wheels|things|show rolling|in|turning motion? on|with|for; be
+    underway with|on; sit down to do|with|on?; be deep in; take my plunge|step on|with; work on; be getting
+    into|onto; be now on; have
     started|begun on|with?; put my hand to; do
 finish
     finish|complete|close|conclude|end|finalise|wrap|shut|tick|nail|crush|smash|ace|ship|deliver|land|fulfil|settle|
@@ -62,7 +64,8 @@ defer
     parking|cold|deep lot|storage|freeze; put|push|move|set|shove|leave|keep|kick _ to|on|off my one? side; put my
     brakes|lid on; put|stick my pin in; put _ to sleep; leave _ for later|now; leave _ hanging|be|alone for? now?;
     push|kick _ down my road|line|track; kick _ into my long? grass|touch; kick my can down my road on; sit on;
-    procrastinate on; let _ wait|rest|slide|sit|slip|lie|simmer|stew|marinate|sleep; stop|quit|pause|cease
+    procrastinate|sleep on; keep|leave|hold _ pending|waiting|open for? now?; let _
+    wait|rest|slide|sit|slip|lie|simmer|stew|marinate|sleep; stop|quit|pause|cease
     work|working on; take|have my break from; take my rain check on; take _ off my table for now; give _ my
     rest|break; save|keep|leave|do|start|finish|tackle|handle|revisit _ for? later; come|circle|get|go|return back?
     to _ later; deal|look with|at _ later; drop|skip|forget|ignore|leave about? _ for now; press|hit pause on;
@@ -125,7 +128,8 @@ assign
     own|tackle|lead|have|run|finish|drive|manage|cover|start|carry|claim|grab with|over|on? _; let|have|make|get|
     ask|tell|want|need who to? work|look|take|deal|pick|get|see|jump on|after|at|into|care|with|up|to|over of? _;
     saddle|task|charge|trust|entrust|burden|set up? who up? with _; set|change|update|make|switch my owner|assignee|
-    lead|person of|on|for _ to|as|be? who; park|leave _ with who
+    lead|person of|on|for _ to|as|be? who; park|leave _ with who; put|write|add|stick|place who 's name down?
+    next|on|onto|against|beside|under|by|for to? _
 mine
     take|grab|claim|own|handle|snag|snatch|nab|bag|adopt; take on|over; take _ off my hands|plate; call dibs on;
     take ownership|charge|responsibility|care of|for; look after; see to; deal with; volunteer for; sign|put|count|
@@ -140,7 +144,7 @@ nobody
 so
     mark|set|flag|move|put|drag|shift|slide|flip|switch|turn|change|update|record|log|list|count|consider|declare|
     chalk|leave|make|show|report|call|pull|push|tag|label|transition|treat|get|register|note|file|classify|see|
-    write|throw|stick|bring|hold|keep _ up|down|over|off|back? as|to|in|into|under|be|being? my so column|status|
+    write|throw|stick|bring|hold|keep _ up|down|over|off|back? as|to|in|on|into|under|be|being? my so column|status|
     state|now?; set|change|update|switch|turn|put|make|move my status|state|stage of|on|for _ to|as|:? so;
     set|change|update|switch _ 's status|state|stage to|as|:? so; mark|flag|set|call|log as? so _
 """
@@ -153,7 +157,8 @@ finish
     off; in my bag|can|books|bank|past; off my plate|list|desk|board|hands|chest|radar|todo|to-do list?; behind
     us|me; out my door; over|across|past my finish? line; out of my way; put to bed|rest; live; out there; in
     production; launched; landed; good|ready to close|go? live?; all? ready; ready to be closed; buttoned|tied|sewn|
-    cleared up; taken care of; signed sealed and? delivered; a? hundred|100 percent done|complete?; at 100%
+    cleared up; submitted|published|lodged|filed|uploaded; handed|turned in; sent|posted|mailed off|out; rolled out;
+    gone live; taken care of; signed sealed and? delivered; a? hundred|100 percent done|complete?; at 100%
     percent?; squared away; dealt with; at my end; reached my finish? line|end; check
 start
     started; in progress|flight|work|motion|hand|development|process|doing; now? ongoing|underway|active|begun|

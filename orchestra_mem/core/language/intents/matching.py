@@ -28,7 +28,7 @@ def _told(action: Action, clause: Clause, match: re.Match[str]) -> Intent | None
     if target is None:
         return None
     value = said_in(clause, match, "value")
-    if action is Action.DECIDE and (match["value"].endswith(" up") or match["value"].startswith(("if ", "it if "))):
+    if action is Action.DECIDE and (_PICKED_UP.search(match["value"]) or match["value"].startswith(("if ", "it if "))):
         return None
     if action is Action.REPORT and _BEGINS_ANEW.match(match["value"]):
         return None
@@ -37,6 +37,11 @@ def _told(action: Action, clause: Clause, match: re.Match[str]) -> Intent | None
     return Intent(action=action, kind=kind_of(target.lower()), target=target, value=unquoted(value))
 
 
+_PICKED_UP = re.compile(
+    r" up (?:where|from) |^(?:me|us) a |"
+    r" up(?: again| now| next| first| too| today| then|"
+    r" please)*$"
+)
 _BEGINS_ANEW = re.compile(
     r"(?:start|begin|finish|close|assign|move|create|add|block|then|cancel|what|let us|next|it is blocked|i am|"
     r"i will|ready|(?:(?:and )?(?:the |task |story |epic )*(?:#?\d+|it|that|them)(?: and|,)? ?)+$)(?= |$)"
@@ -63,11 +68,22 @@ def _built(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
         return _assigned_later(clause, match)
     if target is None or other is None or (rule.action is Action.DEPEND and target.lower() in ("the one", "the ones")):
         return None
+    if rule.action is Action.RESUME and target and _CAME_BACK.match(match[0]) and not is_named(target.lower()):
+        return None
     groups = match.groupdict()
     meant = groups.get("target") or groups.get("target_named") or ""
     if rule.action in DESTRUCTIVE and not _may_be_destroyed(rule.action, meant, match):
         return None
     if rule.action is Action.BLOCK and not is_named(target.lower()) and _NARRATED.search(match[0]):
+        return None
+    if rule.action is Action.ASSIGN and _ASSIGNED.match(match[0]):
+        return None
+    if (
+        rule.action is Action.ASSIGN
+        and rule.value == ""
+        and groups.get("person")
+        and not person_in(said_in(clause, match, "person"))
+    ):
         return None
     value = rule.value
     if value is None and groups.get("person"):
@@ -93,6 +109,13 @@ def _built(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     )
 
 
+_ASSIGNED = re.compile(
+    fill(
+        r"(?:everything|anything|all|whatever|stuff|things|(?:all )?(?:the |my )?(?:~KIND)) (?:assigned|given|"
+        r"belonging) "
+    )
+)
+_CAME_BACK = re.compile(r"(?:back|return|come back|get back) from ")
 _LATER = re.compile(r" after (?:the|our|we|i) \S+(?: \S+)*$")
 _NARRATED = re.compile(r" (?:was|were) ")
 
@@ -162,7 +185,7 @@ def _renamed(clause: Clause, match: re.Match[str]) -> Intent | None:
 _TO = re.compile(
     r"^(?:(?:wrong|bad|misleading|outdated|old|too \S+)\b[^,;]*[,;] )?(?:(?:it|that|this) (?:should|must|shall|"
     r"ought to) (?:be|read)"
-    r"(?: called| named)?|to|as|into)\s+",
+    r"(?: called| named)?|(?:it's|it is|to|as|into))\s+",
     re.IGNORECASE,
 )
 _WHY = re.compile(r"(?:\s*,)?\s+(?:because|since|as it|so that)\s.+$", re.IGNORECASE)

@@ -62,8 +62,11 @@ def mend(clause: Clause, vocabulary: Vocabulary, known: Collection[str], guarded
 
 def mended_word(word: str, vocabulary: Vocabulary, known: Collection[str], guarded: Vocabulary) -> str:
     """Give the word of the vocabulary that a mistyped word stands for; itself where it is right or none is near."""
-    if not 3 <= len(word) <= _LONGEST_WORD or not word.isalpha() or word in known:
+    if not 3 <= len(word) <= _LONGEST_WORD or not word.isalpha() or word in known or word in vocabulary:
         return word
+    swapped = nearest_word(word, vocabulary)
+    if swapped and swapped[1] == 1 and sorted(swapped[0]) == sorted(word):
+        return swapped[0]
     if (apart := _taken_apart(word, vocabulary)) != word:
         return apart
     if (

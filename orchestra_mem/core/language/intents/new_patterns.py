@@ -13,7 +13,7 @@ MAKE = (
     "register|enter|append|include|attach|set up|log|file|track|build|add in|establish|bring in|stick|slot in|set|"
     "open up|record|spawn|produce|invent|put down|note down|jot down|create me|make up|submit|form|initiate|stub out|"
     "outline|lay out|sketch out|sketch|map out|pencil in|queue up|queue|post|schedule|formulate|get|give|"
-    "plan out|toss in"
+    "plan out|toss in|draw up|work up|write out|knock up|whip up|come up with|think up|put together"
 )
 WISH = (
     "start|open|begin|plan|kick off|write|need|want|we need|i need|we want|i want|get|put|give|have|let us have|"
@@ -63,6 +63,10 @@ def heads() -> dict[str, re.Pattern[str]]:
         "make": rf"(?:{MAKE})(?: (?:me|us|up|in|also|just))* (?:{count} )?{middle}{kind}",
         "wish": rf"(?:{WISH})(?: (?:me|us|also|just|have|to have))* {wished} {middle}{kind}",
         "one": rf"(?P<count>{SINGLE}) (?:{QUALITY} )*{kind}(?= (?:for|about|to|called|named) )",
+        "idea_for": r"(?:(?:i|we) have(?: got)? )?(?:an? |my |another )?(?:new )?(?:idea|suggestion|proposal|"
+        r"wish) for an? (?:new )?(?P<kind>~KIND)",
+        "idea": r"(?:(?:a|one|another|new) )?(?P<kind>~KIND) (?:idea|request|suggestion|proposal|wanted|"
+        r"to add)(?= (?:[:\-,]|for) )",
         "bare": rf"(?:{count} )?{middle}{kind}(?= (?:[:\-]|called|named|titled|\"q\")| (?:for|under|in|on|to|of) .+ :)",
         "new": (
             rf"(?:(?:{count} )?(?:new|more|another|extra|additional|further|one more|"
@@ -115,7 +119,9 @@ NEEDS = re.compile(
     fill(
         r"(?P<parent>\S.{0,80}?) (?:also |still |now |really )?(?:needs|need|should have|gets|should get|requires|"
         r"wants|has to have|must have|should contain|should include|contains|includes|should get"
-        r"|will need|will have|could use|shall have|consists of|contains|is missing|lacks) (?:also |still )?"
+        r"|will need|will have|could use|shall have|consists of|contains|is missing|lacks|could do with|"
+        r"is short of|is short|is lacking|deserves|calls for|ought to have|has room for|will want|misses|is in need of|"
+        r"should be given|must get|has to get|ought to get|would need) (?:also |still )?"
         rf"(?P<count>{COUNTED}|{SINGLE}) (?:{QUALITY} )*(?P<kind>~KIND)\b"
     )
 )
@@ -131,7 +137,7 @@ ADDED_ONLY = re.compile(
 )
 ADDED_AS = re.compile(
     r"(?:(?:add|put|append|insert|include|create|log|file|enter|set up|make|register|"
-    r"track) |(?=\"q\"))(?P<titles>\S.*?) as "
+    r"track|jot|jot down|note|save|write|write down|put down|note down|take) |(?=\"q\"))(?P<titles>\S.*?) as "
     r"(?:(?:a|an|new|another|separate|the) )*(?P<kind>~KIND)"
     r"(?: (?:to|under|of|in|for|into|on|within|inside|below) (?P<parent>[^:]{1,120}))?".replace("~KIND", fill("~KIND"))
 )
@@ -179,7 +185,8 @@ NO_PARENT = re.compile(
 )
 
 CALLED = (
-    r"(?:called|named|titled|entitled|labelled|labeled|by the name of|with (?:the )?(?:titles|title|names|"
+    r"(?:called|named|titled|entitled|labelled|labeled|by the name of|by the name|by name|of name|named as|"
+    r"name as|with (?:the )?(?:titles|title|names|"
     r"name)(?: of)?|"
     r"which is called|that is called|which should be called|title|titles|name|known as|reading|saying|that says|"
     r"which says|"
@@ -192,7 +199,7 @@ ABOUT = (
     r"devoted to|in order to|aimed at|by|at)"
 )
 PARENT_WORD = (
-    r"(?:to|under|underneath|in|into|inside|within|below|beneath|onto|as part of|as a child of|as children of|"
+    r"(?:to|off|under|underneath|in|into|inside|within|below|beneath|onto|as part of|as a child of|as children of|"
     r"as part|for|of|"
     r"belonging to|attached to|against|on|at|as a subtask of|as subtasks of|as a story of|as stories of|as a task of|"
     r"that belongs? to|which belongs? to|part of|there under|to the end of|on top of|beside|as children under|"

@@ -61,10 +61,13 @@ SPELLINGS = {
     thru=through;alr=already;tn=tonight;atm=at the moment;rn=right now;smth=something;sth=something;abt=about
     nvm=never mind;imo=i think;k=ok;kk=ok;okey=ok;yea=yes;ya=you;dunno=do not know;nevermind=never mind
     imma=i am going to;ima=i am going to;finna=i am going to;tryna=trying to;whatcha=what are you;wassup=what is up
-    yday=yesterday;goin=going;doin=doing;favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till
+    yday=yesterday;goin=going;doin=doing;startin=starting;workin=working;gettin=getting
+    finishin=finishing;waitin=waiting;takin=taking;puttin=putting;makin=making;holdin=holding;movin=moving;lookin=looking
+    favour=favor;teh=the;hte=the;ot=to;fo=of;si=is;adn=and;nad=and;taht=that;wiht=with;til=till
     untill=until;nxt=next;msg=message;stry=story;tsk=task;ms=milestone;everythings=everything is
     cmd=command;cmds=commands;ls=list;mv=move;blk=block;hist=history
-    wtf=what;sup=what is up;aight=alright;wdyt=what do you think;dep=depends;deps=dependencies
+    wtf=what;dat=that;dis=this;dey=they;dem=them;wid=with;da=the;shoud=should;cud=could;wud=would;shud=should;
+    havnt=have not;didn=did not;sup=what is up;aight=alright;wdyt=what do you think;dep=depends;deps=dependencies
     """.split("\n")
     for part in entry.strip().split(";")
     if part
@@ -159,6 +162,12 @@ _HESITATION = frozenset(
 
 
 _AUXILIARIES = frozenset("did do does are is was were have has".split())
+_TIMES = frozenset(
+    """
+    now today tomorrow yesterday tonight morning afternoon evening night week weekend month quarter year sprint release
+    monday tuesday wednesday thursday friday saturday sunday later then
+    """.split()
+)
 _GOES_ON = frozenset("to as called named titled for is a an the and on by".split())
 
 
@@ -175,6 +184,8 @@ def _without_hesitation(words: Iterator[Word]) -> Iterator[Word]:
             hesitated = True
             if kept[-1].text == "," and len(kept) > 1 and kept[-2].text in _GOES_ON:
                 kept.pop()
+            continue
+        if word.text in ("only", "itself") and kept and kept[-1].text in _TIMES:  # "next sprint only", "today itself"
             continue
         if not (hesitated and word.text == "," and kept[-1].text in {",", *_GOES_ON}):
             kept.append(word)

@@ -6,14 +6,39 @@ Written as in `intent_words`, headings as in `intent_rules`.
 from __future__ import annotations
 
 ORDER = r"""
+prioritise
+    (mark|keep|put|set|flag|treat|do|handle|take|take up|finish|make|note) [(on|as|in|at|with) ]<p> <T>
+    (give|assign|grant|accord|attach) [(a|an|the|our|very|utmost|some|more) ]<p> (to|for) <T>
+prioritise/2
+    (do|take|take up|handle|finish|complete|treat|close|deliver|attend to|look into|keep) <T> (on|as a|
+        at) priority[ basis]
+    <T> (to|should|must|needs to|has to|shall)[ be] (done|taken|taken up|completed|finished|closed|handled|delivered) on
+         priority[ basis]
 prioritise/1
+    <T> [(must|should|has to|needs to|shall|ought to|will|to) ](takes|take|has|have|gets|get) [absolute |
+        top ](precedence|
+        priority)( over (everything|all|the rest|anything|all others|all the others)[ .*])
+    <T> (matters|counts) (most|the most|more than anything[ else]|more than everything[ else])
+    (we|i|you|they) (need|want) <T> (asap|urgently|badly|right away|immediately|as soon as possible|
+        before everything|before
+        anything)[ else]
+    (nothing|no one|nobody) (is|'s) (more|as) (important|urgent|critical|pressing) (than|as) <T>
+    (do|finish|handle|tackle|take|get|start|treat) <T> (before|ahead of|above) (anything|everything|all)[ (else|
+        other)]
     !<T> [(should|must|has to|needs to|shall) ](come|comes|go|goes|be) (first|on top|before everything[ else])[ now]
 prioritise/5
     !<T> [(should|must|has to|can|shall) ](come|comes|go|goes|be) (last|at the end)[ now]
 prioritise/higher
     <T> (matters|counts|weighs) more[ than <o>]
 prioritise/lower
+    (no|not much|no great|no real|there is no|there is not much|there is no great|there is no real) (rush|hurry|
+        urgency|pressure)[ at all] (on|for|with|about|to do|to finish|
+        to start|to close) <T>
     <T> (matters|counts|weighs) less[ than <o>]
+    (nothing|there is nothing) (urgent|important|pressing|critical) about <T>
+    <T> (~BE) [~ADV ]not [(so|that|very|really|too|all that|as|terribly|particularly) ](important|urgent|critical|
+        pressing)[ (any more|
+        anymore|now|any longer|after all)]
     <T> (~BE) [~ADV ](less important|less urgent|less pressing|less critical) than <o>
 depend
     (we|i|you) need <O> (for|before|to do|to start|to finish) <T>
@@ -24,52 +49,73 @@ depend
 block
     <T> (has|have|has got|got) [now ](a|an|some|another) [new ](blocker|blockers|impediment|obstacle)[ (:|-|,|
         because of|due to) <o>]
-    (we|i|you|they) can not (continue|proceed with|finish|go on with|work on|move on with|progress with|start|do|
-        complete|ship) <T>[ (now|
-        right now|yet|today|at the moment)] (because|since|due to|:|-|,) [of ]<v>
+    [(we|i|you|they) ]can not (continue|proceed with|finish|go on with|work on|move on with|progress with|start|do|
+        complete|ship|carry on with|get on with|go ahead with|crack on with|move forward with|progress|continue with|
+        get started on|get going on|do anything on) <t>[ (now|
+        right now|yet|today|at the moment)] (because|since|due to|:|-|,|as) [of ]<v>
+    [(we|i|they) ][are |am ][still |currently ](waiting|held up) (on|for|by) <o> (for|on|with|before starting|
+        to start) <T>
 unblock
+    <T> (no longer has|has no|has not got|does not have|has got no) (any |more |a |further )*(blocker|blockers|
+        block|impediment|impediments|
+        obstacle|obstacles)[ (any more|anymore|any longer|now|left)]
+    <T> [(:|-|,) ](blocker|blockers|block|the blocker|all blockers) [(is|are|has been|have been) ](resolved|gone|
+        removed|cleared|fixed|lifted|solved)
+    (take|remove|get|move) <T> (off|from|out of) the (blocked|blocker|blockers|waiting) (list|pile|column|board|
+        lane)
     (unblock|unstick|free up|unfreeze) <t>
     (free|release|clear|unpark) <T>[ up| from (hold|being blocked|its block|its blocker)]
     (remove|lift|clear|take away|take off|drop|delete|resolve|get rid of) (the|its|any|every|all|their|
         all the) [hold |remaining ](block|blocks|blocker|blockers|blockage|blocking|impediment|impediments|hold|
         blocked (status|flag|state)|dependency|dependencies|obstacle)[ (on|from|for|of|between|off) <t>]
     (remove|clear|take|drop) [the ]blocker [<O> ](from|on|of|off) <T>
-    (remove|clear|drop|delete) [the ]<O> (as a|as the|as) (blocker|dependency|prerequisite|block) (from|of|for|on) <T>
+    (remove|clear|drop|delete) [the ]<O> (as a|as the|as) (blocker|dependency|prerequisite|block) (from|of|for|
+        on) <T>
     (remove|drop|delete|clear) (the|a|its) (dependency|block|dependence) (on|to|of|by|from) <O> (from|of|for) <T>
     (remove|drop|delete|clear) (the|a) (dependency|block) (of|from|for) <T> (on|to|by) <O>
-    ~MARK <t> [(as|to) ](unblocked|no longer blocked|not blocked|not blocked (any more|anymore)|free|clear|good to go)
-    <T> (~BE) [~ADV ](no longer|not|not [~ADV ](longer )) (~STUCK|on hold|blocked any longer|waiting|waiting (for|on)|
+    ~MARK <t> [(as|to) ](unblocked|no longer blocked|not blocked|not blocked (any more|anymore)|free|clear|
+        good to go)
+    <T> (~BE) [~ADV ](no longer|not|not [~ADV ](longer )) (~STUCK|on hold|blocked any longer|waiting|waiting (for|
+        on)|
         dependent on|depending on)[ (by|on|for) <o>][ (any more|anymore|now|any longer)]
     <T> (no longer|does not) (depends|depend|needs|need|waits|wait|relies|rely|requires|require)[ (on|
         for)] <O>[ (any more|anymore|any longer)]
     <O> (no longer blocks|does not block|is no longer blocking|is not blocking|has stopped blocking) <t>[ (any more|
         anymore|any longer)]
     <O> is no longer a (blocker|dependency|prerequisite)[ (for|of|on|to)] <T>
-    (the|its|every|all) [remaining ](blocker|blockers|block|impediment|impediments|obstacle|hold|dependency)[ (on|for|
+    [(the|its|every|all) ][remaining ](blocker|blockers|block|impediment|impediments|obstacle|hold|
+        dependency)[ (on|for|
         of|to) <T>] (~BE|has been|have been|has|have|got) [~ADV ](gone|resolved|removed|fixed|cleared|lifted|solved|
         out of the way|over|done|history|no more|dealt with|sorted|sorted out|taken care of|closed|disappeared|
         gone away|finished)[ (now|already)]
-    (no|no more) (blocker|blockers|block|blocks|obstacle|impediment|impediments) (on|for|in) <T>[ (any more|anymore|now|
+    (no|no more) (blocker|blockers|block|blocks|obstacle|impediment|impediments) (on|for|in) <T>[ (any more|
+        anymore|now|
         left)]
-    <T> can (proceed|continue|go ahead|move on|move forward|go on|start|begin|move|be worked on)[ (now|again|
+    <T> (can|may)[ (now|finally|again)] (proceed|continue|carry on|resume|be resumed|be continued|go on again|go ahead|
+        move on|move forward|
+        go on|start|begin|move|be worked on)[ (now|again|
         now again)]
-    <T> 's (blocker|blockers|block|dependency|impediment|obstacle) (~BE) [~ADV ](gone|resolved|removed|fixed|cleared|
+    <T> 's (blocker|blockers|block|dependency|impediment|obstacle) (~BE) [~ADV ](gone|resolved|removed|fixed|
+        cleared|
         lifted|
         solved|out of the way|over|done|closed)[ (now|already)]
     nothing (is blocking|blocks|is holding up) <t>[ (any more|anymore|now)]
 depend
+    there (is|should be|must be) (a|an) [new ](dependency|dependence) (between|from|of) <T> (and|to|on|upon) <O>
     (add|create|set|put|make|record|draw|introduce) (a|the) [new ](dependency|dependence|link) (from|for|to|of|
         between) <T> (on|to|upon|and|with) <O>
     (add|create|set|put|make|record) (a|the) [new ](dependency|dependence) (on|upon) <O> (to|for|from|of|in) <T>
-    (add|set|make|mark|put|record|list) <O> (as|as a|as the|a|the) (dependency|prerequisite|requirement|precondition|
+    (add|set|make|mark|put|record|list) <O> (as|as a|as the|a|the) (dependency|prerequisite|requirement|
+        precondition|
         predecessor) (of|to|for|on|in) <T>
     (add|list) (dependency|dependencies) <O> to <T>
     (make|let|have) <T> (depend|dependent|rely|wait|hinge|contingent|hang|follow|come|go|be dependent|
         be contingent)[ (on|upon|for|after)] <O>
+    (make|let|have) <t> (depend|dependent|rely|be dependent|be contingent|contingent|wait) (on|upon|for) <o>
     (make|let|have) <T> (a|the) (prerequisite|dependency|precondition|requirement) (of|for|to) <o>
     <T> [(shall|should|must|will|has to|have to|needs to|is to|is going to|now) ](depends|depend|relies|rely|hinges|
         hinge|is dependent|are dependent|builds|build|hangs|is contingent|is depending|are depending|
-        is conditional|rests)[ also| directly] (on|upon|from) <o>[ (being|getting|to be) ~DONE]
+        is conditional|rests)[ also| directly] (on|upon|from|of) <o>[ (being|getting|to be) ~DONE]
     <T> (has|have|got) (a|an|some) [hard |strict |strong ](dependency|dependence) (on|to|upon) <o>
     <T> (is|are|has been|have been|'s)[ (now|still|also|currently)] (waiting|pending|queued|dependent|
         conditional)[ (for|on|upon|behind|until|till)] <o>[ (to be|being|is|are|gets) ~DONE]
@@ -84,14 +130,25 @@ depend
         begins|only starts|is scheduled|should be done|must be done|has to be done|gets done|should follow|
         can only be done|can only be started) [only ][right |straight |directly ](after|once|when|behind|
         upon) <O>[ ~BE][ has been][ ~DONE]
+    <T> (will|should|must|shall|has to|needs to) follow <O>
+    before <T> [(can|may|is|gets|could|will) ](start|starts|begin|begins|started|begun|happen|go ahead|be started|
+        done)[ ,] <O> (has to|must|
+        needs to|should|have to|need to) [be |get ](~DONE|finish|close|there)
     !<T> follows <O>
     <T> (can not|can never|must not|should not|may not|could not|will not|does not|do not) (start|begin|proceed|
-        go ahead|be started|be done|happen|be finished|finish|be completed|go|move|move on|continue|be worked on|run|
+        go ahead|be started|be done|happen|be finished|finish|be completed|go|move|move on|continue|be worked on|
+        run|
         ship|close|go out|go live|come)[ forward| on| out] (until|till|before|unless|without|till after|
-        until after) <O>[ ~BE][ has been][ ~DONE]
+        until after) <O>[ (~BE|has|have|has been)[ (also|all|fully)] ~ARRIVED][ ~BE][ has been][ ~DONE]
     [(we|i|you) ](do not|can not|never|please do not) (start|begin|do|finish|touch|work on|pick up|ship|
-        release) <T> (until|till|before|unless|
+        release|proceed with|go ahead with|move on with) <t> (until|till|before|unless|
+        without|until after) <o> (~BE|has been|have been|has|have)[ (also|all|fully)] ~ARRIVED
+    [(we|i|you) ](do not|can not|never|please do not) (start|begin|do|finish|touch|work on|pick up|ship|
+        release|proceed with|go ahead with|move on with) <T> (until|till|before|unless|
         without|until after) <O>[ ~BE][ has been][ ~DONE]
+    <t> (can not|can never|must not|should not|may not|could not|will not) (start|begin|proceed|go ahead|be started|
+        happen|continue|go live|go out|move|move on)[ forward| on| out] (until|till|before|unless|until after) <o> (~BE|
+        has been|have been|has|have)[ (also|all|fully)] ~ARRIVED
     (hold|keep|delay|block|postpone|defer|hold off on|hold off|hold back|hold up|wait with|park) <T> (until|till|
         before|until after) <O> (~BE|has been)[ ~DONE]
     <O> (must|has to|should|needs to|have to|need to|ought to|will have to|shall|is to) [first ](be (done|finished|
@@ -99,9 +156,11 @@ depend
         land)[ first][ ,][ before] <T>[ can (start|begin|be started|be done)][ (starts|begins)]
     <O> (comes|come|goes|precedes|is done|gets done|is first|happens)[ first] before <T>[ (starts|begins)]
     <O> (precedes) <T>
-    <O> (is|are) (a|the|one) [hard ](prerequisite|dependency|precondition|requirement|predecessor)[s] (of|for|to) <T>
+    <O> (is|are) (a|the|one) [hard ](prerequisite|dependency|precondition|requirement|predecessor)[s] (of|for|
+        to) <T>
     <O> (is|are) (needed|required|necessary)[ (for|by|before|to start|to do|to finish|in)] <T>
-    (do|finish|complete|put|place|schedule|get|have|run) <O>[ done| first] before [(starting|beginning|doing|we start|
+    (do|finish|complete|put|place|schedule|get|have|run) <O>[ done| first] before [(starting|beginning|doing|
+        we start|
         working on|you start|we do) ]<T>
     (do|start|begin|schedule|put|place|run|tackle|queue|work on|pick up) <T> [only ](after|once|behind|
         when) <O>[ ~BE][ has been][ ~DONE]
@@ -117,13 +176,15 @@ prioritise
     (raise|increase|up|bump|boost|lift|lower|decrease|reduce|drop|cut|set|change|make|update|put|bring|turn|edit|
         adjust|get) [up |down ][(the|its|their) ](priority|prio|importance|urgency)[ level] [(of|on|for) <t> ][up |
         down ](to|as|at|=|into) <P>
-    (set|change|make|update|raise|lower|bump|drop|increase|decrease) [the ](priority|prio) (of|on|for) <t> (to|as|:|=|
+    (set|change|make|update|raise|lower|bump|drop|increase|decrease) [the ](priority|prio) (of|on|for) <t> (to|as|
+        :|=|
         at) <P>
     (set|change|make|update|raise|lower|bump|drop) (priority|prio) <p> (on|for|of) <t>
     (set|change|make|update|raise|lower|bump|drop|increase|decrease|boost|reduce|get) <t> 's (priority|
         prio)[ level] (to|as|at|=) <P>
     (give|assign|grant) <t> [(a|an|the) ]<p>
-    (set|make|mark|give|flag|move|bump|raise|lower|drop|push|put|upgrade|downgrade|change|turn|treat|label|tag|switch|
+    (set|make|mark|give|flag|move|bump|raise|lower|drop|push|put|upgrade|downgrade|change|turn|treat|label|tag|
+        switch|
         crank|crank up|bring|escalate|promote|demote|prioritise|consider|rank|rate|increase|decrease|reduce|boost|
         reprioritise|
         declare|deprioritise|send|shift|cut|pull|lift) <t> [(up|down|back|all the way|straight|right) ][(to|as|at|a|
@@ -137,7 +198,8 @@ prioritise
 prioritise/1
     (move|push|put|bring|bump|get|pull|send|place|shift) <t> [up |right |straight ](to|at|on|in) (the|
         our) (very )?(top|front|head|start)[ (of|in) .+]
-    <T> (~BE|comes|goes) [~ADV ](the most important|the top priority|number one|our top priority|the highest priority|
+    <T> (~BE|comes|goes) [~ADV ](the most important|the top priority|number one|our top priority|
+        the highest priority|
         what matters most|a must)[ .+]
 prioritise/5
     (move|push|put|bring|bump|get|send|place|shift|drop) <t> [down |right |straight ](to|at|on|in) (the|
@@ -147,12 +209,15 @@ prioritise/higher
     (raise|increase|up|bump|boost|lift|bump up|step up|crank up) [(the|its|their) ](priority|prio|importance|
         urgency)[ level][ (of|on|for) <t>][ up]
     (raise|increase|bump|boost|lift|up) <t> 's (priority|prio)
-    (prioritise|escalate|expedite|bump|bump up|upgrade|raise|boost|move up|push up|fast track|fast-track|reprioritise|
+    (prioritise|escalate|expedite|bump|bump up|upgrade|raise|boost|move up|push up|fast track|fast-track|
+        reprioritise|
         increase) <t>[ (up|higher|first|a notch|one level|by one|a level|to a higher priority|a bit|in priority|now|
         over everything[ else])]
     (move|push|put|bring|bump|rank) <t> (up|higher|forward|ahead|up front)[ (in|on) the .+][ a notch]
     (move|put|push|rank|prioritise|place) <T> (above|over|ahead of|before|in front of) <O>[ in the .+]
     (give|assign) <t> (more|a higher|higher|extra) (priority|importance|weight|prio)
+    <T> (~BE) [~ADV ](more important|more urgent|a priority|the priority)[ than (we|i|you|they|it|before|ever|usual|
+        expected|first|most) ?.*]
     <T> (~BE) [~ADV ](more important|more urgent|a priority|the priority)( than <o>)?[ (now)]
 prioritise/lower
     (lower|decrease|reduce|drop|cut|bump down) [(the|its|their) ](priority|prio|importance|urgency)[ level][ (of|on|
@@ -165,8 +230,14 @@ prioritise/lower
     <T> (~BE) [~ADV ](less important|less urgent|not urgent|not important|not that important|not so urgent|
         no longer urgent|not a priority|no priority)[ (now|any more|anymore)]
 block
+    (?P<value>\S.*?)[ ,| -| ;] (so|therefore|hence|thus|which means|that is why|so that means) [(now|
+        at present) ]<T> (can not|
+        is not able to|are not able to|will not be able to|is unable to|are unable to)[ now| currently] (move|
+        proceed|continue|go ahead|go on|start|begin|happen|progress|be done|be started|be finished|go forward|
+        move forward|move on)[ (now|yet|today|at the moment|any further|forward|further)]
     (set|mark|flag|make|move|put|add|record|list) <o> [as ](a|the) blocker (for|of|on|to) <t>
-    (add|set|put|record|note|report|raise) (a|the) [new ](block|blocker|impediment|hold) (on|to|for|in) <t>[ ( : | - |
+    (add|set|put|record|note|report|raise) (a|the) [new ](block|blocker|impediment|hold) (on|to|for|in) <t>[ ( : |
+         - |
         because of |because |by )<o>]
     (add|put) [a |the ]blocker <O> (on|to|for) <t>
     ~MARK <t> [(as|to|is|into) ][being ]~STUCK [status ](because|since|as) (?!of )<v>
@@ -176,7 +247,8 @@ block
     block <t> (because|since) (?!of )<v>
     block <T> [(on|by|with|behind|because of|due to|until|pending|via|using|thanks to|for|against) ]<O>
     <T> (~BE) [~ADV ]~STUCK (~BY|waiting for|waiting on|at|in|over|against|after|through) <o>
-    (i am|we are|i 'm|am|are|got|getting|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|
+    (i am|we are|i 'm|am|are|got|getting|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|
+        at|
         in) <t> (~BY|because|since) <o>
     (i am|we are|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|in) <t>
     <O> (is|are|'s|has been|have been)[ (now|currently|still|also|actually)] (blocking|holding up|holding back|
@@ -189,6 +261,10 @@ block
         start) [(because|
         since|as|due to|:|-) ](of )?<v>
 defer
+    <T> (is|are|will) not [be |going to ](be |get )?(happening|happen|done|going ahead|started|start) <w>
+    <T> (is|are|will) not [be |going to ](be |get )?(happening|happen|done|going ahead|started|
+        start) (?P<value>this (week|
+        month|year|quarter|season|sprint|time))
     (stop|quit|pause) (work|working) on <t>[ <w>]
     (defer|postpone|delay|snooze|suspend|pause|shelve|backburner|table|park|push back|push out|push off|put off|
         hold off on|hold off|hold|set aside|lay aside|put aside|put on hold|put on ice|move back|leave|skip|stash|
@@ -208,11 +284,23 @@ defer
         paused|delayed|shelved|suspended|in the (icebox|freezer|parking lot)|to one side|
         on the to do later list|down the (road|line|track))[ <w>]
     (push|put|move|set|leave|hold|kick|bump|shift|shove|keep|save|place|do|reschedule|start|finish|tackle|handle|
+        take up|take|pick up|begin|kick off|launch|attend to|see to|
         revisit|slip|roll|carry|look at|deal with|come back to|get back to|return to|get to|work on|take care of|
         worry about|schedule|drag) <t> [(out|back|off|over|again|on) ]<w>
     <T> (slips|slides|moves|shifts|goes|is moving|is slipping|gets moved|gets pushed|gets postponed|will slip|
         is not happening|
-        will not happen|can not happen|is not going to happen|has to move|must move|should move)[ (out|back|over)] <w>
+        will not happen|can not happen|is not going to happen|has to move|must move|should move)[ (out|back|
+        over)] <w>
+    (no time|i have no time|we have no time|there is no time|i have got no time|we have got no time|
+        got no time) (for|to do|to start|to finish|to work on) <T>[ (now|
+        today|this (week|month|sprint)|right now)][ , later]
+    (do not|not|we are not|i am not|let us not|we will not|no) (do|doing|start|starting|work on|working on|
+        bother with|bothering with|worry about|
+        touch|touching|going to do) <T> (?P<value>today|this (week|month|sprint)|before .+)[ , .+]
+    (do not|not|we are not|i am not|let us not|we will not|no) (do|doing|work on|working on|bother with|
+        bothering with|worry about|touch|
+        touching) <T> (now , .+|<w>)
+    <T> [(:|-|,) ]not (before|until|till) (?P<value>\S.{0,40}?)
     let <t> (wait|rest|slide|sit|lie|sleep|slip)[ <w>]
     <T> (can|could|should|may|will have to|has to|have to|needs to|need to|must|is going to have to|might|
         will)[ (just|probably|
@@ -227,6 +315,10 @@ defer
 """
 UNDO = r"""
 undo
+    (undo|revert|reverse) (that|this|it)[ (,|-|:)] ((it|that) was )?(wrong (one|number|task|item|thing|ticket|story)|
+        the wrong (one|
+        number|task|item|story|thing)|my (mistake|bad)|a mistake|mistake|typo|by mistake)
+    (revert|undo) back <t>
     cancel (that|this|the|my|our) (very )?(last|previous|latest) (change|step|action|command|operation|edit|thing|
         instruction)
     (ctrl|cmd)\+z
@@ -239,7 +331,8 @@ undo
     (go|take|step) (back|one step back|back (a|one|\d+) steps?|me back[ (a|one) step]|us back[ (a|one) step]|
         a step back)
     (ctrl z|ctrl-z|ctrl \+ z|control z|control-z|cmd z|cmd-z|ctrl and z|cmd and z)
-    scratch (that|this|the last (one|bit|thing|command))
+    scratch (that|this|(that|the|my|our) (very )?(last|previous|latest)( one| bit| thing| command| change| step)?|
+        the last (one|bit|thing|command))
     put (it|that|things|everything) back (the way|how|as|like) (it|that|things|they|everything) (was|were)[ before]
 """
 CANCEL = r"""
@@ -247,12 +340,17 @@ cancel
     (cancel|abandon|scrap|call off|axe|nix) <t>[ (altogether|completely|entirely|outright|
         for good|after all|instead|
         too|as well|already)]
-    (junk|nuke|jettison|annul|rescind|quash|purge|void|revoke|deep-six|yeet|pull the plug on|put the kibosh on|bail on|
-        wash our hands of|put an end to) <T>[ (altogether|completely|entirely|for good|after all|instead|too|as well)]
+    (junk|nuke|jettison|annul|rescind|quash|purge|void|revoke|deep-six|yeet|pull the plug on|put the kibosh on|
+        bail on|
+        wash our hands of|put an end to) <T>[ (altogether|completely|entirely|for good|after all|instead|too|
+        as well)]
     (drop|delete|remove|rm|del|kill|kill off|trash|ditch|discard|bin|dump|scratch|get rid of|throw away|throw out|
-        do away with|erase|terminate|abort|toss|toss out|strike|strike out|cut|eliminate|close as (cancelled|wontfix)|
-        chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|outright|
-        for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|tracker|
+        do away with|erase|terminate|abort|toss|toss out|strike|strike out|cut|eliminate|close as (cancelled|
+        wontfix)|
+        chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|
+        outright|
+        for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|
+        tracker|
         sprint))]
     (give) <T> the (axe|ax|chop|boot|heave-ho)
     put <T> out of its misery

@@ -19,11 +19,11 @@ from orchestra_mem.core.language.intents.frames import (
     Fit,
     fits,
     fits_without_work,
-    is_level,
     level_at,
     state_at,
     verb_forms,
 )
+from orchestra_mem.core.language.intents.headlines import LEVELS, LINK, is_headline
 from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.persons import SENTENCE, person_in
 from orchestra_mem.core.language.intents.phrases import (
@@ -34,8 +34,9 @@ from orchestra_mem.core.language.intents.phrases import (
     kind_of,
     priority_of,
 )
+from orchestra_mem.core.language.intents.tails import with_tail
 from orchestra_mem.core.language.intents.types import Action, Intent
-from orchestra_mem.core.language.intents.words import KINDS, LEAD, expand
+from orchestra_mem.core.language.intents.words import KINDS, LEAD
 
 _MOST_WORDS, _MOST_LEAD = 40, 16
 _ASKED_BACK = re.compile(
@@ -44,22 +45,15 @@ _ASKED_BACK = re.compile(
     r"epic|story|task)\b"
 )
 # "We should have closed 12": it was not.
-_NEVER_DONE = re.compile(r"\b(?:would|could|should|might) have (?:[a-z]+ed|done|begun|been|gone|put|taken|given)\b")
-_LINK = BE | frozenset(
-    """
-    has have had been being be got get gets getting goes go gone going went come comes came falls fell belongs
-    needs need wants should must can could may will shall 'll ought now already also still just finally both all really
-    actually officially totally completely then again pretty quite very super so rather too apparently sadly
-    unfortunately temporarily currently definitely probably seems seem looks look remains remain stays turned
-    became becomes stands sits deserves requires
-    today yesterday to as : - , = ( well finally at last be like good and it that they hereby i we
-    """.split()
+_NEVER_DONE = re.compile(
+    r"\b(?:would|could|should|might) have (?:[a-z]+ed|done|begun|been|gone|put|taken|given)\b|"
+    r"\bwish (?:i|we|you|they|it|he|she|somebody|someone)\b"
 )
-_TOLD = BE | frozenset(": - = can should must needs needs has have goes belongs".split())
-_NEED = frozenset("needs need wants should must ought deserves requires".split())
+_TOLD = BE | frozenset(": - = can should must need needs has have ought deserve deserves goes belongs".split())
+_NEED = frozenset("needs need wants should must ought deserve deserves requires".split())
 _CLOSES = frozenset("close mark tick check cross sign archive shut wrap retire".split())
 # With these almost anything could be meant: the work must be named beyond doubt.
-_NOT_IN_TITLE = (LEAD | _LINK) - {"quick", "time", "high", "right", "team", "first", "next", "last", "login", "-"}
+_NOT_IN_TITLE = (LEAD | LINK) - {"quick", "time", "high", "right", "team", "first", "next", "last", "login", "-"}
 _LIGHT = frozenset(
     """
     be do get go have take make give put leave let hold keep call set see run pass turn throw drop slip wait sit land
@@ -67,37 +61,6 @@ _LIGHT = frozenset(
     close finish complete continue return raise resolve fire show trust offer
     """.split()
 )
-_SPARE = frozenset(
-    """
-    now then today already again too also please thanks thank cheers asap immediately straight right away quickly soon
-    finally officially actually after all at last first next for me us good yet , . ! - ) ( there here by way ok okay
-    once more this morning afternoon evening week as well you can will would kindly instead fully completely entirely
-    totally properly definitely really though yay woohoo hooray phew haha lol tonight just sure everyone team folks
-    guys mate finally so we are go and be done with it very much in advance i guess think believe suppose yesterday
-    from on ahead up out off down back if not
-    """.split()
-) - {"if", "not", "and", "down", "back", "out", "off"}
-_LEADS_ON = frozenset("in at after for from by and as of with very me us you (".split())
-_TIME = re.compile(expand("~TIME"))
-_REASON = re.compile(
-    r"(?:, |- |\( )?(?:because|since|cause|seeing|given|now that|as|so|in order to|due to|thanks to) (?P<why>\S.*)"
-)
-_BLOCKER = re.compile(
-    r"(?:, |: |- |\( )?(?:by|on|with|for|because of|due to|behind|until|till|pending|over|at|from|after|thanks to|"
-    r"owing to|waiting (?:for|on)|"
-    r"against|through|:|-|,) (?P<blocker>\S.*?)(?: \))?"
-)
-_CAUSE = re.compile(
-    r"[,:\-(] (?:because |as |since |and )?(?P<why>\S.* (?:is|are|was|were|has|have|had|does|do|did|can|could|will|"
-    r"would|\S{3,}ed) .*)"
-)
-_NEEDED = re.compile(
-    r"(?:, |and )?(?:(?:it |which |that )?is )?(?P<how>blocked by|blocked on|waiting for|waiting on|depends on|"
-    r"depending on|dependent on) "
-    r"(?P<other>\S.*)"
-)
-_LEVELLED = re.compile(r"(?:, )?(?:with|at|as|and make it|and it is|,)(?: a| an| the)? (?P<level>\S.*)")
-_FUTURE = frozenset((Action.START, Action.RESUME))
 _FIXED = {"mine": "me", "nobody": "", "higher": "higher", "lower": "lower", "top": "1", "bottom": "5"}
 _ACTIONS = {
     "mine": Action.ASSIGN, "nobody": Action.ASSIGN, "assign": Action.ASSIGN, "higher": Action.PRIORITISE,
@@ -113,9 +76,12 @@ class _Found:
     intents: tuple[Intent, ...]
 
 
-def read_idiom(clause: Clause) -> tuple[Intent, ...]:
-    """Read a verb with words of its own around named work, whatever else it might mean: "put 12 to bed"."""
-    found = [each for each in _found(clause) if each.score[0] == 2 and each.score[1] > 1]
+def read_idiom(clause: Clause, *, loosely: bool = False) -> tuple[Intent, ...]:
+    """Read a verb with words of its own around named work, whatever else it might mean: "put 12 to bed".
+
+    With `loosely` a phrase with an article is enough: "the plumbing has hit a snag".
+    """
+    found = [each for each in _found(clause) if each.score[0] >= 2 - loosely and each.score[1] > 1]
     return max(found, key=lambda each: each.score).intents if found else ()
 
 
@@ -132,7 +98,31 @@ def _found(clause: Clause) -> list[_Found]:
     words = tuple(word.text for word in clause.words)
     if not 1 < len(words) <= _MOST_WORDS or _ASKED_BACK.match(clause.text) or _NEVER_DONE.search(clause.text):
         return []
-    return [*_done(clause, words), *_stated(clause, words)]
+    return [*_done(clause, words), *_achieved(clause, words), *_stated(clause, words)]
+
+
+_ACHIEVED = frozenset("submitted published lodged filed uploaded released".split())
+_ACHIEVED_OFF = frozenset(
+    (first, particle)
+    for first, particles in (("handed", "in"), ("sent", "off out"), ("posted", "off"), ("mailed", "off"),
+                             ("rolled", "out"), ("dropped", "off"))
+    for particle in particles.split()
+)  # fmt: skip
+
+
+def _achieved(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
+    """Read "finally submitted the ethics form", "we have sent off the seating plan": it is finished with that."""
+    start = 0
+    while start < len(words) - 2 and words[start] in LEAD:
+        start += 1
+    if set(words[:start]) & _NEED or set(words[:start]) & {"to", "be", "is", "are", "if", "would", "could", "will"}:
+        return
+    begin = start + 1 + (words[start : start + 2] in _ACHIEVED_OFF)
+    if words[start] in _ACHIEVED or begin > start + 1:
+        for end in range(begin + 1, len(words) + 1):
+            fit = Fit("finish", end, {WORK: (begin, end)}, 2)
+            if is_determined(_text(words, (begin, end))):
+                yield from _built(clause, words, fit, "", (begin, end))
 
 
 def without_lead(clause: Clause) -> Clause:
@@ -161,27 +151,92 @@ def _done(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
     for start in range(min(len(words) - 1, _MOST_LEAD)):
         for verb, what in verb_forms().get(words[start], {}).items():
             for fit in fits(verb, words, start + 1) if what != {"s"} else ():
-                if "base" in what or start or is_named(_text(words, fit.spans[WORK])):
-                    yield from _built(clause, words, fit, verb, fit.spans[WORK])
+                if "base" in what or start or _may_be_doing(words, fit, what):
+                    surely = not start and "base" not in what and fit.spans[WORK][1] - fit.spans[WORK][0] > 1
+                    yield from _built(clause, words, fit, verb, fit.spans[WORK], surely=surely)
         if words[start] not in LEAD:
             break
-    for end in (1, 2):
-        said = clause.between(0, end).said
-        if len(words) > end + 1 and words[0] not in LEAD and not SENTENCE.search(said) and (person := person_in(said)):
-            yield from _taken_by(clause, words, person, end)
+    yield from _taken(clause, words)
+
+
+def _may_be_doing(words: tuple[str, ...], fit: Fit, what: frozenset[str]) -> bool:
+    """Tell whether a form at the very beginning tells of work: "starting hand hygiene audit now"."""
+    work = _text(words, fit.spans[WORK])
+    if is_named(work) or ("ing" not in what and is_determined(work)):
+        return True
+    if "ing" in what:
+        return fit.name in ("start", "resume")
+    return bool(what & {"past", "done"}) and fit.name == "finish" and fit.spans[WORK][1] - fit.spans[WORK][0] > 1
+
+
+_DOES = frozenset("have do run lead tackle finish complete cover manage".split())
+_WILLING = frozenset(
+    "agreed offered volunteered happy promised willing free supposed undertaken consented accepted keen glad".split()
+)
+# Who only wants something has not got it yet.
+_WISHES = frozenset("wants wishes hopes likes plans prefers".split())
+_BETWEEN = (LINK | LEAD | _WILLING | {"very"}) - {"look"}
+
+
+def _taken(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
+    """Read "Anna will look after 12", "could Mrs Patel be responsible for it"."""
+    first = 0
+    while first < len(words) - 2 and words[first] in LEAD:
+        first += 1
+    for begin in dict.fromkeys((0, first)):
+        for end in range(begin + 1, min(begin + 4, len(words) - 1)):
+            if words[begin] in LEAD or not _may_take(words, end):
+                continue
+            said = clause.between(begin, end).said
+            if (
+                person_in(_text(words, (begin, end)))
+                and not SENTENCE.search(said.lower())
+                and (person := person_in(said))
+            ):
+                yield from _taken_by(clause, words, person, end)
+
+
+def _may_part(word: str) -> bool:
+    """Tell whether a word may stand between a person and what they do: "has very sweetly volunteered"."""
+    return word in _BETWEEN or (len(word) > 4 and word.endswith("ly"))
+
+
+def _may_be_deed(words: tuple[str, ...], start: int) -> bool:
+    """Tell whether a word that may stand between a person and a deed may be the deed: "be on it", "volunteered for"."""
+    return words[start] == "be" or words[start] in _DOES or words[start : start + 2] == ("volunteered", "for")
+
+
+def _may_take(words: tuple[str, ...], start: int) -> bool:
+    """Tell whether a verb comes next, behind what may stand between it and a person."""
+    while start < len(words) - 1 and _may_part(words[start]) and not _may_be_deed(words, start):
+        start += 1
+    return words[start] in verb_forms()
 
 
 def _taken_by(clause: Clause, words: tuple[str, ...], person: str, start: int) -> Iterator[_Found]:
-    while start < len(words) - 1 and words[start] in _LINK | LEAD:
+    while start < len(words) - 1 and _may_part(words[start]):
+        if words[start] in _WISHES:
+            return
+        if _may_be_deed(words, start):
+            yield from _taken_at(clause, words, person, start)
         start += 1
+    yield from _taken_at(clause, words, person, start)
+
+
+def _taken_at(clause: Clause, words: tuple[str, ...], person: str, start: int) -> Iterator[_Found]:
     for verb, what in verb_forms().get(words[start], {}).items():
-        for fit in fits(verb, words, start + 1):
-            if not is_named(_text(words, fit.spans[WORK])):
+        does = fits("own", words, start + 1) if verb in _DOES and not what <= {"past", "done"} else ()
+        for fit in (*fits(verb, words, start + 1), *does):
+            work = _text(words, fit.spans[WORK])
+            willing = bool(set(words[: start + 1]) & _WILLING)
+            if not is_named(work) and not (
+                person[:1].isupper() and (willing or fit.weight > (fit.name == "mine")) and is_determined(work)
+            ):
                 continue
             if person[:1].isupper() and fit.name in ("start", "finish") and what & {"past", "done"}:
                 yield from _built(clause, words, fit, verb, fit.spans[WORK])
             if fit.name == "mine":
-                for found in _built(clause, words, fit, verb, fit.spans[WORK]):
+                for found in _built(clause, words, fit, verb, fit.spans[WORK], known=True):
                     intents = tuple(replace(each, value=person) for each in found.intents[:1])
                     yield _Found(found.score, intents)
 
@@ -195,6 +250,7 @@ def _stated(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
         and words[first] not in ("it", "that", "this", "the", "all", "my", "your")
     ):
         first += 1
+    yield from _state_first(clause, words)
     for start in dict.fromkeys((0, first)):
         has = start > 0 and bool(set(words[:start]) & {"have", "has", "had"})
         for end in range(start + 1, min(len(words), start + 12)):
@@ -202,10 +258,10 @@ def _stated(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
             if has and not is_named(_text(words, (start, end))):
                 continue
             named = is_named(_text(words, (start, end)))
-            if not named and words[end] not in _TOLD:
+            if not named and words[end] not in _TOLD and not is_headline(words, start, end):
                 continue
             narrated = words[end] in ("was", "were") and not named
-            while after < len(words) - 1 and words[after] in _LINK:
+            while after < len(words) - 1 and words[after] in LINK:
                 for fit, verb in _tells(words, end, after) if not narrated else ():
                     yield from _built(clause, words, fit, verb, (start, end))
                 after += 1
@@ -214,12 +270,21 @@ def _stated(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
                     yield from _built(clause, words, fit, verb, (start, end))
 
 
+def _state_first(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
+    """Read "done and dusted: story 5"."""
+    state = state_at(words, 0)
+    if state and state.end < len(words) - 1 and words[state.end] in (":", "-", ","):
+        work = (state.end + 1, len(words))
+        if is_named(_text(words, work)):
+            yield from _built(clause, words, Fit(state.name, len(words), state.spans, state.weight), "", work)
+
+
 def _tells(words: tuple[str, ...], end: int, at: int) -> Iterator[tuple[Fit, str]]:
     """Yield what is told of work that ends at `end` by the words from `at` on."""
     links = words[end:at]
     if (state := state_at(words, at)) and not set(links) & {"needs", "need", "wants"}:
         yield state, ""
-    if links and (last := level_at(words, at)):
+    if (links or words[at] in LEVELS) and (last := level_at(words, at)):
         yield Fit("level", last, {LEVEL: (at, last)}, 1), ""
     for verb, what in verb_forms().get(words[at], {}).items():
         named = bool(links) or is_named(_text(words, (max(0, end - 4), end)))
@@ -233,28 +298,53 @@ def _tells(words: tuple[str, ...], end: int, at: int) -> Iterator[tuple[Fit, str
                 yield from ((fit, verb) for fit in fits_without_work(verb, words, at + 1))
 
 
-def _built(clause: Clause, words: tuple[str, ...], fit: Fit, verb: str, work: tuple[int, int]) -> Iterator[_Found]:
+def _built(
+    clause: Clause,
+    words: tuple[str, ...],
+    fit: Fit,
+    verb: str,
+    work: tuple[int, int],
+    *,
+    known: bool = False,
+    surely: bool = False,
+) -> Iterator[_Found]:
     text = _text(words, work)
     name = fit.name
     if name == "so":
         state = state_at(words, fit.spans[STATE][0])
         name = state.name if state else ""
     named = is_named(text)
-    if not named and not _may_be_title(text, name, surely=verb not in _LIGHT or fit.weight > 1):
+    if (
+        not named
+        and not known
+        and not _is_given(clause, text, fit)
+        and not _may_be_title(text, name, surely=surely or verb not in _LIGHT or fit.weight > 1)
+    ):
         return
     made = _made(clause, words, fit, name, clean_phrase(clause.between(*work).said))
     if made is None:
         return
-    intents = _with_tail(clause, words, fit.end, made)
+    intents = with_tail(clause, words, fit.end, made)
     if intents:
         yield _Found((2 if named else 1 if is_determined(text) else 0, fit.weight, work[0] - work[1]), intents)
+
+
+def _is_given(clause: Clause, text: str, fit: Fit) -> bool:
+    """Tell whether work without number or kind is given to somebody with a name: "the glazing is down to Pete"."""
+    if fit.name != "assign" or PERSON not in fit.spans or not is_determined(text):
+        return False
+    return text.startswith(("the ", "our ")) and clause.between(*fit.spans[PERSON]).said[:1].isupper()
 
 
 def _may_be_title(text: str, name: str, *, surely: bool) -> bool:
     """Tell whether a phrase without number or kind may stand for work here."""
     if not is_phrase(text) or name in ("assign", "mine", "nobody") or text.startswith(("my ", "your ", "his ", "her ")):
         return False
-    return is_determined(text) or (surely and not set(text.split()) & _NOT_IN_TITLE)
+    return is_determined(text) or (surely and not set(_WITHIN_TITLE.sub(" ", text).split()) & _NOT_IN_TITLE)
+
+
+# "testing of the leave module", "clearing at the port"
+_WITHIN_TITLE = re.compile(r"(?<=[a-z]) (?:of|for|in|at|on)(?: (?:the|our|a|all))? (?=[a-z])")
 
 
 def _made(clause: Clause, words: tuple[str, ...], fit: Fit, name: str, target: str) -> Intent | None:
@@ -272,68 +362,6 @@ def _made(clause: Clause, words: tuple[str, ...], fit: Fit, name: str, target: s
     action = _ACTIONS.get(name) or Action(name)
     named = is_determined(target.lower())
     return Intent(action=action, kind=kind_of(target.lower()), target=target, value=value, sure=1.0 if named else 0.7)
-
-
-def _with_tail(clause: Clause, words: tuple[str, ...], start: int, intent: Intent) -> tuple[Intent, ...]:
-    """Put to an intent what stands behind it; nothing where that is none of what may stand there."""
-    last = len(words)
-    while last > start and words[last - 1] in _SPARE:
-        last -= 1
-    while start < last and words[start] in _SPARE - _LEADS_ON and not _TIME.fullmatch(_text(words, (start, last))):
-        if _BLOCKER.fullmatch(_text(words, (start, last))) and intent.action is Action.BLOCK:
-            break
-        start += 1
-    if start >= last:
-        return (intent,)
-    rest = _text(words, (start, last))
-    said = clause.between(start, last)
-    if match := _NEEDED.fullmatch(rest):
-        if not is_named(match["other"]):
-            return ()
-        action = Action.DEPEND if match["how"].startswith("depend") else Action.BLOCK
-        return (intent, Intent(action=action, target="it", other=_said(said, match, "other")))
-    if (match := _LEVELLED.fullmatch(rest)) and is_level(match["level"]):
-        return (intent, Intent(action=Action.PRIORITISE, target="it", value=priority_of(match["level"])))
-    if intent.action in (Action.START, Action.FINISH) and rest.startswith("by ") and person_in(said.between(1).said):
-        return (intent,)
-    if _TIME.fullmatch(rest):
-        if intent.action in _FUTURE or intent.action is Action.DEFER:
-            return (replace(intent, action=Action.DEFER, value=_without_lead(said)),)
-        return () if intent.action is Action.FINISH else (intent,)
-    if intent.action is Action.FINISH and _HOW_DONE.fullmatch(rest):
-        return (intent,)
-    if intent.action is Action.DEFER and _TIME_AND_WHY.fullmatch(rest):
-        return (replace(intent, value=_without_lead(said)),)
-    if intent.action is Action.DEFER and (match := _UNTIL.fullmatch(rest)):
-        return (replace(intent, value=_said(said, match, "until")),)
-    if intent.action is Action.BLOCK and (match := _CAUSE.fullmatch(rest)):
-        return (replace(intent, value=_said(said, match, "why")),)
-    if intent.action is Action.BLOCK and rest[0] in ":-,(" and len(said.words) > 1:
-        why = clean_phrase(said.between(1).said).rstrip(")")
-        return (replace(intent, other=why) if is_named(why.lower()) else replace(intent, value=why),)
-    if intent.action is Action.BLOCK and (match := _BLOCKER.fullmatch(rest)):
-        return (replace(intent, other=_said(said, match, "blocker")),)
-    if match := _REASON.fullmatch(rest):
-        value = _said(said, match, "why") if intent.action in (Action.DEFER, Action.BLOCK) else intent.value
-        return (replace(intent, value=value),)
-    return ()
-
-
-_HOW_DONE = re.compile(
-    r"(?:in|after|within|with|at|ahead of|on|despite|thanks to|and|to|for) "
-    r"(?!(?:if|not|to|when|unless|it|start|begin|finish|assign|block|move)\b)[^?]+"
-)
-_TIME_AND_WHY = re.compile(expand(r"(~TIME)(?: ,)? (when|once|until|after|as soon as|because|since|as) .+"))
-_UNTIL = re.compile(r"(?:until|till|to|by|for|because of|due to|pending|,|-) (?P<until>\S.*)")
-
-
-def _without_lead(said: Clause) -> str:
-    first = 1 if said.words[0].text in ("until", "till", "to", "by", "for", "on", "into") and len(said.words) > 1 else 0
-    return clean_phrase(said.between(first).said)
-
-
-def _said(clause: Clause, match: re.Match[str], group: str) -> str:
-    return clean_phrase(clause.part(match.start(group), match.end(group)).said)
 
 
 def _text(words: tuple[str, ...], span: tuple[int, int]) -> str:

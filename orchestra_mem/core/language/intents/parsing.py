@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from orchestra_mem.core.language.intents.adverbials import took_adverbial, without_adverbials, without_adverbs
 from orchestra_mem.core.language.intents.asides import Beside, asides, has_aside, states
 from orchestra_mem.core.language.intents.clauses import asks, begins_command, follows, joints, sentences, tells
 from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
@@ -25,6 +26,7 @@ from orchestra_mem.core.language.intents.reading import (
     as_request,
     is_courtesy,
     is_destructive,
+    is_only_thought,
     is_small_talk,
     is_taken_back,
     may_be_dropped,
@@ -35,8 +37,10 @@ from orchestra_mem.core.language.intents.reading import (
     swallows,
 )
 from orchestra_mem.core.language.intents.rules import destructive_words, vocabulary
+from orchestra_mem.core.language.intents.taking import take
 from orchestra_mem.core.language.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.intents.words import LEAD
+from orchestra_mem.work_types import WorkKind
 
 __all__ = ["ASKS", "DESTRUCTIVE", "MAX_LINE_CHARS", "Action", "Intent", "Parsed", "from_json", "intent_schema", "parse"]
 
@@ -45,18 +49,6 @@ _MAX_SENTENCES = 100
 _MAX_READINGS = 200  # of clauses, so that no line takes long; one of ten commands needs some 30
 _MAX_CUT_CHARS = 1_000  # a longer sentence is one command with a long text or list
 _MENDED_SURE = 0.8
-_DONE_ONCE = frozenset(
-    {
-        Action.START,
-        Action.FINISH,
-        Action.BLOCK,
-        Action.UNBLOCK,
-        Action.DEFER,
-        Action.RESUME,
-        Action.CANCEL,
-        Action.PRIORITISE,
-    }
-)
 
 
 @dataclass(slots=True)
@@ -75,9 +67,28 @@ class _Reading:
             self.left -= 1
             if self.left < 0:
                 return ()
-            self.known[clause.words] = read_idiomatic(clause, read_clause(clause) or read_reworded(clause))
+            self.known[clause.words] = _read_clause(clause)
         found = self.known[clause.words]
         return found or (read_freely(clause) if self.freely else ())
+
+
+def _read_clause(clause: Clause) -> tuple[Intent, ...]:
+    if is_only_thought(clause) and not asks(clause):
+        return ()
+    found = read_idiomatic(clause, read_clause(clause) or read_reworded(clause))
+    if found and not took_adverbial(found):
+        return found
+    plainer = without_adverbials(clause)
+    tried = {clause.words, ()}
+    for bare in (plainer,) if found else (plainer, without_adverbs(plainer)):
+        if bare.words in tried:
+            continue
+        tried.add(bare.words)
+        other = read_idiomatic(bare, read_clause(bare) or read_reworded(bare))
+        destroys = any(intent.action in DESTRUCTIVE for intent in other)
+        if other and not (destroys and not found and not (is_destructive(bare) and is_destructive(clause))):
+            return other
+    return found
 
 
 def parse(line: str) -> Parsed:
@@ -97,7 +108,7 @@ def parse(line: str) -> Parsed:
     mended = mend(words, vocabulary(), _known(), destructive_words())
     if mended is not words:
         other = _read(mended)
-        if _is_better(other, reading) or _swallowed(words, mended, reading, other):
+        if _is_better(other, reading) or _swallowed(words, mended, reading, other) or _heads_text(words, mended, other):
             reading = other
             reading.intents = [replace(intent, sure=intent.sure * _MENDED_SURE) for intent in other.intents]
     return _parsed(words, reading)
@@ -109,7 +120,9 @@ def _known() -> frozenset[str]:
     return COMMON_WORDS | LEAD | frozenset(verb_forms()) | frozenset(_CONDITIONS.split())
 
 
-_CONDITIONS = "suppose supposing imagine unless until whenever maybe perhaps assuming provided otherwise"
+_CONDITIONS = (
+    "nope nah yep yup aye suppose supposing imagine unless until whenever maybe perhaps assuming provided otherwise"
+)
 
 
 def _is_better(mended: _Reading, plain: _Reading) -> bool:
@@ -120,15 +133,29 @@ def _is_better(mended: _Reading, plain: _Reading) -> bool:
     return len(mended.missed) < len(plain.missed) or len(mended.intents) > len(plain.intents)
 
 
+def _heads_text(words: Clause, mended: Clause, other: _Reading) -> bool:
+    """Tell whether the mistyped word was the heading of a text: "decsion: keep the old logo"."""
+    told = bool(other.intents) and all(intent.action in (Action.NOTE, Action.DECIDE) for intent in other.intents)
+    return told and not other.missed and swallows(mended) and not swallows(words)
+
+
 def _swallowed(words: Clause, mended: Clause, plain: _Reading, other: _Reading) -> bool:
     """Tell whether a mistyped word of a command was taken for a part of a phrase: "set pirority of 30 to low"."""
     if len(other.missed) > len(plain.missed) or len(other.intents) < len(plain.intents):
         return False
     if plain.intents and all(intent.action in ASKS for intent in (*plain.intents, *other.intents)):
+        lists = plain.intents[0].action is Action.LIST and other.intents[0].action is Action.LIST
+        if lists and other.intents[0].value in _STATES_LISTED:
+            return True
         return [intent.action for intent in plain.intents] != [intent.action for intent in other.intents]
     right = {(word.start, word.text) for word in mended.words}
     wrong = {word.text for word in words.words if (word.start, word.text) not in right}
     return bool(wrong & _in_phrases(plain.intents) - _in_phrases(other.intents))
+
+
+_STATES_LISTED = frozenset(
+    "blocked open pending done finished in progress deferred cancelled failed active unassigned overdue".split()
+) | {"in progress"}
 
 
 def _in_phrases(intents: list[Intent]) -> set[str]:
@@ -179,78 +206,9 @@ def _read_sentence(sentence: Clause, reading: _Reading) -> None:
     sentence = as_request(sentence)
     found = list(_intents(sentence, reading)) or list(_freely(sentence, reading))
     for intent in found:
-        _take(intent, reading.intents)
+        take(intent, reading.intents)
     if not found and not may_be_dropped(sentence):
         reading.missed.append(sentence)
-
-
-def _take(intent: Intent, intents: list[Intent]) -> None:
-    """Add an intent; what only completes the last one is put into that: "Its name is …" behind a creation."""
-    last = intents[-1] if intents else None
-    if last is None:
-        intents.append(intent)
-    elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
-        intents[-1] = intent
-    elif _says_again(intent, last) or _says_less(intent, last):
-        return
-    elif _says_on_what(intent, last):
-        intents[-1] = replace(intent, target=last.target or intent.target, kind=last.kind or intent.kind)
-    elif intent.action is last.action is Action.REPORT and intent.target.lower() in (
-        "",
-        "it",
-        "that",
-        last.target.lower(),
-    ):
-        intents[-1] = replace(last, value=f"{last.value}, {intent.value}")
-    elif intent.action is last.action is Action.FINISH and last.target.lower() in ("it", "that"):
-        intents[-1] = intent  # "nailed it, 12 is done"
-    elif _says_how(intent, last):
-        intents[-1] = replace(last, value=intent.value)
-    elif _names_new(intent, last):
-        intents[-1] = replace(last, titles=(intent.value,))
-    elif last.action is intent.action is Action.RESUME and not last.target:
-        intents[-1] = intent
-    else:
-        intents.append(intent)
-
-
-def _says_again(intent: Intent, last: Intent) -> bool:
-    """Tell whether the same is only asked for once more: "12 is done, close it"."""
-    on_it = intent.target.lower() in ("it", "that", last.target.lower())
-    if intent.action is not last.action or not last.target or not on_it:
-        return False
-    if intent.action is Action.STATUS:
-        return True
-    return intent.action in _DONE_ONCE and (not (intent.other or intent.value) or intent.value == last.value != "")
-
-
-def _says_less(intent: Intent, last: Intent) -> bool:
-    """Tell whether it is only made more or less urgent again: "12 is urgent, bump it up"."""
-    again = intent.action is last.action is Action.PRIORITISE and intent.target.lower() in ("it", "that")
-    return again and intent.value in ("higher", "lower")
-
-
-def _says_how(intent: Intent, last: Intent) -> bool:
-    """Tell whether a priority is only told more closely: "prioritise 12, critical"."""
-    again = intent.action is last.action is Action.PRIORITISE and intent.target.lower() in ("it", "that")
-    return again and last.value in ("higher", "lower")
-
-
-def _says_on_what(intent: Intent, last: Intent) -> bool:
-    """Tell whether a block only says what the last one left open: "12 is stuck, it waits for #9"."""
-    if intent.action is last.action is Action.UNBLOCK and not last.target:
-        return True
-    if intent.action is not last.action or intent.target.lower() not in ("", "it", last.target.lower()):
-        return False
-    blocks = intent.action is Action.BLOCK and not last.other and not last.value
-    return blocks or (intent.action is Action.DEPEND and intent.other == last.other)
-
-
-def _names_new(intent: Intent, last: Intent) -> bool:
-    named = intent.action is Action.RENAME and intent.target.lower() in ("", "it", "that")
-    return (
-        named and last.action in (Action.CREATE, Action.ADD) and not last.titles and last.count <= 1 and not last.target
-    )
 
 
 def _intents(clause: Clause, reading: _Reading) -> Iterator[Intent]:
@@ -262,8 +220,19 @@ def _intents(clause: Clause, reading: _Reading) -> Iterator[Intent]:
 def _freely(clause: Clause, reading: _Reading) -> Iterator[Intent]:
     """Read by its parts what no pattern fits."""
     reading.freely = True
-    yield from tuple(_cut(clause, reading)) or read_freely(clause) or _without_asides(clause, reading)
+    yield from (
+        tuple(_cut(clause, reading))
+        or read_freely(clause)
+        or tuple(_without_asides(clause, reading))
+        or _freely_plain(clause)
+    )
     reading.freely = False
+
+
+def _freely_plain(clause: Clause) -> tuple[Intent, ...]:
+    """Read by its parts what is left without adverbials: "testing of the module is completed from our side"."""
+    plainer = without_adverbials(clause)
+    return read_freely(plainer) if plainer.words and plainer.words != clause.words else ()
 
 
 def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
@@ -284,8 +253,14 @@ def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
             first = tuple(_without_asides(left, reading))
             if not first or any(intent.action in DESTRUCTIVE for intent in (*first, *rest)):
                 continue
+        if rest and first and _goes_into(first[-1], rest[0], right):
+            rest[0] = replace(rest[0], action=Action.ADD, other="it")
         if rest and first and tells(left) and all(intent.action in ASKS for intent in first):
             first = ()  # "we are ready, so start 12"
+        if rest and first and _only_explains(first[-1], rest[0]) and len(rest) == 1:
+            rest = []
+            yield from first
+            return
         if rest and first and _only_leads(first[0], rest[0]) and follows(left, right):
             first = ()  # "the client found it dull, so rename it"
         if first and not rest and may_be_dropped(right):
@@ -297,10 +272,26 @@ def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
             return
 
 
+def _goes_into(made: Intent, new: Intent, clause: Clause) -> bool:
+    """Tell whether what is added is for what has just been made: "create an epic Bees and add two stories"."""
+    if not made.action is new.action is Action.CREATE or not (made.kind and new.kind):
+        return False
+    ranks = list(WorkKind)
+    lower = ranks.index(new.kind) > ranks.index(made.kind) and made.count <= 1
+    return lower and strip(clause).clause.text.startswith(("add ", "put ", "include ", "insert "))
+
+
 def _only_leads(first: Intent, then: Intent) -> bool:
     if first.action is then.action and first.target.lower() in ("it", "that", "this"):
         return True  # "we should do that later, so defer 12"
     return first.action is Action.REPORT and not is_named(first.target.lower())
+
+
+def _only_explains(last: Intent, then: Intent) -> bool:
+    """Tell whether what follows only says why: "the sourdough is unblocked, the oven works again"."""
+    if then.action is not Action.REPORT or is_named(then.target.lower()):
+        return False
+    return last.action in (Action.UNBLOCK, Action.RESUME, Action.FINISH) and last.target.lower() != then.target.lower()
 
 
 def _gives_reason(last: Intent, clause: Clause) -> bool:
@@ -312,7 +303,7 @@ def _may_follow(intent: Intent, clause: Clause) -> bool:
     """Tell whether what is read of the words behind a joint may be meant, though they do not plainly begin anew."""
     if intent.action in ASKS:
         return asks(clause)
-    return is_determined(intent.target.lower()) if intent.target else intent.action is Action.RESUME
+    return is_determined(intent.target.lower()) if intent.target else intent.action in (Action.RESUME, Action.UNDO)
 
 
 def _without_asides(clause: Clause, reading: _Reading) -> Iterator[Intent]:

@@ -57,9 +57,9 @@ _NOT_IN_ANY = re.compile(
     r"after|before|once|when|while|until|till|since|during|without|despite|"
     r"on|for|of|in|to|at|by|from|about|as|is|are|be)\b"
     r"| (?:i|we|you)(?: (?:have|had|did|do|can|will|just|already|also))*$"
-    r"| , (?:when|if|while|but|because|since|which|so) | to later\b"
+    r"| , (?:when|if|while|but|because|since|which|so) | to later\b| so (?!called\b)"
     r"| (?:and|or|but|then|so|as|the|a|an|is|are|not|to|of|on|by|for|with|from|in|into|at|be|that is|when|while|less|"
-    r"very|,|-|=)$"
+    r"very|,|-|=|which|who)$| (?:task|story|epic|milestone|subtask|ticket|tasks|stories|epics|thing|things|ones) that$"
 )
 _NOT_IN_BARE = re.compile(
     r"\b(?:is|are|was|were|am|be|been|has|have|had|do|does|did|will|can|may|might|must|shall|not|no|never|i|we|you|"
@@ -102,22 +102,48 @@ def is_clean(text: str) -> bool:
 
 def is_named(text: str) -> bool:
     """Tell whether a phrase names work beyond doubt: by number, kind, pronoun, order, or in quotes."""
-    if not is_clean(text) or text.split(" ", 1)[0] in _VERBS:
+    if not is_clean(text) or text.split(" ", 1)[0] in _VERBS or _is_done_to(text):
         return False
     if _NAMED.fullmatch(text):
         return _no_verb_before_kind(text)
     border = _BORDER.search(text)
     if border and border.start() and is_named(text[: border.start()]):
         head, rest = text[: border.start()], text[border.start() :]
+        if _TO_SOMEBODY.match(rest) and head[-1:].isdecimal():
+            return False
         return kind_of(head) is not None or _GOES_ON.match(rest) is not None or head.endswith((" one", " ones"))
     pieces = _SPLIT_NAMES.split(text)
     return len(pieces) > 1 and all(is_named(piece) for piece in pieces)
 
 
+_BEHIND_PARTICIPLE = frozenset(
+    "on in at to with for of by from up off out over about the a an my our your it that them us me , so last".split()
+)
+
+
+_DOES_NUMBERED = re.compile(fill(r"(?!(?:~KIND) )[a-z-]+ (?:the )?(?:(?:~KIND) )?#?\d+"))
+_THINKS = frozenset("thought think thinks said says told wish wished hope hoped assumed guess knew".split())
+_PARTICIPLE = re.compile(r"[a-z]{3,}[^e]ed")
+
+
+def _is_done_to(text: str) -> bool:
+    """Tell whether a participle governs what follows, so that no phrase begins with it: "started on the pads"."""
+    first, _, rest = text.partition(" ")
+    if _DOES_NUMBERED.fullmatch(text):
+        return first in verb_forms() or first in _THINKS
+    if rest and rest.partition(" ")[0] not in _BEHIND_PARTICIPLE:
+        return False
+    of = verb_forms().get(first)
+    return all(what <= {"past", "done"} for what in of.values()) if of else _PARTICIPLE.fullmatch(first) is not None
+
+
+_TO_SOMEBODY = re.compile(r" to (?!#?\d)")
+
+
 def is_name_alone(text: str) -> bool:
     """Tell whether a phrase names work and says nothing else of it."""
     first = text.partition(" ")[0]
-    if first in _VERBS or first in verb_forms() or not is_clean(text):
+    if first in _VERBS or (first in verb_forms() and first not in KINDS) or not is_clean(text):
         return False
     return _NAMED.fullmatch(text) is not None and _no_verb_before_kind(text)
 
@@ -137,23 +163,36 @@ def is_determined(text: str) -> bool:
         and "," not in words
         and 2 <= len(words) <= _LONGEST_SUBJECT
         and is_clean(text)
-        and _NOT_IN_BARE.search(text) is None
+        and not _holds_other_words(text)
         and words[1] not in _VERBS
     )  # fmt: skip
 
 
+def _holds_other_words(text: str) -> bool:
+    """Tell whether words of a sentence stand in what should be words of a title; "fit-out" is one word."""
+    return _NOT_IN_BARE.search(_HYPHEN.sub("", text)) is not None
+
+
+_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+
+
+_NUMBERED = re.compile(fill(r"(?:the )?(?:~KIND) #?\d+ \S"))
+
+
 def is_phrase(text: str) -> bool:
     """Tell whether a phrase may name work, if only by words of a title."""
-    if not is_clean(text):
+    if not is_clean(text) or _is_done_to(text):
         return False
     words = text.split()
     if is_named(text):
         return True
+    if _NUMBERED.match(text):
+        return False
     if "," in words or words[0].lstrip("#").isdecimal() or _ATTRIBUTE.match(text) or text in _DETERMINERS:
         return False
     if words[0] in _DETERMINERS:
-        return len(words) <= _LONGEST_DETERMINED and not (_NOT_IN_BARE.search(text) and not _RELATIVE.search(text))
-    return len(words) <= _LONGEST_BARE and words[0] not in _VERBS | _PARTICLES and _NOT_IN_BARE.search(text) is None
+        return len(words) <= _LONGEST_DETERMINED and not (_holds_other_words(text) and not _RELATIVE.search(text))
+    return len(words) <= _LONGEST_BARE and words[0] not in _VERBS | _PARTICLES and not _holds_other_words(text)
 
 
 def kind_of(text: str) -> WorkKind | None:

@@ -6,11 +6,11 @@ import re
 from functools import cache
 
 from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intents.asking_of_talk import ASKING
 from orchestra_mem.core.language.intents.normalising import NEWLINE, QUOTED, Clause
 from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, kind_of
 from orchestra_mem.core.language.intents.rules import Rule, Rules
 from orchestra_mem.core.language.intents.slots import phrase_in, said_in, unquoted
-from orchestra_mem.core.language.intents.telling import ASKING
 from orchestra_mem.core.language.intents.types import Action, Intent
 from orchestra_mem.core.language.intents.verbs import alternatives, verbs
 from orchestra_mem.core.language.intents.words import KINDS, fill
@@ -46,6 +46,12 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     if action is Action.RECENT and (news := _NEWS_OF.search(clause.text)) and is_named(news["target"]):
         of = clean_phrase(clause.part(news.start("target")).said)
         return Intent(action=Action.STATUS, kind=kind_of(news["target"]), target=of)
+    if action is Action.RECENT and (said := _MENTIONED.fullmatch(clause.text)):
+        return Intent(action=Action.FIND, value=clean_phrase(clause.part(said.start("value")).said))
+    if action is Action.RECENT and (said := _SAID_ABOUT.fullmatch(clause.text)):
+        return Intent(action=Action.FIND, value=clean_phrase(clause.part(said.start("value")).said))
+    if action is Action.RECENT and _ANYONE.fullmatch(clause.text):
+        return None
     target = phrase_in(clause, match, strict=not rule.strict)
     if target is None:
         return None
@@ -74,17 +80,38 @@ def _asked(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     return Intent(action=action, kind=kind_of(target) if target else None, target=target)
 
 
+_A_NUMBER = re.compile(fill(r"(?:the )?(?:~KIND) #?\d+"))
 # "Have it …" commands, "is it ok to …" asks for advice.
 _NOT_OF_WORK = re.compile(
     r"is it (?:ok|okay|alright|possible|safe|fine|wise|smart|allowed|right|good|bad|dangerous|advisable|sensible|"
-    r"a good idea)(?: for \S+)? to \S|should (?!we |i |you ).{1,60} , \S|have (?:#?\d|it|this|that|"
+    r"a good idea)(?: for \S+)? to \S|(?:just )?thinking (?:out|aloud)|remember when|log (?:the|this|a|that|"
+    r"our) (?:decision|"
+    r"note|result|report|outcome|fact)|should (?!we |i |you ).{1,60} , \S|have (?:#?\d|it|this|that|"
     r"the (?!\S+ (?:stories|tasks|epics)\b|stories|tasks|epics|others|"
     r"two))"
 )
 _NEWS_OF = re.compile(
-    r"\b(?:news|updates?|latest|progress|new|happening|going on|going|cooking|movement) (?:on|with|about|for|in|of|"
+    r"\b(?:news|updates?(?: me| us)?|latest|progress|new|happening|going on|going|cooking|movement) (?:on|with|"
+    r"about|for|in|of|"
     r"from) "
     r"(?P<target>(?!(?:the |this |that )?(?:last|past|session|week|day)).*(?:\d|epic|story|task|milestone).*)$"
+)
+_SAID_ABOUT = re.compile(
+    r"(?:remind me |tell me )?what (?:exactly )?(?:we|i|you|did|have|has|was|were|had) .*\b(?:said|say|decide|"
+    r"decided|note|noted|agree|agreed|"
+    r"write|wrote|written|"
+    r"recorded?|conclude|concluded|settle|settled)\b(?: on| upon| down)? (?:about|regarding|concerning|on|re|around) "
+    r"(?P<value>(?!(?:last|this|that|it|the \S+day|monday|tuesday|wednesday|thursday|friday)\b)\S.*)"
+)
+_MENTIONED = re.compile(
+    r"(?:did|has|have) (?:anyone|anybody|someone|somebody|we|i|"
+    r"you) (?:ever )?(?:mention(?:ed)?|say anything about) (?P<value>\S.*)"
+)
+_ANYONE = re.compile(
+    fill(
+        r"(?:has|have|did) (?:anyone|anybody|someone|somebody) .* (?:it|that|(?:~KIND )?#?\d+|"
+        r"the .*~KIND)(?: yet| already| now)?"
+    )
 )
 _OWNS = re.compile(fill(r"who (?:has|has got) (?:it|that|(?:the )?(?:~KIND )?#?\d+|the (?:\S+ ){1,4}?~KIND)"))
 _LEFT_IN = re.compile(
@@ -125,13 +152,15 @@ def _kind_sought(clause: Clause, match: re.Match[str]) -> WorkKind | None:
 
 
 _UNDER = re.compile(
-    r"(?:^| )(?:of|in|under|for|from|below|inside|within|on|belonging to|beneath|underneath|that belongs? to|does|"
-    r"has|have|part of|behind) (?P<target>.+?)(?: (?:have|has|contain|include|there|left))*$"
+    r"(?:^| )(?:of|in|under|for|from|below|inside|within|on|belonging to|belongs? to|beneath|underneath|"
+    r"that belongs? to|does|"
+    r"has|have|part of|behind) (?P<target>.+?)(?: (?:have|has|contain|include|there|left))*"
+    r"(?: (?:that|which) (?:is|are) (?P<state>.+))?$"
 )
 _EMPTY = frozenset(
     """all every the of my our your any a an list me us show items item things thing please there are is still
     currently now
-    do we have that which     right at moment so far work one ones been and i what everything board backlog plan issues
+    do we have that which 's   right at moment so far work one ones been and i what everything board backlog plan issues
     cards left exist see""".split()
 )
 
@@ -145,7 +174,8 @@ _NOT_LISTED = re.compile(
 
 _FOR_ME = re.compile(r" for (?:me|us)$")
 _IS_TOLD = re.compile(
-    r"(?!what|which|who|how|is|are|show|list|do|have|any|give|tell|count|there)\S.* (?:is|are|has|have|was|were|"
+    r"(?!what|which|who|how|is|are|show|list|do|have|any|give|tell|count|there|get|see|view|"
+    r"fetch)\S.* (?<!that )(?<!which )(?:is|are|has|have|was|were|"
     r"needs|will|should|must|can|'s) "
 )
 _GIVES_NEW = re.compile(
@@ -167,9 +197,17 @@ _STATE_WORDS = frozenset(
 )
 
 
+_PLATE = re.compile(
+    r"what (?:has|have|does|do|is) (?P<who>\S+) (?:got |have |having )?on (?:his|her|their|my|"
+    r"our) \S+.*"
+)
+
+
 def _listed(clause: Clause, match: re.Match[str]) -> Intent | None:
     """Build a list's intent: the kind, what it stands under, and the words that say which of them."""
     groups = match.groupdict()
+    if plate := _PLATE.fullmatch(clause.text):
+        return Intent(action=Action.LIST, value=f"assigned to {clause.part(*plate.span('who')).said}")
     named = next((name for name in ("target_named", "target") if groups.get(name)), "")
     if named:
         target = groups[named]
@@ -181,12 +219,15 @@ def _listed(clause: Clause, match: re.Match[str]) -> Intent | None:
             target=said_in(clause, match, named),
         )
     clause = clause.part(0, found.start()) if (found := _FOR_ME.search(clause.text)) else clause
+    if _A_NUMBER.fullmatch(groups.get("listed") or ""):
+        return None
     start = min((match.start(name) for name in ("listed", "rest") if groups.get(name)), default=0)
     region = clause.part(start)
     border = _UNDER.search(region.text)
     under = border is not None and is_named(border["target"])
     head = region.part(0, border.start()) if border and under else region
-    words = [word for word in head.text.split() if word not in KINDS and word not in _EMPTY]
+    stated = (border["state"] or "").split() if border and under else []
+    words = [word for word in (*head.text.split(), *stated) if word not in KINDS and word not in _EMPTY]
     if _NOT_LISTED.search(head.text):
         return None
     kind = _first_kind(head.text) or _first_kind(clause.text if not under else "")

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from functools import cache
 
+from orchestra_mem.core.language.intents.abilities import abilities
 from orchestra_mem.core.language.intents.courtesies import (
     Stripped,
     strip,
@@ -14,7 +15,8 @@ from orchestra_mem.core.language.intents.courtesies import (
     with_base_verb,
     without_time,
 )
-from orchestra_mem.core.language.intents.creating import read_creation
+from orchestra_mem.core.language.intents.creating import read_creation, read_wanted
+from orchestra_mem.core.language.intents.inventory import read_inventory
 from orchestra_mem.core.language.intents.matching import MAX_CHARS, match_command, match_telling
 from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.orders import read_idiom, read_order, without_lead
@@ -47,7 +49,7 @@ def read_clause(clause: Clause) -> tuple[Intent, ...]:
     stripped = strip(clause)
     for words in dict.fromkeys((strip_tail(clause)[1].words, lightly.clause.words, stripped.clause.words)):
         asked = read_asking(Clause(clause.line, words))
-        if asked:
+        if asked and not (_HAVE_DONE.match(stripped.clause.text) and not lightly.question):
             return asked
     if not stripped.clause.words or stripped.asks or (lightly.question and not (stripped.asked or stripped.by_us)):
         return ()
@@ -65,6 +67,9 @@ def read_reworded(clause: Clause) -> tuple[Intent, ...]:
         candidate = Clause(clause.line, words)
         requested = not lightly.question or stripped.asked or stripped.by_us or _ASKS_FOR.match(candidate.text)
         commands = requested and not stripped.asks
+        for other in abilities(candidate) if commands else ():
+            if found := _read_command(other) or read_order(other):
+                return found
         for other in rewordings(candidate, asks=stripped.asks or lightly.question):
             if found := read_asking(other):
                 return found
@@ -98,10 +103,29 @@ def is_destructive(clause: Clause) -> bool:
     return strip(clause).clause.text.partition(" ")[0] in destructive_verbs()
 
 
+_HAVE_DONE = re.compile(r"(?:just |now )*have (?:just |now |finally |already )*(?:[a-z]+ed|done|begun)\b")
+_ONLY_THOUGHT = re.compile(
+    r"\b(?:wish|wished|thought|assumed|figured|believed)(?: that)? (?:\S+ ){1,8}?(?:was|were|had|would|could|did)\b|"
+    r"\b(?:nice|great|good|lovely|better|cool|happy) if (?:\S+ ){1,8}?(?:was|were)\b(?! (?:called|named|renamed))|"
+    r"\b(?:would|could|might)(?: \S+)? have (?:[a-z]+ed|done|begun|been|put|taken|given)\b"
+)
+
+
+def is_only_thought(clause: Clause) -> bool:
+    """Tell whether a clause says how things are not: "I wish 12 was done", "we could have cancelled it"."""
+    return _ONLY_THOUGHT.search(clause.text) is not None
+
+
 def read_freely(clause: Clause) -> tuple[Intent, ...]:
     """Read a clause by its parts where no pattern fits it."""
+    if is_only_thought(clause) and not strip(clause).question:
+        return ()
     lightly, stripped = strip_ends(clause), strip(clause)
     asks = stripped.asks or (lightly.question and not (stripped.asked or stripped.by_us))
+    if asks and not stripped.asks and _MAY_SOMEBODY.match(lightly.clause.text):
+        found = read_order(lightly.clause)
+        if found and all(intent.action is Action.ASSIGN for intent in found):
+            return found
     for core in cores(lightly.clause):
         if found := _read_question(core):
             return found
@@ -113,6 +137,9 @@ def read_freely(clause: Clause) -> tuple[Intent, ...]:
             doubtful = stripped.by_us or stripped.hedged or lightly.question
             if found and not (doubtful and any(intent.action in DESTRUCTIVE for intent in found)):
                 return found
+    for words in dict.fromkeys((lightly.clause.words, stripped.clause.words)):
+        if found := read_inventory(Clause(clause.line, words)):
+            return found
     return read_topic(stripped.clause, question=lightly.question or stripped.asks)
 
 
@@ -149,10 +176,13 @@ def read_idiomatic(clause: Clause, found: tuple[Intent, ...]) -> tuple[Intent, .
         or stripped.asks
     ):
         return found
-    idiom = read_idiom(stripped.clause)
+    idiom = read_idiom(stripped.clause, loosely=found[0].action is Action.REPORT)
     return idiom if idiom and idiom[0].action is not found[0].action else found
 
 
+_MAY_SOMEBODY = re.compile(
+    r"(?:can|could|will|would|might|may) (?!(?:i|we|you|it|that|they|there|this|anyone|anybody|someone|somebody)\b)"
+)
 _ALSO_IDIOMS = frozenset(Action) - DESTRUCTIVE - {Action.NOTE, Action.DECIDE, Action.WHY, Action.FIND, Action.BLOCK}
 
 
@@ -205,11 +235,13 @@ _SMALL_TALK = re.compile(
     r"ok|okay|right|true|all|amazing|wonderful|correct|enough)|"
     r"(?:good|great|nice|excellent|amazing|well) (?:job|work|done|stuff|one|going)|you are (?:great|the best|"
     r"awesome|welcome|amazing)|(?:very|so) (?:good|nice|cool)|i (?:love|like) it|no(?: problem| worries)?|"
-    r"how are you|i am (?:back|here|tired|sorry|happy|done thinking)|we are back|let us (?:go|see|begin|get going|"
+    r"(?:a |my |big |what a )?(?:mistake|error|typo|slip|blunder)|how are you|i am (?:back|here|tired|sorry|happy|"
+    r"done thinking)|we are back|let us (?:go|see|begin|get going|"
     r"do this|get started)|(?:that|it) was not (?:right|what i (?:meant|wanted))|i (?:made a mistake|"
     r"did not mean (?:to do )?(?:that|this|it)|"
     r"changed my mind|misspoke|mistyped|got that wrong|am sure|did not mean that)|wrong (?:one|command|number)|"
     r"here (?:we go|goes)|my mistake|my bad|one sec(?:ond)?|wait|hold on|never mind|forget it|"
+    r"(?:see|talk to|catch) (?:you|ya)(?: .*)?|talk (?:later|soon)|"
     r"thank(?:s| you).*|yes|ok|sure|(?:set|make|sort|fix|update|reflect|arrange|put) (?:that|it|this)(?: up| so| out|"
     r" down| in| right| "
     r"accordingly| on record| in order)+|(?:can|could|will) you (?:do|manage|see to|handle) (?:that|it|this))"
@@ -251,6 +283,8 @@ def may_be_dropped(sentence: Clause) -> bool:
 
 
 def _read_command(clause: Clause) -> tuple[Intent, ...]:
+    if wanted := read_wanted(clause):
+        return wanted
     told = match_telling(clause, _telling())
     if told and (match := _ANNOUNCED.match(clause.text)):
         announced = clause.part(match.end())
@@ -262,7 +296,10 @@ def _read_command(clause: Clause) -> tuple[Intent, ...]:
         return made if made and made[0].kind else told
     since = _FROM_NOW.match(clause.text)
     later = clause.part(since.end()) if since else clause
-    for candidate in dict.fromkeys((without_time(later).words, later.words)):
+    timeless = without_time(later).words
+    for candidate in dict.fromkeys(
+        (later.words, timeless) if later.text.endswith(" up again") else (timeless, later.words)
+    ):
         found = match_command(Clause(clause.line, candidate))
         if found:
             return found

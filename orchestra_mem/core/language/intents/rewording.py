@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from orchestra_mem.core.language.intents.normalising import Clause, Word
-from orchestra_mem.core.language.intents.phrases import is_named, is_phrase, kind_of
+from orchestra_mem.core.language.intents.phrases import is_determined, is_named, is_phrase, kind_of
 from orchestra_mem.core.language.intents.verbs import base_of, destructive_verbs, is_verb
 from orchestra_mem.core.language.intents.words import fill
 
@@ -32,10 +32,12 @@ _PASSIVE = re.compile(
     rf"deserves)) {_ADVERBS}(?P<body>.+)"
 )
 _MAY_IT = re.compile(r"(?:can|could|may) (?P<body>.+)")
+_MAY_WORK = re.compile(r"(?:can|could|may|might|shall|would|will) (?!i |we |you |they |there |it |that |this )")
+_MOST_SUBJECT = 8
 _BEFORE_VERB = frozenset(
     "to be is are get gets was were being now also please just finally all both really still then".split()
 )
-_WE_DID = re.compile(r"(?:i|we)(?: have)?(?: (?:just|now|already|also|finally|then))* ")
+_WE_DID = re.compile(r"(?:(?:i|we)(?: have)?|have)(?: (?:just|now|already|also|finally|then))* ")
 # "I start task 12", "I search refund": only of work with a number or a kind, as "I start the day" is told.
 _SEEKS = re.compile(r"(?:search|look for|seek|find) \S")
 _DOES = re.compile(
@@ -60,7 +62,12 @@ _BARE_TOPIC = re.compile(
         r"one)) (?P<rest>\S.*)"
     )
 )
-_THAT_IS = re.compile(r"(?:that is|that makes|there goes|here is) (?P<item>.{1,60}?) (?P<rest>[a-z]+)")
+_THAT_IS = re.compile(r"(?:that is|that makes|there goes|here is) (?P<item>.{1,60}?) (?P<rest>[a-z]+(?: [a-z]+){0,2})")
+_THAT_IS_DONE = re.compile(
+    r"(?:that is|there goes|here is|that makes) (?P<item>.{1,60}?) (?:all |now |finally )?(?P<rest>(?:done|"
+    r"finished|sorted|closed|complete|completed|shipped|delivered|started|blocked|stuck|unblocked|wrapped|over|parked|postponed|"
+    r"out of the way|in the bag|off the list)(?: [a-z]+){0,2})"
+)
 _INDIRECT = re.compile(
     r"(?P<ask>(?:what|how|where|when|why|who|which(?: \S+)?)(?: far| much| long| many \S+| soon| exactly)?) "
     r"(?P<item>.{1,80}?) (?P<aux>is|are|was|were|has|have|can|should|did|do|does|will) ?(?P<rest>.*)"
@@ -107,6 +114,12 @@ def _active(clause: Clause, text: str) -> Iterator[Clause]:
         yield from _turned(clause.part(match.start("body")), destroy=not text.startswith("it "))
     if match := _MAY_IT.fullmatch(text):
         yield from _turned(clause.part(match.start("body")))
+    if match := _MAY_WORK.match(text):
+        for place in range(1, min(len(clause.words) - 1, _MOST_SUBJECT)):
+            item = clause.between(1, place + 1)
+            if is_named(item.text):
+                end = item.words[-1].end
+                yield Clause(clause.line, (*item.words, Word("should", end, end), *clause.words[place + 1 :]))
     if match := _PASSIVE.fullmatch(text):
         verb, *rest = clause.part(match.start("body")).words
         base = base_of(verb.text) or (verb.text if is_verb(verb.text) and not match["need"] else "")
@@ -166,9 +179,9 @@ def _about(clause: Clause, text: str) -> Iterator[Clause]:
     """Turn "login story: start" into "start login story", and "12 - done" into "12 is done"."""
     if (match := _IT_IS.fullmatch(text)) and is_named(match["item"]):
         yield _put(clause, match, "", "item", "rest")
-    for regex in (_TOPIC, _BARE_TOPIC, _THAT_IS):
+    for regex in (_TOPIC, _BARE_TOPIC, _THAT_IS_DONE, _THAT_IS):
         match = regex.fullmatch(text)
-        if match is None or not is_named(match["item"]):
+        if match is None or not (is_named(match["item"]) or (regex is _THAT_IS_DONE and is_determined(match["item"]))):
             continue
         rest, item = _cut(clause, match, "rest"), _cut(clause, match, "item")
         if regex is _TOPIC and rest[0].text in ("add", "create", "append", "put"):

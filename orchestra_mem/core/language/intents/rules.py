@@ -13,11 +13,20 @@ from dataclasses import dataclass
 from functools import cache
 
 from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
+from orchestra_mem.core.language.intents.asking_of_talk import ASKING
 from orchestra_mem.core.language.intents.mending import Vocabulary
 from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
-from orchestra_mem.core.language.intents.telling import ASKING, TELLING
+from orchestra_mem.core.language.intents.telling import TELLING
 from orchestra_mem.core.language.intents.types import Action
-from orchestra_mem.core.language.intents.words import LEAD, MACROS, expand, first_words, longest_first, templates
+from orchestra_mem.core.language.intents.words import (
+    LEAD,
+    MACROS,
+    expand,
+    first_words,
+    longest_first,
+    needed_words,
+    templates,
+)
 from orchestra_mem.core.language.intents.work_patterns import WORK
 
 # Of two words that are equally near the first is meant.
@@ -36,7 +45,7 @@ class Rule:
     """What a pattern means; `value` is what it comes with, None where the words have it.
 
     Where it is `strict`, marked by a `!`, "the boss fight" is not enough to name work: it takes a kind or a number.
-    `opens` are the words of which one stands first, None where any may.
+    `opens` are the words of which one stands first, None where any may; `needs` those of which one stands anywhere.
     """
 
     action: Action
@@ -45,6 +54,7 @@ class Rule:
     dotall: bool
     strict: bool
     opens: frozenset[str] | None
+    needs: frozenset[str] | None
 
 
 class Rules:
@@ -66,7 +76,10 @@ class Rules:
             self._by_word[word] = may_fit
         else:
             may_fit = self._by_word[word]
+        words = frozenset(text.split())
         for rule in may_fit:
+            if rule.needs and words.isdisjoint(rule.needs):
+                continue
             if match := _regex(rule.template, rule.dotall).fullmatch(text):
                 yield rule, match
 
@@ -92,7 +105,15 @@ def read_rules(table: str, *, dotall: bool = False) -> list[Rule]:
         else:
             template = line.strip()
             made.append(
-                Rule(action, value, template.lstrip("!"), dotall, template.startswith("!"), first_words(template))
+                Rule(
+                    action,
+                    value,
+                    template.lstrip("!"),
+                    dotall,
+                    template.startswith("!"),
+                    first_words(template),
+                    needed_words(template),
+                )
             )
     return made
 

@@ -10,7 +10,8 @@ from orchestra_mem.core.language.intents.words import fill
 
 _NEW_ONE = re.compile(
     fill(
-        r"(?:an?|another|some|more|new|(?:\d+|two|three|four|five|six) (?:new |more )?(?:~KIND)|one more)(?= |"
+        r"(?:an?|another|some|more|new|one (?:new )?(?:~KIND)|(?:\d+|two|three|four|five|six) (?:new |"
+        r"more )?(?:~KIND)|one more)(?= |"
         r"$)(?! one)"
     )
 )

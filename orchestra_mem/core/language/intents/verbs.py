@@ -16,7 +16,8 @@ split report break describe introduce work insert append include define draft ge
 _NO_VERBS = frozenset(
     """
     all am are back blocked every finally first getting go got i its next now onward onwards please prio priority fast
-    that the up we done finished started work bench cap round rate button
+    that the up we done finished started work bench cap round rate button a case completed currently game job mission
+    new not nothing presently sorted spelling there this through which half most before
     """.split()
 )
 _IRREGULAR = {

@@ -47,7 +47,7 @@ _WORKS = (
     "one|bugs?"
 )
 _LEVEL = (
-    "highest|urgent|critical|crucial|blocker|maximum|max|p ?[0-5]|vital|essential|high|important|major|medium|normal|"
+    "highest|urgent|critical|crucial|blocker|maximum|max|p ?\\d|vital|essential|high|important|major|medium|normal|"
     "mid|moderate|low|minor|lowest|trivial|minimum|min|top priority|top prio|number one|higher|lower|"
     "nice to have|nice-to-have|pressing"
 )
@@ -58,6 +58,9 @@ MACROS = {
     "THING": "items?|things?|work items?|issues?|cards?|entry|entries|piece of work|one|bugs?|features?|deliverables?",
     "DONE": "(fully |completely |now )?(done|complete|completed|finished|closed|resolved|shipped|delivered|wrapped up"
     "|over|done and dusted|checked off|accomplished|over and done with|sorted|finalised|merged|solved)",
+    "ARRIVED": "in|here|there|ready|live|through|out|back|up|approved|signed off|landed|come in|come|working|gone"
+    "|\\w+ed|laid|built|cut|made|found|paid|sent|bought|set|sewn|hung|written|drawn|taken|given|put in|dealt with|shut"
+    "|dry",
     "PROGRESS": "in progress|started|under way|underway|ongoing|active|doing|being worked on|in development"
     "|in the works",
     "STUCK": "blocked|stuck|held up|stalled|held back|impeded|hung up|hindered|jammed",
@@ -73,6 +76,10 @@ MACROS = {
     f"|[(on|by|until|till|to|in|from) ](next |this |coming )?({_WEEKDAYS}|{_MONTHS})( morning| afternoon| evening|"
     f" \\d+)?"
     "|(the )?(end of|start of|beginning of) .+"
+    "|indefinitely|(by )?(a|an|one|two|three|four|\\d+|a few|a couple of|another) (days?|weeks?|"
+    "months?|sprints?|fortnights?)|"
+    "(until|till|to|into|for|in|by|this|next|over) (the )?(new year|spring|summer|autumn|winter|"
+    "holidays|christmas)"
     "|(until|till|to|into|for|in|by) (later|tomorrow|another .+|some other .+|further notice|q[1-4].*|a later .+|"
     "sprint .+"
     "|version .+|v\\d.*|phase .+|the (next|following|coming|end|start|beginning|back burner|new) ?.*|after .+|then"
@@ -80,6 +87,7 @@ MACROS = {
     " (days?|weeks?|months?|sprints?|hours?|while))"
     "|[(until|till|to|into|for|in) ](the )?(next|following|coming|upcoming) "
     "(week|month|sprint|quarter|year|iteration|release|phase|milestone|cycle|version|day)"
+    "|(until|till|by|before|at|to) (the )?(month|year|week|quarter|season)( |-)?end"
     "|next (week|month|sprint|quarter|year|time|iteration|release|phase)|another (day|time)|some other (day|time)"
     "|in (a|an|\\d+|two|three|a few|a couple of) (days?|weeks?|months?|sprints?|hours?|while)|after (the|our|we|i) .+",
     "LEVEL": _LEVEL,
@@ -91,7 +99,7 @@ _PRIORITY = (
     rf"(?:(?:a|an|the|our|of|at|very|really|super|extremely|most|as) )*(?:{_LEVEL}|(?:priority|prio|level)"
     rf" (?:level )?(?:of )?(?:[0-5]|one|two|three|four|five|{_LEVEL})|[0-5](?= (?:priority|prio)\b)|top(?= of)|"
     rf"first priority|priority)"
-    r"(?: (?:in |on )?(?:priority|prio|importance|urgency|level|one))?"
+    r"(?: (?:in |on )?(?:priority|prio|importance|urgency|level|basis|one))?"
 )
 SLOTS = {
     "t": r"(?P<target>\S.*?)", "T": r"(?P<target_named>\S.*?)",
@@ -157,6 +165,31 @@ def first_words(template: str) -> frozenset[str] | None:
     return frozenset(choice.split()[0] for choice in _apart(match[1])) if match else None
 
 
+def needed_words(template: str) -> frozenset[str] | None:
+    """Give words of which a clause must have one to fit a pattern, None where that cannot be told from it."""
+    place, optional = 0, 0
+    while place < len(template):
+        optional += (template[place] == "[") - (template[place] == "]")
+        if template[place] == "(":
+            end = _closing(template, place)
+            found = [_PLAIN_WORD.match(choice) for choice in _apart(template[place + 1 : end])]
+            if not optional and template[end + 1 : end + 2] not in ("?", "*") and all(found):
+                return frozenset(match[1] for match in found if match)
+            place = end
+        place += 1
+    return None
+
+
+def _closing(template: str, start: int) -> int:
+    depth = 0
+    for place in range(start, len(template)):
+        depth += (template[place] == "(") - (template[place] == ")")
+        if not depth:
+            return place
+    return len(template)
+
+
+_PLAIN_WORD = re.compile(r"([a-z][a-z'-]*)(?= |$|\[ )")
 _OPENING = re.compile(r"\(((?:[a-z' |-]|\([a-z' |-]*\))+)\)(?=[ \[]|$)")
 
 

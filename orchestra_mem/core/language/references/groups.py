@@ -17,6 +17,7 @@ _ONE_OF_MANY = 0.7
 _MAX_COUNTED = 100
 _LATELY = 3
 _GROUPED = 0.5  # who has seen a list means its last by "the last one", and not the one of it spoken of last
+_OVER = 0.7  # nobody starts or finishes again what is closed
 _MILD = 0.95  # an order or a number tells more than a status that does not suit
 
 
@@ -53,19 +54,34 @@ def pick(items: Sequence[WorkItem], phrase: Phrase, need: Need, scene: Scene) ->
 def by_position(phrase: Phrase, need: Need, scene: Scene) -> tuple[list[Candidate], bool]:
     """Pick by position from each group; a newer group that is too small, which is told, keeps an older one out."""
     found: list[Candidate] = []
-    for group in _of_happening(scene.groups(), phrase):
+    groups = _of_happening(scene.groups(), phrase)
+    for group in groups:
         pool = fitting(group.items, phrase, need, scene)
         is_pair = bool({"former", "latter"} & set(phrase.spare))
         if len(pool) < 2 or (group.is_loose and not is_pair):
             continue
         picked = pick_position(pool, phrase)
         if not picked:
-            if (phrase.position or 0) < 0:
-                continue
+            if (phrase.position or 0) < 0 or _is_part(group, groups):
+                continue  # "the third" of three, of which two were dealt with together
             return found, True
-        score = group.weight * status_fit(picked, need, unfit=_MILD)
+        is_over = _is_over(picked, need)
+        left_over = group.happening is Happening.FINISHED and all(item.status in _CLOSED for item in picked)
+        if (is_over or left_over) and _is_part(group, groups):
+            continue
+        score = group.weight * status_fit(picked, need, unfit=_OVER if is_over else _MILD)
         found.append(Candidate(items=picked, score=score, reasons=(group.reason, phrase.form.value)))
     return found, False
+
+
+def _is_over(items: Items, need: Need) -> bool:
+    """Whether items are closed that something is wanted of for which they must not be: nobody starts them again."""
+    wanted = need.statuses and not set(need.statuses) & set(_CLOSED)
+    return bool(wanted) and all(item.status in _CLOSED for item in items)
+
+
+def _is_part(group: Group, groups: Sequence[Group]) -> bool:
+    return any(set(group.items) < set(wide.items) for wide in groups)
 
 
 def by_focus_children(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
@@ -112,6 +128,8 @@ def lately(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
         return
     picked = tuple(reversed(found[:count]))
     if count > 1 and _is_mixed(picked, scene):
+        return
+    if _is_over(picked, need) and phrase.happening is None:
         return
     is_grouped = any(found[0] in group.items for group in scene.groups() if not group.is_loose)
     if is_grouped and count > 1 and status_fit(picked, need) < 1.0:
@@ -162,9 +180,10 @@ def others(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
     """Read "the other one", "the others", "the rest": a group less those that were dealt with since."""
     groups = scene.groups()
     told = [group for group in groups if not group.is_loose and len(fitting(group.items, phrase, need, scene)) > 1]
-    touched = {item.id for item, _ in scene.subjects()}
+    touched = {item.id for item, _ in scene.subjects()} | scene.changed_since(len(scene.seen)).keys()
     wide = [set(group.items) for group in told if not touched.issuperset(item.id for item in group.items)]
-    told = [group for group in told if not any(set(group.items) < items for items in wide)]
+    pairs = [group for group in told if phrase.many is False and _is_pair_begun(group, scene)]
+    told = pairs[:1] or [group for group in told if not any(set(group.items) < items for items in wide)]
     for group in told or groups:
         pool = fitting(group.items, phrase, need, scene)
         if len(pool) < 2:
@@ -189,12 +208,21 @@ def others(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Candidate]:
             yield Candidate(items=left, score=score, reasons=(group.reason, "not yet dealt with"))
 
 
+def _is_pair_begun(group: Group, scene: Scene) -> bool:
+    """Whether one of two that were told together was dealt with since: the other one is plain."""
+    return (
+        group.at <= _LATELY
+        and len(group.items) == 2
+        and len(set(group.items) & set(scene.touched_since(group.at).values())) == 1
+    )
+
+
 def _left(pool: Items, group: Group, phrase: Phrase, need: Need, scene: Scene) -> tuple[Items, bool]:
     """Give what is left of a group, and whether the talk tells so."""
     if group.is_loose or (group.at == 0 and group.items[-1] is scene.focus()):
         return tuple(item for item in pool if item is not group.items[-1]), True
     touched = scene.touched_since(group.at)
-    dealt_with = {item.id for item in pool if item.id in touched}
+    dealt_with = {item.id for item in pool if item.id in touched or item.id in scene.changed_since(group.at)}
     if not dealt_with:
         older = scene.focus()
         if older is not None and older in pool:
@@ -205,7 +233,7 @@ def _left(pool: Items, group: Group, phrase: Phrase, need: Need, scene: Scene) -
         suited = tuple(item for item in open_left if not need.statuses or item.status in need.statuses)
         return suited or open_left, len(left) < len(pool) or len(open_left) < len(left)
     if not left:  # all were: the other one is not the newest
-        newest = next(iter(touched))
+        newest = next(iter(touched or scene.changed_since(group.at)))
         return tuple(item for item in pool if item.id != newest), True
     if not dealt_with and need.statuses:
         left = tuple(item for item in left if item.status in need.statuses)

@@ -19,6 +19,7 @@ DECAY = 0.7
 MAX_MENTIONS = 40
 MAX_CHILDREN = 200
 
+_UNCHANGED = (Happening.LISTED, Happening.MENTIONED, Happening.CREATED)
 _MEMBER = 0.6  # one of several done to together, where one is asked for
 _LISTED_MEMBER = 0.35  # one of several that were merely shown
 _LISTED = 0.95
@@ -199,6 +200,15 @@ class Scene:
         for seen in self.seen[:at]:
             found |= {item.id: item for item in (seen.subject, self.holder(seen)) if item and item.id not in found}
         return found
+
+    def changed_since(self, at: int) -> dict[int, WorkItem]:
+        """List what was changed together by the mentions that are newer than the one at a place."""
+        return {
+            item.id: item
+            for seen in self.seen[:at]
+            if seen.subject is None and seen.happening not in _UNCHANGED
+            for item in seen.group
+        }
 
     # Groups
 

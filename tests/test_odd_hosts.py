@@ -1,0 +1,200 @@
+"""What hosts bring along: work that returns odd things, commands that do not end, plugins that misbehave."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from orchestra_mem import open_memory
+from orchestra_mem.hooks import Hooks, hookimpl
+from orchestra_mem.orchestrator import Attempt, Orchestrator, Outcome, TaskResult
+from orchestra_mem.work_types import WorkKind, WorkStatus
+
+
+@pytest.fixture
+def orchestrator(tmp_path: Path) -> Iterator[Orchestrator]:
+    """An orchestrator with one task, #1."""
+    with open_memory(tmp_path) as memory:
+        memory.state.create(WorkKind.TASK, "Bake")
+        yield Orchestrator(memory)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({1}, "{1}"), ({"a": 1}, "{'a': 1}"), (b"\xff", "b'\\xff'"), (0, "0"), (None, "")]
+)
+def test_a_result_is_recorded_in_words(orchestrator: Orchestrator, given: Any, told: str) -> None:
+    """Whatever work returns: the task is done, and its operation tells of it."""
+    returned: list[Any] = [given, TaskResult(result=given)]
+    while returned:
+        result = orchestrator.execute_task(1, lambda attempt: returned.pop())
+        assert (result.result, result.error) == (told, "")
+        assert orchestrator.tracker.item(1).status is WorkStatus.DONE
+        (operation,) = orchestrator.memory.query_recent_operations(limit=1)
+        assert operation.id == result.operation
+
+
+@pytest.mark.parametrize("quality", [math.nan, -1, 5, "0.9"])
+def test_a_quality_that_is_none_fails_the_try(orchestrator: Orchestrator, quality: Any) -> None:
+    """It is told, and the task is not left as begun."""
+    result = orchestrator.execute_task(1, lambda attempt: TaskResult(result="made", quality=quality))
+    assert result.error == f"{quality!r} is no quality; it goes from 0 to 1"
+    assert orchestrator.tracker.item(1).status is WorkStatus.FAILED
+
+
+def test_an_error_that_cannot_be_said_is_named(orchestrator: Orchestrator) -> None:
+    """It fails the task like any other, also where the host hands over the exception itself."""
+
+    class SilentError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def work(attempt: Attempt) -> str:
+        raise SilentError
+
+    assert orchestrator.execute_task(1, work).error == "SilentError"
+    handed: Any = ValueError("too hot")
+    assert orchestrator.execute_task(1, lambda attempt: TaskResult(result="", error=handed)).error == "too hot"
+    assert orchestrator.tracker.item(1).status is WorkStatus.FAILED
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups")
+def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
+    """Not even a child that hears no SIGTERM; what it has said until then is the result."""
+    command = "(trap '' TERM; echo $BASHPID $(sh -c 'echo $PPID') > child; exec sleep 60) & echo half; sleep 60"
+    result = orchestrator.execute_task(1, command, timeout_s=1, folder=tmp_path)
+    assert (result.result, result.error) == ("half", "no end after 1 s")
+    child = int((tmp_path / "child").read_text().split()[-1])
+    assert _gone(child)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
+    """The second ends at once what does not hear the first; the item waits again."""
+    command = "trap '' TERM INT; echo $$ > child; while :; do sleep 0.2; done"
+
+    def press() -> None:
+        while not (tmp_path / "child").exists():
+            time.sleep(0.05)
+        for _ in range(2):
+            time.sleep(0.3)
+            signal.pthread_kill(main, signal.SIGINT)
+
+    main = threading.get_ident()
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            orchestrator.execute_task(1, command, folder=tmp_path)
+    finally:
+        thread.join()
+    assert _gone(int((tmp_path / "child").read_text()))
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+
+
+def _gone(process: int) -> bool:
+    """Whether a process has ended within moments; one that nobody has buried has."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            state = ""
+        if state in ("", "Z"):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("said", [42, b"x", ["what next?"], True])
+def test_a_line_is_only_replaced_by_a_text(orchestrator: Orchestrator, said: Any) -> None:
+    """What else a plugin returns leaves the line as it is."""
+
+    class Plugin:
+        @hookimpl
+        def pre_message(self, text: str) -> Any:
+            return said
+
+    orchestrator.hooks.add(Plugin())
+    reply = orchestrator.execute("start #1")
+    assert (reply.line, reply.outcome) == ("start #1", Outcome.DONE)
+
+
+def test_plugins_come_and_go_within_a_call() -> None:
+    """One that is added within is called from the next on, one that is removed no more."""
+    hooks, called = Hooks(), []
+
+    class Plugin:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @hookimpl
+        def post_message(self, text: str, answer: str) -> None:
+            called.append(self.name)
+            if self.name == "first":
+                self.name = "second"
+                hooks.add(Plugin("new"))
+                hooks.remove(old)
+
+    old = Plugin("old")
+    for each in (old, Plugin("other"), Plugin("first")):
+        hooks.add(each)
+    hooks.call("post_message", text="", answer="")
+    assert called == ["first", "other"]
+    hooks.call("post_message", text="", answer="")
+    assert called == ["first", "other", "new", "second", "other"]
+    assert not hooks.failures
+
+
+def test_a_plugin_that_cannot_be_called_is_refused() -> None:
+    """And holds up none of the others."""
+
+    @dataclass
+    class Unhashable:
+        count: int = 0
+
+        @hookimpl
+        def pre_message(self, text: str) -> str:
+            return "never"
+
+    class Plugin:
+        @hookimpl
+        def pre_message(self, text: str) -> str:
+            return text.upper()
+
+    hooks = Hooks()
+    hooks.add(Plugin())
+    with pytest.raises(TypeError):
+        hooks.add(Unhashable())
+    assert hooks.call("pre_message", text="yes") == ["YES"]
+
+
+def test_a_subscriber_without_words_is_counted(orchestrator: Orchestrator) -> None:
+    """One that raises, and of which not even a description can be had, holds up nothing."""
+
+    class Subscriber:
+        def __call__(self, memory: object, **what: object) -> None:
+            raise ValueError
+
+        def __repr__(self) -> str:
+            raise RuntimeError("no words")
+
+    memory, subscriber = orchestrator.memory, Subscriber()
+    memory.events.operation_recorded.connect(subscriber)
+    memory.record_operation("note", {"text": "tea"})
+    assert [*memory.events.failures.values()] == [1]
+
+
+def test_a_status_may_be_given_as_its_word(orchestrator: Orchestrator) -> None:
+    """As kinds may; another word is no status."""
+    word: Any = "in progress"
+    assert orchestrator.tracker.set_status(1, word).status is WorkStatus.IN_PROGRESS
+    with pytest.raises(ValueError, match="sleeping"):
+        orchestrator.tracker.set_status(1, cast(Any, "sleeping"))
