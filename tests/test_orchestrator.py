@@ -464,6 +464,21 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     assert len(asked) == 2
 
 
+def test_what_was_made_is_not_taken_back_unasked(orchestrator: Orchestrator) -> None:
+    """A start is put back at a word; what would go with its title is asked about, and so is what lies further back."""
+    _done(orchestrator, "create an epic for billing")
+    assert orchestrator.execute("hmm no, move it back").outcome is Outcome.ASKED
+    assert orchestrator.execute("no").outcome is Outcome.ANSWERED
+    _done(orchestrator, "start #1")
+    _done(orchestrator, "no, move it back")
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+    _done(orchestrator, "start #1")
+    for _ in range(3):
+        orchestrator.execute("what's the status of #1?")
+    assert orchestrator.execute("move it back").outcome is Outcome.ASKED
+    assert orchestrator.tracker.item(1).status is WorkStatus.IN_PROGRESS
+
+
 def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
     """A line that tells to do something is that also where a question waits; a title is an answer all the same."""
     _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")

@@ -57,6 +57,9 @@ class Following:
     takes_back: bool = False
 
 
+_ASKED_UNDO = Following(intents=(Intent(action=Action.UNDO, sure=UNSURE),))
+
+
 def following(line: str, command: Parsed | None, last: Last, talk: Talk, tracker: WorkTracker) -> Following | None:
     """Read a line by what was done last; None where it is a line of its own.
 
@@ -67,15 +70,15 @@ def following(line: str, command: Parsed | None, last: Last, talk: Talk, tracker
         talk: what phrases are resolved against.
         tracker: knows the items and who has work.
     """
-    if goes_back(line):
-        return Following(takes_back=True)
     fresh = last.age <= _FRESH
+    if goes_back(line):
+        return Following(takes_back=True) if fresh and _is_moved_back(last.intent) else _ASKED_UNDO
     if fresh and last.action_is(_CORRECTED) and (narrowed := _narrowed(line, last, talk, tracker)):
         return narrowed
     if command is not None:
         return None
     if fresh and denies_last(line):
-        return Following(intents=(Intent(action=Action.UNDO, sure=UNSURE),))
+        return _ASKED_UNDO
     too = same_of(line)
     target = too or (corrected_to(line) if fresh else "")
     if last.intent.action is Action.ASSIGN and not too and (who := person_in(target, persons_in(tracker))):
@@ -86,6 +89,11 @@ def following(line: str, command: Parsed | None, last: Last, talk: Talk, tracker
     if not too and set(items) & set(last.items):
         return None
     return Following(intents=(replace(last.intent, target=target),), chosen={target: items}, takes_back=not too)
+
+
+def _is_moved_back(intent: Intent) -> bool:
+    """Whether what an intent did is put back without a loss; what it made would go."""
+    return intent.action in _CORRECTED or (intent.action is Action.ADD and bool(intent.target))
 
 
 def _narrowed(line: str, last: Last, talk: Talk, tracker: WorkTracker) -> Following | None:
