@@ -173,10 +173,8 @@ class Commands:
         return next((event.reason for event in reversed(self._tracker.events(item.id)) if event.field == "status"), "")
 
     def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
-        """Whether to go on with something takes it up again: it was put off or held up, or has failed."""
-        if intent.action is not Action.RESUME or not intent.target:
-            return False
-        return all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
+        """Whether to go on with something (`resume`) takes it up again: it was put off or held up, or has failed."""
+        return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
     def _resume(self, intent: Intent, resolver: Resolver) -> Done:
         for item in resolver.many(intent.target):

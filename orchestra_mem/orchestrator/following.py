@@ -82,7 +82,7 @@ def following(line: str, command: Parsed | None, last: Last, talk: Talk, tracker
     too = same_of(line)
     target = too or (corrected_to(line) if fresh else "")
     if last.intent.action is Action.ASSIGN and not too and (who := person_in(target, persons_in(tracker))):
-        return Following(intents=(replace(last.intent, value=who),), chosen={last.intent.target or AT_HAND: last.items})
+        return _given_to(who, last)
     items = _meant(target, last, talk, tracker) if target else ()
     if not items or (not too and not last.action_is(_CORRECTED)):
         return None
@@ -96,10 +96,15 @@ def _is_moved_back(intent: Intent) -> bool:
     return intent.action in _CORRECTED or (intent.action is Action.ADD and bool(intent.target))
 
 
+def _given_to(who: str, last: Last) -> Following:
+    """What was given to somebody goes to another."""
+    return Following(intents=(replace(last.intent, value=who),), chosen={last.intent.target or AT_HAND: last.items})
+
+
 def _narrowed(line: str, last: Last, talk: Talk, tracker: WorkTracker) -> Following | None:
     """What was done last done only to some of the items, or given to another person."""
     if last.intent.action is Action.ASSIGN and (who := swapped_person(line, last.intent.value)):
-        return Following(intents=(replace(last.intent, value=who),), chosen={last.intent.target or AT_HAND: last.items})
+        return _given_to(who, last)
     phrase = left_out(line)
     out = _among(phrase, last, talk)
     kept = tuple(item for item in last.items if item not in out) if out else ()
