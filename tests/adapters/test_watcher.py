@@ -1160,7 +1160,10 @@ def test_reading_is_no_reason_to_look(folder: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_idle_costs_next_to_nothing(folder: Path) -> None:
-    """Under a thousandth of a core: processor time of a process of its own in which nothing else happens."""
+    """Under a thousandth of a core: processor time of a process of its own in which nothing else happens.
+
+    Each stretch holds two looks. Other work on the machine only ever adds to one, so the first that is under ends it.
+    """
     printed = _script(
         """
         import sys, time
@@ -1168,12 +1171,12 @@ def test_idle_costs_next_to_nothing(folder: Path) -> None:
         from orchestra_mem.adapters.watcher import DocumentWatcher
         with DocumentWatcher([Path(sys.argv[1])], on_change=print):
             time.sleep(0.5)
-            spent = []
-            for _ in range(2):
-                began = time.process_time()
-                time.sleep(1)
-                spent.append(time.process_time() - began)
-            print(min(spent))
+            shares = []
+            while len(shares) < 12 and min(shares, default=1) >= 0.001:
+                began, spent = time.monotonic(), time.process_time()
+                time.sleep(1.4)
+                shares.append((time.process_time() - spent) / (time.monotonic() - began))
+            print(min(shares))
         """,
         folder,
     )
