@@ -499,7 +499,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
             start = time.monotonic()
             with memory.foreground():
                 assert model.generate([model.prompts[0][0]], max_tokens=1).answer_tokens <= 1
-                assert time.monotonic() - start < 0.4
+                assert time.monotonic() - start < 1.0
                 asked = len(model.prompts)
                 time.sleep(0.1)
                 assert len(model.prompts) == asked

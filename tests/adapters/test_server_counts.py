@@ -92,11 +92,11 @@ def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextMa
 
 def test_a_count_is_an_estimate_at_once_and_the_servers_own_later(counts: ServerCounts, llama: Counting) -> None:
     """Nothing waits, however slow the server is; the estimate is not below."""
-    llama.delay_s = 0.05
+    llama.delay_s = 0.5
     text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
     start = time.monotonic()
     first = counts.count(text)
-    assert time.monotonic() - start < 0.04
+    assert time.monotonic() - start < 0.4
     assert first > OWN.count(text)
     llama.delay_s = 0.0
     until(lambda: counts.count(text) == OWN.count(text))
@@ -151,7 +151,7 @@ def test_no_server_means_estimates_with_the_reason(llama: Counting) -> None:
         until(lambda: bool(counts.doubts) or counts.exact)
         start = time.monotonic()
         assert counts.count("a b c") >= 3
-        assert time.monotonic() - start < 0.05
+        assert time.monotonic() - start < 0.5
         assert counts.name == "estimate, until the server at 127.0.0.1:9 answers"
         assert "127.0.0.1:9 cannot be reached" in counts.doubts[0]
     finally:
