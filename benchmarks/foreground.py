@@ -30,7 +30,7 @@ TARGETS: dict[str, Target] = {
     "record_p99_ms": ("<=", 1.0),
 }
 _MODEL = "qwen2.5-coder-0.5b-instruct-q4_k_m"
-_OPERATIONS, _PROMPTS, _PAUSE_S = 900, 40, 4.0
+_OPERATIONS, _PROMPTS, _PAUSE_S = 900, 28, 4.0
 _QUICK_OPERATIONS, _QUICK_PROMPTS, _QUICK_PAUSE_S = 240, 12, 3.0
 _ANSWER_TOKENS = 12
 _RECORD_EVERY_S = 0.02
