@@ -13,6 +13,7 @@ from orchestra_mem.core.language.asked import read_question
 from orchestra_mem.core.language.caution import careful
 from orchestra_mem.core.language.conditions import read_condition
 from orchestra_mem.core.language.grouping import gathered
+from orchestra_mem.core.language.intents.correcting import corrected_line, takes_itself_back
 from orchestra_mem.core.language.intents.parsing import (
     ASKS,
     DESTRUCTIVE,
@@ -98,9 +99,14 @@ def by_rules(line: str, lookup: WorkLookup) -> Parsed:
     """
     if line.isupper() and not _keeps_words(quiet := by_rules(line.lower(), lookup)):
         return quiet
+    if takes_itself_back(line, parse):
+        return parse(line)
     line = gathered(with_kinds(line))
     persons = persons_in(lookup)
-    parsed = _corrected(line, lookup, persons) or _of_one(line, lookup, persons)
+    parsed = _corrected(line, lookup, persons)
+    if parsed is None:
+        line = corrected_line(line, parse) or line
+        parsed = _of_one(line, lookup, persons)
     if not parsed.understood:
         parts = read_sentences(
             line, lambda text: _of_one(text, lookup, persons), lambda text: bool(namings(text, lookup, least=1))

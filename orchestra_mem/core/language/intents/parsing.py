@@ -15,6 +15,7 @@ from orchestra_mem.core.language.intents.adverbials import took_adverbial, witho
 from orchestra_mem.core.language.intents.asides import Beside, asides, has_aside, states
 from orchestra_mem.core.language.intents.clauses import asks, begins_command, follows, joints, sentences, tells
 from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
+from orchestra_mem.core.language.intents.correcting import corrected_line, takes_itself_back
 from orchestra_mem.core.language.intents.courtesies import strip, strip_ends
 from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.json import from_json, intent_schema
@@ -101,6 +102,13 @@ def parse(line: str) -> Parsed:
             intents=(), understood=False, nearest=("help",),
             reason=f"the line has {len(line):,} characters; up to {MAX_LINE_CHARS:,} are read",
         )  # fmt: skip
+    if takes_itself_back(line, _parsed_plainly):
+        return Parsed(intents=(), understood=False, nearest=("help",), reason="the line takes back what it asks for")
+    return _parsed_plainly(corrected_line(line, _parsed_plainly) or line)
+
+
+def _parsed_plainly(line: str) -> Parsed:
+    """Read a line that takes nothing of itself back."""
     words = normalise(line)
     if not words.words:
         return Parsed(intents=(), understood=False, nearest=("help",), reason="there are no words in it")
