@@ -111,15 +111,15 @@ def _places(said: str, intent: Intent, meant: str) -> Iterator[tuple[int, int]]:
     phrases = [
         phrase
         for phrase in (intent.target, intent.other)
-        if number or named or not (_NUMBER.fullmatch(phrase) or is_determined(phrase.lower()))
+        if phrase and (number or named or not (_NUMBER.fullmatch(phrase) or is_determined(phrase.lower())))
     ]
-    if not number and intent.action is Action.ASSIGN and _PERSON.fullmatch(meant):
+    if not number and intent.action is Action.ASSIGN and intent.value and _PERSON.fullmatch(meant):
         phrases.append(intent.value)
     if not number and intent.titles:
         phrases.append(intent.titles[-1])
-    if intent.action in _FREE:
+    if intent.action in _FREE and intent.value:
         phrases.append(intent.value)
-    found = [_span(said, phrase) for phrase in phrases if phrase]
+    found = [_span(said, phrase) for phrase in phrases]
     if intent.action is Action.PRIORITISE and not number and (to := said.lower().rfind(" to ")) > 0:
         found.append((to + len(" to "), len(said)))
     return iter(sorted({span for span in found if span[0] < span[1]}, reverse=True))
