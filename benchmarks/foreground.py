@@ -3,15 +3,21 @@
 A model in this process reads and writes for a memory with a long queue; now and then the program prompts it. Each such
 prompt is followed by one of the same kind with nothing in the background, so that both meet the same machine. At first
 the prompts have nothing in common; then they begin alike, so that all but their ends could be in the model's cache.
+
+Records come with pauses, in which the processor forgets what they need. What that alone costs is measured beside them:
+the same work as JSON, counted, and committed to an SQLite database of one table, with nothing of a memory around it.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import sqlite3
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -21,6 +27,7 @@ from benchmarks._harness import Options, Report, Target, percentile, run, say, s
 from benchmarks._models import find_model
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.tokenizers import TiktokenCounter
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel, Message, Role
 
@@ -34,6 +41,7 @@ _OPERATIONS, _PROMPTS, _PAUSE_S = 900, 28, 4.0
 _QUICK_OPERATIONS, _QUICK_PROMPTS, _QUICK_PAUSE_S = 240, 12, 3.0
 _ANSWER_TOKENS = 12
 _RECORD_EVERY_S = 0.02
+_ENTRY_CHARS = 4_000  # about what an entry shows of its operation
 _QUESTION = (
     "a parser that drops the last row of its table when the cursor is closed too early, and a queue that keeps its "
     "oldest entries for ever. Say in one sentence what is to be done first, and why it matters for the release."
@@ -46,6 +54,31 @@ _RULES = "".join(
 )
 
 
+class Records:
+    """Milliseconds of records, and of the least that any could cost."""
+
+    def __init__(self, database: Path) -> None:
+        self.ours: list[float] = []
+        self.bare: list[float] = []
+        self._count = TiktokenCounter()
+        self._database = sqlite3.connect(database, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.execute("CREATE TABLE operations (id INTEGER PRIMARY KEY, tokens INTEGER, data TEXT)")
+
+    def write_bare(self, data: object) -> None:
+        """Write it as JSON and count that."""
+        text = json.dumps(data)
+        tokens = self._count.count(text[:_ENTRY_CHARS])
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.execute("INSERT INTO operations (tokens, data) VALUES (?, ?)", (tokens, text))
+        self._database.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the bare database."""
+        self._database.close()
+
+
 def measure(options: Options, report: Report) -> None:
     """Prompt, with work in the background and without, and record in between."""
     model = find_model(options.model or _MODEL, context_tokens=2_048)
@@ -53,7 +86,11 @@ def measure(options: Options, report: Report) -> None:
     try:
         with tempfile.TemporaryDirectory() as folder, open_memory(folder, clock=clock, model=model) as memory:
             _fill(memory, clock, _QUICK_OPERATIONS if options.quick else _OPERATIONS)
-            _prompts(memory, model, clock, options, report)
+            with (
+                closing(Records(Path(folder) / "meanwhile.db")) as records,
+                closing(Records(Path(folder) / "alone.db")) as alone,
+            ):
+                _prompts(memory, model, clock, options, report, records, alone)
     except ModelError as error:
         for key in TARGETS:
             report.unmeasured(key, str(error))
@@ -76,12 +113,16 @@ def _fill(memory: OrchestratorContextManager, clock: WorkClock, operations: int)
 
 
 def _prompts(
-    memory: OrchestratorContextManager, model: LanguageModel, clock: WorkClock, options: Options, report: Report
+    memory: OrchestratorContextManager,
+    model: LanguageModel,
+    clock: WorkClock,
+    options: Options,
+    report: Report,
+    records: Records,
+    alone: Records,
 ) -> None:
     busy: dict[bool, list[float]] = {False: [], True: []}
     free: dict[bool, list[float]] = {False: [], True: []}
-    records: list[float] = []
-    alone: list[float] = []
     works, numbers = Generator(8).works(), count()
     interrupted = 0
     prompts = _QUICK_PROMPTS if options.quick else _PROMPTS
@@ -110,8 +151,10 @@ def _prompts(
         report.percentiles(f"foreground_{name}_alone", free[alike], (50, 95), note="the same with none")
         ratio = percentile(busy[alike], 95) / percentile(free[alike], 95)
         report.add(f"foreground_{name}_ratio", ratio, n=len(busy[alike]), note="of the 95th percentiles")
-    report.percentiles("record", records, (50, 99), note="records meanwhile, refreshes among them")
-    report.percentiles("record_alone", alone, (50, 99), note="with nothing in the background")
+    report.percentiles("record", records.ours, (50, 99), note="records meanwhile, refreshes among them")
+    report.percentiles("record_bare", records.bare, (50, 99), note="JSON, a count, a commit, and nothing else")
+    report.percentiles("record_alone", alone.ours, (50, 99), note="with nothing in the background")
+    report.percentiles("record_alone_bare", alone.bare, (50, 99), note="the bare ones then")
     report.add(
         "interrupted",
         interrupted,
@@ -122,14 +165,19 @@ def _prompts(
 
 
 def _record(
-    memory: OrchestratorContextManager, works: Iterator[Work], clock: WorkClock, seconds: float, samples: list[float]
+    memory: OrchestratorContextManager, works: Iterator[Work], clock: WorkClock, seconds: float, records: Records
 ) -> None:
+    """Record for some seconds, in turns with bare writes of work of the same kind."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         work = next(works)
         clock.advance(0.01)
-        with stopwatch(samples):
+        with stopwatch(records.ours):
             memory.record_operation(work.type, work.data)
+        time.sleep(_RECORD_EVERY_S)
+        work = next(works)
+        with stopwatch(records.bare):
+            records.write_bare(work.data)
         time.sleep(_RECORD_EVERY_S)
 
 

@@ -159,9 +159,9 @@ def is_determined(text: str) -> bool:
         return True
     words = text.split()
     return (
-        words[0] in _ARTICLES
+        2 <= len(words) <= _LONGEST_SUBJECT
+        and words[0] in _ARTICLES
         and "," not in words
-        and 2 <= len(words) <= _LONGEST_SUBJECT
         and is_clean(text)
         and not _holds_other_words(text)
         and words[1] not in _VERBS
