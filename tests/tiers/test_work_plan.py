@@ -406,6 +406,22 @@ def test_a_line_under_the_heading_of_before_makes_nothing_twice(
     assert f"\n- [ ] #{_item(memory, 'Buy milk').id} Buy milk (task, high)\n" in _text(memory)
 
 
+def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(tmp_path: Path, clock: Clock) -> None:
+    """An editor had the plan open when the first work came; what it saves then has one backlog, with all in it."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        _go_on(memory, clock)
+        opened = _text(memory)
+        memory.state.create(WorkKind.TASK, "Tidy up")
+        _go_on(memory, clock)
+        _path(memory).write_bytes(_edited(opened, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Oil it\n")).encode())
+        for _ in range(2):
+            _go_on(memory, clock)
+            assert [line for line in _text(memory).splitlines() if "Backlog" in line] == ["## Prioritized Backlog"]
+        backlog = _section(_text(memory), "Prioritized Backlog")
+        assert "#1 Tidy up (task)" in backlog
+        assert "#2 Oil it (task)" in backlog
+
+
 def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
     memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

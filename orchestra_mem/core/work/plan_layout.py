@@ -44,12 +44,16 @@ def relaid(base: str, machine: str, person: str) -> tuple[str, str]:
     """
     if base == person or not has_work(machine):
         return base, person
-    if not has_work(base):
-        base, person = (_OLD_HEADING.sub("## Prioritized Backlog", text, count=1) for text in (base, person))
+    base, person = _with_heading(base), _with_heading(person)
     owned = _owned(machine)
     steps, taken_out = _next_steps(machine), {*_next_steps(base)} - {*_next_steps(person)}
     left = [step for step in steps if step not in taken_out]
     return _with_steps(_laid_out(base, owned), steps), _with_steps(_laid_out(person, owned), left)
+
+
+def _with_heading(text: str) -> str:
+    """A plan from before there was work, or one that a person has brought back from then, with today's heading."""
+    return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def _next_steps(text: str) -> list[str]:
@@ -167,6 +171,7 @@ def carried(opened: str, left: str, person: str) -> tuple[str, str]:
     """
     if not has_work(left):
         return opened, person
+    opened, person = _with_heading(opened), _with_heading(person)
     before, now = _numbered(opened), _numbered(left)
     rows = left.split("\n")
 
