@@ -177,6 +177,10 @@ class Person:
         for token in has:
             self.said.gone.pop(token, None)
             self.said.own[token] = name
+        was, now = Counter(before.split("\n")), Counter(after.split("\n"))
+        for token in tokens("\n".join(was - now)) - tokens("\n".join(now - was)):
+            # An item is renamed in one line, and its mention elsewhere follows.
+            self.said.own.pop(token, None)
         if told:
             self.said.removed |= _machine_numbers(before) - numbers(after)
         self.said.removed -= numbers(after)

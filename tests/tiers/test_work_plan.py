@@ -422,6 +422,22 @@ def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(tmp_p
         assert "#2 Oil it (task)" in backlog
 
 
+def test_a_new_title_in_a_next_step_is_the_items(tmp_path: Path, clock: Clock) -> None:
+    """Whoever corrects an item where it is mentioned means the item; its line has the new title too, if no other."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.state.create(WorkKind.TASK, "Tidy pu")
+        memory.state.create(WorkKind.TASK, "Oil it")
+        _go_on(memory, clock)
+        _edit(
+            memory, ('#1 "Tidy pu": can', '#1 "Tidy up": can'), ('#2 "Oil it"', '#2 "Oil"'), ("#2 Oil it", "#2 Grease")
+        )
+        _go_on(memory, clock)
+        assert [item.title for item in memory.state.items()] == ["Tidy up", "Grease"]
+        assert _section(_text(memory), "Immediate Next Steps") == (
+            '- Task #1 "Tidy up": can be started\n- Task #2 "Grease": can be started\n'
+        )
+
+
 def test_a_process_that_dies_while_taking_in_makes_nothing_twice(
     memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

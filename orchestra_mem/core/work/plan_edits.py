@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from orchestra_mem.core.work.plan_lines import FUTURE, PlanLine, plan_lines, work_sections
+from orchestra_mem.core.work.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
 from orchestra_mem.core.work.ranks import reordered
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
@@ -106,6 +106,7 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
         for edit in [_edit(was, next((line for line in lines if line != was), lines[0]), standing)]
         if not edit.says_nothing
     ]
+    changed = list(_with_renamed(changed, next_titles(before), next_titles(now), base))
     gone = {number: line for number, line in old.items() if number not in standing}
     rows = now.split("\n") if gone else []
     named = {_named(row) for row in rows}
@@ -119,6 +120,20 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
         orders=tuple(_orders(old_lines, new_lines)),
         unread=tuple(named.intersection(gone)),
     )
+
+
+def _with_renamed(
+    changed: Sequence[LineEdit], before: Mapping[int, str], now: Mapping[int, str], base: Mapping[int, PlanLine]
+) -> Iterator[LineEdit]:
+    """Take a new title in a next step for the item's, unless its line says another."""
+    renamed = {number: title for number, title in now.items() if title and before.get(number, title) != title}
+    for edit in changed:
+        title = renamed.pop(edit.number, None)
+        yield edit if edit.title else replace(edit, title=title)
+    for number, title in renamed.items():
+        was = base.get(number) or PlanLine(number=number, title=before[number])
+        if was.title != title:
+            yield LineEdit(number=number, was=was, title=title)
 
 
 def unknown_numbers(before: str, now: str) -> list[int]:

@@ -55,7 +55,10 @@ _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
-_NEXT_STEP = re.compile(_REFERENCE.pattern + r'.*": (?:in progress|can be started)(?:, under #\d{1,18})?[ \t\r]*')
+_NEXT_STEP = re.compile(
+    rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "(?P<title>.*)": (?:in progress|can be started)'
+    r"(?:, under #\d{1,18})?[ \t\r]*"
+)
 _WORK_HEADING = re.compile(r"^## Prioritized Backlog[ \t]*\r?$", re.MULTILINE)
 _TAB = 4
 
@@ -181,6 +184,12 @@ def is_reference(row: str) -> bool:
 def is_next_step(row: str) -> bool:
     """Whether a row is a next step as the machine tells it, to which nobody has added anything."""
     return _NEXT_STEP.fullmatch(row) is not None
+
+
+def next_titles(text: str) -> dict[int, str]:
+    """The titles by which a plan's next steps call items, by their numbers."""
+    found = (_NEXT_STEP.fullmatch(row) for row in text.split("\n") if row.startswith("- "))
+    return {int(step["number"]): squeeze(step["title"]) for step in found if step}
 
 
 def has_work(text: str) -> bool:
