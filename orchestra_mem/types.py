@@ -140,10 +140,11 @@ class MustKeep:
     """A fact that a summary may not lose.
 
     `text` is a passage of the operation, word for word (white space apart). `id` is 0 until it is stored;
-    `superseded_by` is the id of the must-keep that took its place, 0 where none did. `weight` is how much is to be made
-    of who said it, 0 and up: documents that cannot hold all show the weightiest. `author` is a person where one wrote
-    or reworded it by hand in a document; `operation` is 0 where it stands in no operation. `found` is the passage of
-    the operation where `text` is a person's wording of it, else empty.
+    `superseded_by` is the id of the must-keep that took its place, 0 where none did; where `status` is standing, of the
+    one that perhaps did. `weight` is how much is to be made of who said it, 0 and up: documents that cannot hold all
+    show the weightiest. `author` is a person where one wrote or reworded it by hand in a document; `operation` is 0
+    where it stands in no operation. `found` is the passage of the operation where `text` is a person's wording of it,
+    else empty.
     """
 
     kind: MustKeepKind

@@ -117,7 +117,7 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
     weights = {fact.id: fact.weight for fact in facts}
     return [
         replace(fact, status=MustKeepStatus.STANDING, superseded_by=0)
-        if fact.status is MustKeepStatus.SUPERSEDED and weights.get(fact.superseded_by, fact.weight) < fact.weight
+        if fact.superseded_by and weights.get(fact.superseded_by, fact.weight) < fact.weight
         else fact
         for fact in facts
     ]

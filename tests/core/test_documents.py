@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
+from orchestra_mem.core.documents.hand_edits import lines_of
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -104,6 +105,22 @@ def test_the_decision_log_marks_what_was_taken_back() -> None:
         "\n## Decisions\n\n### [2025-01-15 14:31:15] Use MySQL. (K1)\n\n*Superseded by K2.*\n\n"
         "### [2025-01-15 14:32:15] Use SQLite. (K2)\n\n"
     )
+
+
+def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
+    """In an entry, in a line, among the rules; read back, the mark is no part of what the fact says."""
+    log = view({MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=61), *(fact(n, f"No. {n}.") for n in range(11, 60))]})
+    assert "Use MySQL. (K1)\n\n*Perhaps superseded by K61.*\n\n" in render_document(DocumentName.DECISION_LOG, log)
+    brief = view(
+        {MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=99), *(fact(n, f"No. {n}.") for n in range(11, 80))]}
+    )
+    line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
+    assert line in (text := render_document(DocumentName.DECISION_LOG, brief))
+    assert next(iter(lines_of(DocumentName.DECISION_LOG, text))).text == "Use MySQL."
+    rules = view({MustKeepKind.CONSTRAINT: [fact(1, "No bikes.", MustKeepKind.CONSTRAINT, by=2)]})
+    text = render_document(DocumentName.PROJECT_STATE, rules)
+    assert "## Rules\n\n- No bikes. (K1) (perhaps superseded by K2)\n" in text
+    assert next((told.number, told.text) for told in lines_of(DocumentName.PROJECT_STATE, text)) == (1, "No bikes.")
 
 
 def test_older_decisions_become_lines_and_then_a_count() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -33,6 +34,11 @@ def _fact(text: str, operation: int, kind: MustKeepKind = MustKeepKind.DECISION)
     return MustKeep(kind=kind, text=text, operation=operation, timestamp=when, id=operation)
 
 
+def _without_doubt(fact: MustKeep) -> MustKeep:
+    """A fact as it is if only what is sure counts; see `test_doubts.py`."""
+    return replace(fact, superseded_by=0) if fact.status is MustKeepStatus.STANDING else fact
+
+
 # `Scrap that` looks at what stands right before it, so it is no matter of two facts.
 _PAIRWISE = [text for text in TEXTS if not re.search(r"\b(?:that|thoughts?|minds?)\b", text.lower())]
 _PICKED = st.lists(
@@ -51,7 +57,7 @@ def test_settling_finds_what_comparing_each_two_finds(picked: list[tuple[str, Mu
     for number, older in enumerate(facts):
         alone = (settle([older, newer])[0] for newer in facts[number + 1 :])
         marked = next((fact for fact in alone if fact.status is not MustKeepStatus.STANDING), older)
-        assert settled[number] == marked
+        assert _without_doubt(settled[number]) == marked
 
 
 @settings(deadline=None, max_examples=150)

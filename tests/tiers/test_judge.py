@@ -93,6 +93,25 @@ def test_a_decision_taken_back_is_superseded_by_the_later_one(court: Court) -> N
     assert old.superseded_by in {fact.id for fact in new}
 
 
+def test_a_decision_perhaps_taken_back_stands_and_is_counted_as_standing(court: Court) -> None:
+    """What casts the doubt is a fact then, though it would be none alone; a lighter remark casts none."""
+    court.record({"speaker": "Ann", "text": "We run nine stalls, that is signed with the town."})
+    court.record({"speaker": "Ben", "text": "The weather is fine."})
+    court.go(2)
+    remark = "Six stalls then, the three by the fountain fall out, I told the mayor."
+    for number in (3, 4, 5):
+        court.record({"output": f"{remark} {number}"} if number == 3 else {"speaker": "Ben", "text": "Fine."})
+    court.go(5)
+    assert [fact.superseded_by for fact in court.judge.facts(1, 1)] == [0]
+    last = court.record({"speaker": "Ann", "text": remark})
+    court.go(last.id)
+    old, new = court.judge.facts(1, 1)[0], court.judge.facts(last.id, last.id)[0]
+    assert (old.status, old.superseded_by) == (MustKeepStatus.STANDING, new.id)
+    assert new.text == remark
+    assert court.ledger.count_must_keeps()[MustKeepKind.DECISION][MustKeepStatus.STANDING] == 2
+    assert court.judge.facts(1, last.id)[0] in court.ledger.must_keeps(status=MustKeepStatus.STANDING)
+
+
 def test_an_open_item_that_is_done_is_marked_done(court: Court) -> None:
     """Found open in one operation, completed in a later one."""
     court.record({"text": "TODO: write the migration guide for issue #77."})

@@ -5,6 +5,8 @@ from __future__ import annotations
 from orchestra_mem.core.cues.cue import NICE, NUMBER, START, Cue, cue, table, words
 from orchestra_mem.types import MustKeepKind
 
+_MONTHS = "january february march april may june july august september october november december"
+
 # Tables: what belongs to a cue stands together.
 # fmt: off
 
@@ -27,6 +29,22 @@ _SO_PREDICATE = (
 
 ARRANGEMENT_CUES: tuple[Cue, ...] = table(
     MustKeepKind.DECISION,
+    # plans that are settled, as what follows from them tells: we do three, the board is printed
+    cue(4, "signed printed voted ordered paid reserved booked announced published settled agreed built brochure poster "
+        "flyer website invitation invitations",
+        r"^(?:[\w ]{1,20}[,:] )?(?:(?:so |ok |and |now )?we (?:do|go|take|use|keep|hold|play|serve|run|open|close|"
+        r"start|end|offer|sell|meet|stay|show|build|make|print|ship|pay|send|eat|travel|fly|drive)|(?!(?:it|that|this|"
+        r"he|she|they|what|who|there|these|those|all|everything|nothing)\b)(?:[\w-]+ ){1,4}(?:is|are)) (?!(?:not|done|"
+        r"finished|ready|fixed|live|gone|up|back|out|in|all|signed|printed|ordered|paid|reserved|booked|announced|"
+        r"published|approved)\b)"
+        r"[^.;]+?,(?: \w+'s| (?!(?:but|if|when|once|should)\b)\w+){0,3}? (?:(?:signed|printed|voted|ordered|paid|"
+        r"reserved|booked|announced|published|settled|agreed|built)\b|(?:in the brochure|on the (?:poster|flyer|"
+        r"website|invitations?))\b)(?!.*\b(?:yet|if|should|once)\b)",
+        needs="we | is | are "),
+    cue(3, _MONTHS, r"^(?:(?:so|ok|and|right|now|the [\w-]+)[,.:]? ){0,2}we (?:go live|launch|open|ship|release|switch|"
+        r"move|start|meet|fly|leave|travel|play|close|begin|cut over|deliver|sail|hand|present|submit|print|harvest|"
+        rf"sow|plant|pour|record|shoot|migrate)\b[\w ]{{0,30}}? on (?:the )?[\w-]+ (?:of )?"
+        rf"(?:{_MONTHS.replace(' ', '|')})\b"),
     # arrangements told as they now are
     cue(2, "so hence therefore thus", r"(?:^|[,;:.] |\band |[a-z] (?=so ))(?:so|hence|therefore|thus),? (?:then "
         r")?(?:the |our |my |this |that |"
@@ -75,6 +93,10 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         r"dead)[,;] (?:and |so )?"
         r"(?:\w+ )?(?:wants?|it's|is|are|goes|comes|take|use|we|she|he|they)\b|\bdrops? out(?=[,.;]|$)",
         needs=" off,| off;| out,| out;| dead,| dead;|drop out|drops out"),
+    cue(2, "off history cancelled canceled", r"^(?:(?:and|so|ok|okay|well|sorry|also|by the way),? )*(?:the |our |my )?"
+        r"(?!(?:it|that|this|he|she|who|what|power|light|lights|something|everything|nothing|all|water|heating|internet|"
+        r"day|time)\b)[\w'-]+(?: [\w'-]+)? (?:is|are) (?:now |officially |also )?(?:off|history|called off|cancell?ed|"
+        r"off the (?:table|menu|list))[.!]*$"),
     cue(2, "wants want", r"(?:^|[,;:.] |\band |\bso )(?:i|we|she|he|they|the \w+|\w+) wants? (?:the|our|all|those|"
         r"these|his|her|its|\w+) "
         r"?(?:[\w-]+ ){0,2}?(?:in (?:[a-z]+)|on (?:the|a)|there|at the|by (?:\w+day|the)|instead|now)(?=[ ,.;]|$)"

@@ -238,7 +238,7 @@ DECISION_CUES: tuple[Cue, ...] = table(
         r"couple|family|management|everyone|majority|chef|director|\w+) (?:all |both |finally )?(?:went for (?:the|"
         r"a|an|plan|option|\w+ing)|said (?:yes|no) to|gave up on|came down on|plumped for|voted (?:in|down|to|for|"
         r"against)|have the go)\b(?! (?:walk|run|hike|drive|swim|ride|stroll|trip|coffee|dinner|lunch|drink))"),
-    cue(2, "decided agreed wants concluded",
+    cue(2, "decided agreed concluded settled final decision plan deal",
         r"\bwhat (?:we|they|the [\w ]{2,20}) (?:decided|agreed|settled on|concluded)\b|\bthat's (?:decided|agreed|"
         r"settled|final|the (?:decision|plan|deal))\b|\bso it's (?:decided|agreed)\b"),
     cue(3, "motion vote votes resolution proposal",

@@ -70,6 +70,7 @@ _ASKING = frozenset(
     "what is are do does did can could how why where who when would will shall should which has have was were am "
     "what's who's how's where's".split()
 )
+_WISHFUL = frozenset(f"{_WORDS['feeling']} {_WORDS['unreal']}".split())
 _CONCLUDING = frozenset("so then hence therefore".split())
 _DEGREES = frozenset("much many far long good sorry happy glad".split())  # `so much`
 _MAX_PARTICLES = 5
@@ -244,6 +245,11 @@ def _signs_of_patterns(sentence: str, low: str, possible: int) -> int:
             if search(sentence):
                 signs |= bit
     return signs
+
+
+def is_wishful(low: str) -> bool:
+    """Tell whether a text in lower case has a word of feeling, or of what is not so but might be."""
+    return not _WISHFUL.isdisjoint(_WORD.findall(low))
 
 
 def weigh_decision(sentence: str) -> float:

@@ -182,11 +182,13 @@ def _decision_entry(fact: MustKeep) -> str:
     state = ""
     if fact.status is MustKeepStatus.SUPERSEDED:
         state = f"*Superseded by K{fact.superseded_by}.*\n\n" if fact.superseded_by else "*Superseded.*\n\n"
+    elif _is_doubted(fact):
+        state = f"*Perhaps superseded by K{fact.superseded_by}.*\n\n"
     return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}{state}"
 
 
 def _decision_line(fact: MustKeep) -> str:
-    state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else ""
+    state = f" (superseded by K{fact.superseded_by})" if fact.status is MustKeepStatus.SUPERSEDED else _doubt(fact)
     return f"- [{fact.timestamp:%Y-%m-%d}] {_brief(squeeze(fact.text))} (K{fact.id}){state}\n"
 
 
@@ -206,7 +208,15 @@ def _section(
 
 
 def _fact_line(fact: MustKeep) -> str:
-    return f"- {squeeze(fact.text)} (K{fact.id})\n"
+    return f"- {squeeze(fact.text)} (K{fact.id}){_doubt(fact)}\n"
+
+
+def _is_doubted(fact: MustKeep) -> bool:
+    return fact.status is MustKeepStatus.STANDING and fact.superseded_by > 0
+
+
+def _doubt(fact: MustKeep) -> str:
+    return f" (perhaps superseded by K{fact.superseded_by})" if _is_doubted(fact) else ""
 
 
 def _best(

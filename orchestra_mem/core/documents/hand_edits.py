@@ -39,7 +39,7 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
 }
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
-_NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \(superseded(?: by K\d+)?\))?[ \t]*\Z")
+_NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.

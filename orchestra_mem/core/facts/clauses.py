@@ -31,7 +31,7 @@ NO_TOPIC = frozenset(
         "wednesday thursday friday saturday sunday january february march april june july august september october "
         "november december noon midnight hour hours minute minutes year years way bit lot think thinking guess turn "
         "turns turned flip flips become becomes shift shifts "
-        "shifted".split()
+        "shifted us oh hey".split()
     )
 )
 _WORD_NUMBERS = (
@@ -43,11 +43,19 @@ _MONTHS = (
     "(?:jan(?:uary)?|feb(?:ruary)?|march|april|may|june|july|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?)"
 )
+_FIRST_DAYS = "first|second|third"
+_DAYS = (
+    "fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|"
+    "seventeenth|eighteenth|nineteenth|twentieth|twenty-(?:first|second|third|fourth|fifth|sixth|seventh|eighth|"
+    "ninth)|thirtieth|thirty-first"
+)
 _VALUE = re.compile(
     # where none can begin, none is tried
     r"(?:(?<!\w)(?=[\d$€£jfmasondthwnqyebtz])|(?<=\w)(?=[$€£]))(?:"
     rf"(?P<date>\b(?:the )?\d{{1,2}}(?:st|nd|rd|th)(?: of {_MONTHS}| {_MONTHS})?\b|\b{_MONTHS} \d{{1,2}}(?:st|nd|rd|"
     rf"th)?\b|\b\d{{1,2}} {_MONTHS}\b|"
+    rf"\b(?:the )?(?=[a-z-]+ of )(?:{_FIRST_DAYS}|{_DAYS}) of {_MONTHS}\b|\b{_MONTHS} (?:{_FIRST_DAYS}|{_DAYS})\b|"
+    rf"(?<=\bon )the (?:{_DAYS})(?= (?:at|and|so|then|instead|because|for|from|now|not|if|with)\b|[,;.!]|$)|"
     rf"\b\d{{4}}-\d\d-\d\d\b|\b{_DAY_NAMES}\b|\btomorrow\b|\bnext week\b)"
     r"|(?P<time>\b\d{1,2}(?:[:.]\d\d)? ?[ap]m\b|\b\d{1,2}:\d\d\b|\bnoon\b|\bmidnight\b|"
     rf"(?<=\bat )(?:half past |(?:a )?quarter (?:past|to) )?(?:\d{{1,2}}|{_WORD_NUMBERS})(?= o'clock| sharp| (?:on|in|"
@@ -70,7 +78,9 @@ _VALUE_WORDS = frozenset(
     (
         f"{_WORD_NUMBERS}|mondays|monday|tuesdays|tuesday|wednesdays|wednesday|thursdays|thursday|fridays|friday|"
         "saturdays|saturday|sundays|sunday|noon|midnight|tomorrow|next|hourly|daily|nightly|weekly|fortnightly|"
-        "monthly|quarterly|yearly|annually|every|each|once|twice"
+        "monthly|quarterly|yearly|annually|every|each|once|twice|"
+        f"{_FIRST_DAYS}|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|"
+        "sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth"
     ).split("|")
 )
 # Closed sets of words of which one excludes the others in the same place. Different words may mean the same.
@@ -103,18 +113,24 @@ CLOSED = {
     for group in groups.split()
     for word in group.split("/")
 }
+# What one goes by, from the verb that tells how one goes: `instead of driving` takes back `by car`.
+GOES_BY = {
+    stem(verb): stem(CLOSED[verb][1]) for verb in "drive driving fly flying flight cycling cycle walk walking".split()
+}
 # A thing among others of its kind, and where it stands as the place of something.
 _LABEL = LazyPattern(
     r"(?P<place>\b(?:in|on|at|to|from|into) )?(?:the )?(?:\b(?P<kind>room|hall|floor|gate|platform|track|table|stall|"
     r"booth|"
-    r"lot|bay|level|line|suite|unit|period|lane|building|desk|seat|shelf|pitch|court|stage|number|version|plan|option) "
+    r"lot|bay|level|line|suite|unit|period|lane|building|desk|seat|shelf|pitch|court|stage|number|version|plan|option|"
+    r"item|point|section|page|step|question|ticket|issue|part|chapter|paragraph|task|case|phase|row) "
     r"(?P<label>(?:\w?\d+\w?|one|two|three|four|five|six|seven|eight|nine|ten|[a-f])\b)|"
     r"\b(?P<rank>first|second|third|fourth|last) (?!of\b)(?P<ranked>[a-z]+))"
 )
 _LABEL_WORDS = frozenset(
     "room hall floor gate platform track table stall booth lot bay level line suite unit period lane building desk "
     "seat "
-    "shelf pitch court stage number version plan option first second third fourth last".split()
+    "shelf pitch court stage number version plan option item point section page step question ticket issue part "
+    "chapter paragraph task case phase row first second third fourth last".split()
 )
 _CLAUSE_END = LazyPattern(
     r"[.;!?—–]+(?=\s|$)|[,:](?=\s)|\s-\s|\b(?:so|and|but|hence|therefore|because|since|which|where|while)\b"

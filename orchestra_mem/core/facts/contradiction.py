@@ -29,7 +29,7 @@ def contradicts(newer: Profile, older: Profile) -> bool:
     shared = newer.topic & older.topic
     if not shared:
         return False
-    if not _differ(newer, older) and (len(shared) < 2 or newer.topic <= older.topic or not _concludes(newer)):
+    if not _differ(newer, older) and (len(shared) < 2 or newer.topic <= older.topic or not concludes(newer)):
         return False
     if newer.takes_back or newer.deciding < LIKELY_DECISION or _is_of_others(newer, older, shared):
         return False
@@ -49,7 +49,8 @@ def _by_type(fact: Profile) -> dict[str, set[str]]:
     return found
 
 
-def _concludes(fact: Profile) -> bool:
+def concludes(fact: Profile) -> bool:
+    """Tell whether a fact draws a conclusion, and does not just tell what something is for."""
     return fact.concludes and _PURPOSE.search(fact.text) is None
 
 

@@ -39,6 +39,11 @@ _REQUESTS = frozenset({"user input", "input", "prompt", "request", "instruction"
 _HOLDING = frozenset({MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE})
 _BLANKS = re.compile(r"\s+")
 _SPLIT = re.compile(r"[;—–]\s+|\s-\s|,\s+(?:but|and|so|while|then|yet)\s+|\s(?:but)\s+")
+# `the other thirty`: what they are stands in the clause before.
+_ELLIPTIC = re.compile(
+    r"\bthe (?:others?|rest|remaining|missing)(?: (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|dozen|"
+    r"twenty|thirty|forty|fifty|half|few|ones?))?(?=[,.;!?]|$| (?:is|are|was|were|has|have|still|until|before)\b)"
+)
 _SOFT = re.compile(r"[,;:—–]\s+|\s-\s+")
 _MAX_REASONS = 3  # sentences before a decision that may hold its reason
 # What went before a decision and made it: something is not so, or is too much, or is named as what is spoken of.
@@ -208,7 +213,7 @@ def _split(
     for border in _SPLIT.finditer(sentence):
         if scores[left][1] < border.start() and border.end() <= scores[right][1] + 8:
             parts = sentence[: border.start()].strip(" ,;"), sentence[border.end() :].strip()
-            if min(len(part.split()) for part in parts) >= 3:
+            if min(len(part.split()) for part in parts) >= 3 and not _ELLIPTIC.search(parts[1]):
                 return [(left, parts[0]), (right, parts[1])]
     return []
 

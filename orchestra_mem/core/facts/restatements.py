@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.clauses import NO_TOPIC, NUMERIC, Clause
 from orchestra_mem.core.facts.topics import Profile
 from orchestra_mem.core.text import content_stems
 
-_ADDS = LazyPattern(
+ADDS = LazyPattern(
     r"\b(?:also|as well|additionally|besides|in addition|likewise|both|on top of|then next|next we)\b|\btoo$"
 )
 _CHOOSING = (
@@ -80,7 +80,7 @@ def sets_anew(newer: Profile, older: Profile, *, limits: bool, evidence: Profile
     if not (mine_differs and theirs_differs) and (not marked or (limits and not (mine_differs or theirs_differs))):
         return False
     for mine in newer.clauses:
-        if mine.topic.isdisjoint(older.topic) or _ADDS.search(mine.text):
+        if mine.topic.isdisjoint(older.topic) or ADDS.search(mine.text):
             continue
         for theirs in older.clauses:
             if mine.topic.isdisjoint(theirs.topic) or _is_another(mine, theirs):
@@ -253,7 +253,7 @@ def _argument_of(newer: Profile) -> _Argument:
     reason, conclusion = newer.parted
     after = frozenset(content_stems(conclusion))
     heads = conclusion[:_MAX_PICK_CHARS]
-    adds = not reason or _ADDS.search(conclusion) is not None
+    adds = not reason or ADDS.search(conclusion) is not None
     return _Argument(
         dropped=frozenset(word for match in _DROPPED.finditer(newer.text) for word in content_stems(match["what"])),
         against=frozenset() if adds else frozenset(content_stems(reason)) - after,

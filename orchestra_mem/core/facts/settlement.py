@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.cues.cue import LazyPattern
+from orchestra_mem.core.facts.doubts import doubted
 from orchestra_mem.core.facts.finds import Tentative
 from orchestra_mem.core.facts.reversals import (
     HOLDING,
@@ -46,8 +47,9 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     """Mark what later facts replaced (superseded) or completed, answered and repaired (done).
 
     Facts are read in order of time, whatever their order here, and come back in the order given; what was superseded
-    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet. What is `Tentative`
-    counts only if it replaces another. Takes time about linear in the number of facts.
+    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet; a fact that stands
+    bears it if that one has perhaps taken its place. What is `Tentative` counts only if it replaces another, or perhaps
+    does. Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -77,7 +79,19 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
                 settled[past] = replace(settled[past], status=MustKeepStatus.DONE)
                 standing.remove(past)
         standing.add(number, fact, profile)
+    _doubt([number for number in order if number >= known], settled, standing)
     return tuple(settled)
+
+
+def _doubt(numbers: Iterable[int], settled: list[MustKeep], standing: _Standing) -> None:
+    """Name the later fact where one that stands in the end has perhaps been taken back; see `doubts`."""
+    replacing = {fact.superseded_by for fact in settled}
+    for number in numbers:
+        fact = settled[number]
+        if fact.status is MustKeepStatus.STANDING and fact.kind in HOLDING and fact.id and fact.id not in replacing:
+            past = standing.doubted_by(number, settled)
+            if past is not None:
+                settled[past] = replace(settled[past], superseded_by=fact.id)
 
 
 def _evidence(fact: MustKeep, said: Sequence[MustKeep]) -> Profile | None:
@@ -139,6 +153,20 @@ class _Standing:
             ]
         return replaced or self._pointed_at(fact, profile, facts)
 
+    def doubted_by(self, number: int, facts: Sequence[MustKeep]) -> int | None:
+        """The fact that one which surely replaces none has perhaps taken back."""
+        fact = facts[number]
+        profile, own = profile_of(fact.text), number in self._holding.profiles
+        near: dict[int, tuple[MustKeep, Profile]] = {}
+
+        def standing() -> Iterable[tuple[MustKeep, Profile]]:
+            profiles = self._holding.profiles
+            near.update((past, (facts[past], profiles[past])) for past in self._holding.near(profile.topic))
+            return near.values()
+
+        found = doubted(fact, profile, standing, lambda word: self._holding.count(word) - own)
+        return next((past for past, (older, _) in near.items() if older is found), None)
+
     def _standing_like(self, fact: MustKeep) -> list[int]:
         """The facts of the same kind that say the same in the same words; each, once said again, stands once."""
         same = self._by_text.get(fact.text, ())
@@ -193,6 +221,10 @@ class _Index:
         profile = self.profiles.pop(number, None)
         for word in profile.topic if profile else ():
             self._by_stem[word].pop(number, None)
+
+    def count(self, word: str) -> int:
+        """How many facts are about a stem."""
+        return len(self._by_stem.get(word, ()))
 
     def near(self, topic: frozenset[str]) -> Iterable[int]:
         """The facts that share a stem, those with rare ones first."""

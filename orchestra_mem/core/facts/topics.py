@@ -11,7 +11,7 @@ from math import inf
 
 from orchestra_mem.core.cues.cue import LazyPattern
 from orchestra_mem.core.cues.grammar import weigh_decision
-from orchestra_mem.core.facts.clauses import CLOSED, LETTERS, NO_TOPIC, Clause, clauses_of, days_of, values_of
+from orchestra_mem.core.facts.clauses import CLOSED, GOES_BY, LETTERS, NO_TOPIC, Clause, clauses_of, days_of, values_of
 from orchestra_mem.core.facts.roles import find_role
 from orchestra_mem.core.text import content_stems, split_sentences, stem
 
@@ -77,7 +77,7 @@ _GONE_WORDS = frozenset(
 # A reason against something, and the decision that follows from it.
 _REFUTES = LazyPattern(
     r"^(?P<reason>.*\b(?:no|not|nor|can't|cannot|won't|don't|doesn't|isn't|aren't|too|off|dead|gone|broken|costs?|"
-    r"mess|fails?|"
+    r"mess|fails?|veto\w*|"
     r"refus\w*|reject\w*)\b.*?)(?:[.!;] (?:so |hence |then |therefore )?(?:we |it's |[\w ]{1,30} (?:goes|moves|is|"
     r"are) )|,? (?:so|hence|"
     r"therefore) )(?=.*\b(?:we|it's|goes|go|becomes?|turns?|gets?|moves?|it is|is|are|instead)\b)"
@@ -104,7 +104,8 @@ _SO_WORD = LazyPattern(
 # What speaks against something, as a reason to choose another thing.
 _FAILS = LazyPattern(
     r"\b(?:no|not|nor|never|too|off|dead|gone|broken|cancel\w*|costs?|mess|fail\w*|leak\w*|closed|shut|refus\w*|"
-    r"reject\w*|full|taken|booked|overbooked|sold out|out of|ill|sick|away|on leave|on strike|bust|sold|hates?|worse|"
+    r"reject\w*|full|taken|veto\w*|"
+    r"booked|overbooked|sold out|out of|ill|sick|away|on leave|on strike|bust|sold|hates?|worse|"
     r"smells?|wants? \d+|expensive|slow|bends?|jams?|pain|unsafe|banned|illegal|wrong|retired|quit|left|problem)\b|"
     r"n't\b"
 )
@@ -119,6 +120,10 @@ _EXCLUDING = frozenset(CLOSED) | frozenset(
 )
 
 
+# `PDFs`, which no stemmer knows as a plural once it is in lower case.
+_ACRONYMS = re.compile(r"([A-Z]{2,})s\b")
+
+
 class Profile:
     """What of a fact is compared, in stems, read when it is first asked for.
 
@@ -126,11 +131,13 @@ class Profile:
     """
 
     def __init__(self, text: str) -> None:
-        self._flat = " ".join(text.replace("’", "'").split())
+        self._flat = _ACRONYMS.sub(r"\1", " ".join(text.replace("’", "'").split()))
         self.text = self._flat.lower()
         self.values, bare = values_of(self.text)
         self.frame = frozenset(content_stems(bare))
         self.topic = (self.frame - NO_TOPIC) | days_of(self.values)
+        if not self.topic.isdisjoint(GOES_BY):
+            self.topic = frozenset(GOES_BY.get(word, word) for word in self.topic)
 
     @cached_property
     def purpose(self) -> frozenset[str]:
@@ -175,7 +182,8 @@ class Profile:
     def old(self) -> frozenset[str]:
         """What the fact itself names as replaced."""
         found = _OLD_VALUE.finditer(self.text)
-        return frozenset(word for match in found for word in content_stems(_OLD_END.split(match["old"])[0])) - NO_TOPIC
+        stems = (word for match in found for word in content_stems(_OLD_END.split(match["old"])[0]))
+        return frozenset(GOES_BY.get(word, word) for word in stems) - NO_TOPIC
 
     @cached_property
     def gone(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ KEPT = "Kept:"
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
     r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
-    r"(?: \((?:done|superseded(?: by K\d+)?)\))?: (?P<said>[^\n]*)\n?",
+    r"(?: \((?:done|superseded(?: by K\d+)?|perhaps superseded by K\d+)\))?: (?P<said>[^\n]*)\n?",
     re.MULTILINE,
 )
 
@@ -31,6 +31,8 @@ def kept_line(fact: MustKeep) -> str:
 def _state(fact: MustKeep) -> str:
     if fact.status is MustKeepStatus.SUPERSEDED:
         return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
+    if fact.status is MustKeepStatus.STANDING and fact.superseded_by:
+        return f" (perhaps superseded by K{fact.superseded_by})"
     return " (done)" if fact.status is MustKeepStatus.DONE else ""
 
 
