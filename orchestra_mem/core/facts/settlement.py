@@ -181,7 +181,7 @@ class _Standing:
         for number in reversed(self._holding.profiles):
             older = facts[number]
             if fact.operation - older.operation > _NEAR_OPERATIONS:
-                break
+                continue
             if older.kind not in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT) or not is_later(fact, older):
                 continue
             if not profile.values or types_of(profile.values) & types_of(self._holding.profiles[number].values):
