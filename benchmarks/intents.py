@@ -34,6 +34,7 @@ TARGETS: dict[str, Target] = {
     "parse_p95_ms": ("<=", 2.0),
 }
 DATA = Path(__file__).resolve().parent / "data" / "intents.yaml"
+JOTTED = DATA.with_name("intents-jotted.yaml")
 _ARTICLES = frozenset({"a", "an", "the"})
 _TEXTS = frozenset(
     {Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY, Action.FIND, Action.LIST, Action.BLOCK, Action.DEFER}
@@ -42,7 +43,8 @@ _ONE_PHRASE = frozenset({Action.CREATE, Action.ADD, Action.RESUME})
 _SPARE_WORDS = 3  # by how many words more or less a text may be cut
 _RUNS = 3
 _UNREAD = frozenset({"z", "aa"})
-_UNREAD_ODD = frozenset({"w", "cc", "dd"})  # those of odd number
+_UNREAD_ODD = frozenset({"w", "cc", "dd", "ee", "ff", "gg"})  # those of odd number
+_SEEN = frozenset({"ee159"})  # but for these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Case:
     def unread(self) -> bool:
         """Whether nobody who has worked on the language has looked at it; see `data/README.md`."""
         row, number = self.id.rstrip("0123456789"), int(self.id.lstrip("abcdefghijklmnopqrstuvwxyz"))
-        return row in _UNREAD or (row in _UNREAD_ODD and number % 2 == 1)
+        return row in _UNREAD or (row in _UNREAD_ODD and number % 2 == 1 and self.id not in _SEEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +199,11 @@ def measure(options: Options, report: Report) -> None:
         "destructive_wrong", len(harmful), n=n, note="cancel or undo read where not meant, or other harm in its place"
     )
     _add_share(report, "unread_accuracy", [verdict for verdict in verdicts if verdict.case.unread])
+    jotted = [judge(case) for case in load_cases(JOTTED)]
+    _add_share(report, "jotted_accuracy", jotted)
+    _add_share(report, "jotted_unread_accuracy", [verdict for verdict in jotted if verdict.case.unread])
+    report.add("jotted_destructive_wrong", sum(verdict.harmful for verdict in jotted), n=len(jotted))
+    _add_suggested(report, [verdict for verdict in (*verdicts, *jotted) if verdict.case.unread])
     if options.model:
         _add_model(report, options.model, [verdict for verdict in verdicts if not is_sure(parse(verdict.case.line))])
     report.percentiles("parse", _times(cases, 1 if options.quick else _RUNS), (50, 95), note="a line")
@@ -207,6 +214,17 @@ def measure(options: Options, report: Report) -> None:
     for trait in sorted({trait for case in cases for trait in case.traits}):
         _add_share(report, f"trait_{trait}", [v for v in verdicts if trait in v.case.traits])
     report.note("--misses lists what was read otherwise than meant, but for the utterances that nobody has looked at")
+
+
+def _add_suggested(report: Report, verdicts: list[Verdict]) -> None:
+    """Count how often what is suggested for a line that was not understood is of the action that was meant."""
+    lost = [(verdict.case, parsed) for verdict in verdicts if not (parsed := parse(verdict.case.line)).understood]
+    meant = [(_action(case.intents[0]), parsed.nearest) for case, parsed in lost if len(case.intents) == 1]
+    read = [(action, [_action(_as_dict(intent)) for near in nearest for intent in parse(near).intents])
+            for action, nearest in meant]  # fmt: skip
+    note = "of unread lines that are not understood, by action"
+    report.add("suggested_first", _share(actions[:1] == [action] for action, actions in read), n=len(read), note=note)
+    report.add("suggested", _share(action in actions for action, actions in read), n=len(read), note="among all three")
 
 
 def _add_model(report: Report, name: str, verdicts: list[Verdict]) -> None:
@@ -251,7 +269,7 @@ def _times(cases: list[Case], runs: int) -> list[float]:
 
 def list_misses() -> None:
     """Print the utterances that were read otherwise than they were meant; not those that are to stay unread."""
-    for verdict in map(judge, load_cases()):
+    for verdict in map(judge, [*load_cases(), *load_cases(JOTTED)]):
         if not (verdict.right or verdict.case.unread):
             print(f"{verdict.case.id} {'HARM ' if verdict.harmful else ''}{verdict.case.line!r}")
             print(f"    meant {[dict(intent) for intent in verdict.case.intents]}")

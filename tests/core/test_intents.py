@@ -66,7 +66,7 @@ def read(line: str) -> list[tuple[str, str, str, str]]:
         ("I've got an hour free, what should I work on?", [("next", "", "", "")]),
         ("as you may have noticed, task 14 is blocked by #3", [("block", "task 14", "#3", "")]),
         ("the client just called so can you close the demo story", [("finish", "the demo story", "", "")]),
-        ("nobody uses the import story, so drop it", [("cancel", "it", "", "")]),
+        ("nobody uses the import story, so drop it", [("cancel", "the import story", "", "")]),
         ("assign 13 bob", [("assign", "13", "", "bob")]),
         ("May I ask you to finish task 23?", [("finish", "task 23", "", "")]),
         ("I regret to say that #53 is blocked by #52.", [("block", "#53", "#52", "")]),

@@ -23,9 +23,8 @@ from orchestra_mem.core.language.intents.words import KINDS, fill
 def read_addition(clause: Clause) -> tuple[Intent, ...]:
     """Read "add login and signup to epic 5", and "move 12 under epic 5"."""
     text = clause.text
-    if (match := ADDED_THESE.fullmatch(text)) and is_named(match["parent"]):
-        titles = split_titles(clause.part(match.start("titles")), 0, True)
-        return (Intent(action=Action.ADD, count=len(titles), titles=titles, other=said_of(clause, match, "parent")),)
+    if (match := ADDED_THESE.fullmatch(text)) and _may_be_these(match):
+        return _these(clause, match)
     if match := NUMBERS_UNDER.fullmatch(text):
         return moved(clause, match)
     if (match := _HOLDS.fullmatch(text)) and is_named(match["target"]) and is_named(match["parent"]):
@@ -62,6 +61,23 @@ def read_addition(clause: Clause) -> tuple[Intent, ...]:
         if is_named(match["parent"]) or NO_PARENT.fullmatch(match["parent"]):
             return _added(clause, match)
     return ()
+
+
+def _may_be_these(match: re.Match[str]) -> bool:
+    parent = match["parent"]
+    if parent is None:
+        return bool(match["kind"]) and " as " in match[0]
+    return is_named(parent.split(" as ")[0]) if match["kinds"] else is_named(parent)
+
+
+def _these(clause: Clause, match: re.Match[str]) -> tuple[Intent, ...]:
+    """Build "add the following as tasks to epic 5: booth; banner"."""
+    titles = split_titles(clause.part(match.start("titles")), 0, True)
+    word = match["kind"] or match["kinds"] or ""
+    kind = KINDS.get(word.split()[-1]) if word else None
+    other = said_of(clause, match, "parent") if match["parent"] else ""
+    action = Action.ADD if other else Action.CREATE
+    return (Intent(action=action, kind=kind, count=len(titles), titles=titles, other=other),)
 
 
 _HOLDS = re.compile(

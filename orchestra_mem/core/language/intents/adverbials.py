@@ -21,6 +21,7 @@ _PAST = (
 _PLAIN = (
     rf"as (?:of|from) (?:now|right now|{_PAST}|{_DAYS})|as we speak|as (?:you|we) (?:can see|know|see)|"
     rf"(?:since|late|early|first thing|earlier|right after|just after|over) {_PAST}|"
+    r"(?:from |right |exactly )?where (?:we|i|you) (?:had )?(?:left|stopped)(?: it| things)?(?: off)?|"
     r"at (?:long )?last|at this (?:point|stage|time|moment)|at the end of the day|at least|at present|"
     r"(?:from|on|at) (?:our|my|his|her|their|this|the) (?:side|end|part|behalf)|"
     r"from (?:the )?[a-z]+ (?:side|end)|in the end|in the meantime|"
@@ -48,6 +49,9 @@ _WITHIN_RE = re.compile(
     rf" , (?:{_PLAIN}) ,(?= )| (?:{_PLAIN})(?= )|(?<=ing) (?:today|now|tonight|this (?:morning|afternoon|evening)|"
     rf"immediately|"
     rf"straight away)(?= (?:the|my|our|on|with|#?\d))|"
+    r"(?<=[a-z]ed) (?:yesterday(?: (?:morning|afternoon|evening|night))?|last (?:night|week)|this (?:morning|"
+    r"afternoon|evening|"
+    r"week)|earlier(?: today)?|today|just now)(?= (?:the|my|our|on|with|#?\d|task|story|epic))|"
     r"(?<=begin) (?:now|today)(?= with)|(?<=start) (?:now|today)(?= with)"
 )
 _ADVERB_RE = re.compile(
@@ -56,7 +60,7 @@ _ADVERB_RE = re.compile(
 )
 _TAKEN_IN = re.compile(rf".* {_END}", re.IGNORECASE)
 _CALLED = re.compile(r" (?:called|named|titled|about|on|for|of) |[\"']", re.IGNORECASE)
-_WORD_BEFORE = frozenset(f"{MACROS['BE']}|not|no|the|a|an|my|our|this|that|of".split("|"))
+_WORD_BEFORE = frozenset(f"{MACROS['BE']}|not|no|the|a|an|my|our|this|that|of|from|since|until|by".split("|"))
 
 
 def without_adverbials(clause: Clause) -> Clause:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestra_mem.core.language.intents.clauses import OPENS, STATES_WORK, asks, begins_command
+from orchestra_mem.core.language.intents.clauses import OPENS, STATES_WORK, asks, begins_command, with_it
 from orchestra_mem.core.language.intents.courtesies import strip
 from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.rules import rules
 from orchestra_mem.core.language.intents.verbs import is_verb
+from orchestra_mem.core.language.intents.words import fill
 
 _CONDITIONS = (
     r"if|unless|in case|in the event|should it|assuming|provided|supposing|suppose|imagine|as soon as|once|until|till|"
@@ -46,7 +47,21 @@ _BAD_ASIDE = re.compile(
 _UNNEEDED = re.compile(
     r"\b(?:no longer|not|nobody|no one|never|none of us|no)(?: \S+){0,2} (?:needs?|needed|uses?|used|wants?|wanted|"
     r"relevant|necessary|"
-    r"worth \S+|required|happening|works?|sense|cares?|interested|useful|point|use|budget|time|demand|value)\b"
+    r"worth \S+|required|happening|works?|sense|cares?|reads?|owns?|likes?|wrote|interested|useful|point|use|budget|"
+    r"time|demand|value|money|interest|room|capacity|resources)\b|"
+    r"\bout of (?:budget|money|scope)\b"
+)
+_CONSENT = re.compile(
+    r"\b(?:until|till) (?:(?:at least|about|around|next|this|the end of|early|late) )*(?:noon|midnight|lunch|"
+    r"tomorrow|tonight|today|\d+\S*|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:the )?(?:week|weekend|month|year|morning|afternoon|evening)|"
+    r"january|february|"
+    r"march|april|may|june|july|august|september|october|november|december|further notice)\b|"
+    r"\b(?:said|says|told (?:me|us)|replied|answered|texted|wrote)(?: back)?(?: that)? (?:yes|ok|okay|go|go ahead|"
+    r"sure|fine|"
+    r"it is (?:fine|ok|okay)|no problem|yep|approved)(?= |$)|"
+    r"\b(?:keeps? )?(?:asks?|asking|asked)(?: (?:me|us|again))* (?:about|for)\b|\b(?:nobody|no one) (?:reads|wrote|"
+    r"asked)\b"
 )
 _STATES_WHY = re.compile(
     r"\S+ (?:\S+ )*?(?:is|are|was|were|has|have|had|do|does|did|[a-z]{3,}ed|bailed|left|went|got|gone|fell|came|"
@@ -86,10 +101,11 @@ def asides(clause: Clause) -> Iterator[Beside]:
             continue
         if not _BAD_ASIDE.search(right.text) and not begins_command(right):
             yield Beside(left, right, clear)
+        right = (with_it(left, right) if "," in match[0] or "-" in match[0] else None) or right
         refused = ":" in match[0] or "-" in match[0] or "(" in match[0]
         so = "so " in match[0] or "mean" in match[0]
         bad = _BAD_REASON if so else _BAD_LEAD
-        if bad.search(left.text) or (refused and _REFUSED_LEAD.search(left.text)):
+        if bad.search(_CONSENT.sub("", left.text)) or (refused and _REFUSED_LEAD.search(left.text)):
             continue
         if ":" in match[0] and _TEXT_BEFORE.search(left.text):
             continue
@@ -101,6 +117,7 @@ def asides(clause: Clause) -> Iterator[Beside]:
             or (so and (_NAMES_WORK.match(right.text) or _STATES_TITLE.match(right.text)))
             or _GOES_AHEAD.fullmatch(right.text)
             or ("," in match[0] and _STATES_TITLE.match(right.text) and states(left))
+            or ("," in match[0] and _TAKES_OVER.match(right.text))
         ):
             yield Beside(right, left, clear, leads=True, so=so or ("," in match[0] and _tells_why(left)))
     yield from _requests_within(clause)
@@ -125,6 +142,11 @@ _STATES_TITLE = re.compile(r"(?:\S+ ){1,5}?(?:is|are|can|may|has|have|will|shoul
 _GOES_AHEAD = re.compile(
     r"(?:the|our|my|this|that|it|#?\d+|task|story|epic) (?:\S+ ){0,6}?(?:can|may|is (?:able|free|clear|good) to) "
     r"(?:now |finally |again )?(?:go ahead|proceed|start|begin|continue|move|go on|carry on|resume|be started)\b.*"
+)
+_TAKES_OVER = re.compile(
+    r"(?:(?:can|could|will|would|may|might) )?(?!(?:it|this|that|which|who|what|and)\b)\S+(?: \S+)? (?:(?:will|can|"
+    r"should|shall|could|may) )?(?:please )?(?:takes?|picks? up|gets?|owns?|"
+    r"handles?|does|do|has|have)(?: over| on)? (?:it|that|this|them|the|our|#?\d+|task|story|epic)\b"
 )
 _DECIDES = re.compile(
     r"(?:finally |then |so )?(?:we|i|they all|all of us|everyone|the team)(?: have| all| both| finally| then| just)* "
@@ -173,6 +195,20 @@ def states(clause: Clause) -> bool:
     return (
         not doubtful and _STATES_WHY.search(f"{text} ") is not None and not begins_command(clause) and not asks(clause)
     )
+
+
+_GIVES_UP = re.compile(
+    fill(
+        r"\b(?:(?:will|is|are|am|do|does|going|was) not (?:(?:be|going|to|get) )*(?:do|doing|need|needed|want|wanted|"
+        r"happen|happening|"
+        r"build|building|worth|ever)|no longer (?:need|needed|relevant|wanted)|(?:a|the|is|are) ~MOOT)\b"
+    )
+)
+
+
+def gives_up(clause: Clause) -> bool:
+    """Tell whether a lead-in says that the work is not to be done, so that to close it would not be to finish it."""
+    return _GIVES_UP.search(clause.text) is not None
 
 
 def has_aside(clause: Clause) -> bool:

@@ -129,6 +129,12 @@ status
     (what) (is|'s) <T> 's (status|state|progress|priority|owner|assignee|prio|blocker|parent|title|name|description|
         blockers)[ .*]
     <T> 's (status|state|progress|priority|owner|assignee|blockers|dependencies)
+    (percent|percentage|per cent|how many percent|what percent|what percentage|completion|progress)[ (complete|done|
+        finished|completion|ready|
+        progress)] (of|on|for|in) <T>[ (is|are) (done|complete|finished|completed)][ in percent]
+    eta[ (for|on|of)] <T>
+    sitrep[ .*]
+    <T> percent[ (done|complete|finished)]
     (what) (about|of) <T>[ (now|then)]
     [and |so ](how|what) about <T>[ (now|then)]
     (what|how)[ about] (is|are|'s)[ (it|everything|things|stuff|we|the project|the team|all|work|the work|
@@ -143,7 +149,7 @@ status
         standing|moving along|stand|are|is|progress|proceeding|get|gotten|got|come)[ along| on| ahead]? (with|on|
         for|
         in|regarding) <t>[ (so far|now|today|overall|right now|currently)]
-    !(how) (is|are|'s|was|does|do|goes|fares|has)[ (it|that)] <T>[ (going|coming along|coming on|progressing|
+    !(how) (is|are|'s|was|does|do|goes|fares|has)[ (it|that(?! one))] <T>[ (going|coming along|coming on|progressing|
         looking|
         doing|getting on|moving|standing|coming|stand|going on|look|fare|shaping up|progressed|developing|
         proceeding|
@@ -189,7 +195,8 @@ status
         depending|waiting|dependent|unblocked|high priority|low priority|p\d|part of|under|ongoing|merged|live|
         resolved|moving|progressing|behind|ahead|free|taken|mine|on schedule|left|there|have|still|on|off|due|
         working|
-        pass|finish|fail|start|block|postponed|gone|happening|any further|progress|need|has)[ .+]
+        pass|finish|fail|start|block|ship|go out|go live|land|merge|make it|get done|close|out|postponed|gone|
+        happening|any further|progress|need|has)[ .+]
     (is|are) <T>[ (yet|already|still)]
     (any|some|is there any|is there|are there any|do we have any|have you any|got any|do you have any|was there any|
         has there been any)[ (new|further|more|recent|other)] (progress|news|update|updates|movement|word|

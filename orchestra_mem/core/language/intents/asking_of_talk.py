@@ -27,8 +27,11 @@ help
         available commands|choices)[ .+]
     [explain ](how) [(it|this|that|the shell|this thing|everything|all this) ](works?|is used)[ .+]
     explain (yourself|the commands|this|how .+)
-    (how) (do|does|can|should) (i|we|this|it|you|one|the shell|this thing|this tool) (use|work|do|start|create|add|
-        cancel|finish|undo|rename|make|assign|block|mark|get started|operate|talk|get)[ .+]
+    (how) (do|does|can|could|would|should|might|may) (i|we|this|it|you|one|someone|somebody|a person|people|the shell|
+        this thing|this tool) (use|
+        work|do|start|create|add|cancel|finish|undo|rename|make|assign|block|mark|get started|operate|talk|get|delete|
+        remove|close|unblock|
+        defer|move|prioritise|set|change|find|list|see|go about|write|note|record)[ .+]
     (how to) .+
     (show|list|give|print|display|tell)[ me| us] (the |all |all the |your |available |some )*(help|commands?|usage|
         options|instructions|manual|examples)[ .+]
@@ -77,7 +80,8 @@ next
     (next|next up|up next|what now|now what|and now|what then|next step|next steps|next task|next story|next item|
         next one|next please|then what|whats next|to do next|next thing|next on the list|next up please|what to do|
         next work|coming up|upcoming)[ (please|next|now|first)]
-    (anything|something|what)[ else| is there]? (i|we) (should|can|could|might|ought to|shall|may) (do|start|
+    (anything|something|what)[ (else|is there|left|other|more|remaining)]*( that| which)? (i|we) (should|can|could|
+        might|ought to|shall|may|must) (do|start|
         start with|work on|pick up|tackle|begin|begin with|take|take on|look at|get on with|be doing)[ .+]
     what (do|should|shall|can|have|must) (we|i)( to| have to)? do( now| next| then| first)*
     what to (do|work on|start|tackle|pick up|pick|start with)[ (next|now|first|today)]*
@@ -100,6 +104,9 @@ next
     (give|get|find|assign) (me|us) [(some|more|new|the next) ](work|job)
     (what|which) (is|'s|are) waiting for (me|us)[ .+]
     (anything|something) else (to do|to work on|for me|left)[ .+]
+    (anything|something)[ else| left]? for (me|us)[ to (do|work on|start|pick up|take)][ .+]
+    what[ else| more]? (can|could|should|shall|may) (i|we)[ (now|still|also|next)] (do|work on|start|pick up|tackle|
+        take)[ (now|next|then|today|here)]*
     (i am|we are) (free|ready|idle|bored|available|out of work|ready for (the next|more|another).*|
         done what is next|
         looking for (work|something to do).*)[ (now|what is next|what now|again)]

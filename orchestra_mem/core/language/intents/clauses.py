@@ -106,7 +106,7 @@ _OPENS_NUMBERED = re.compile(rf"(?!(?:{_DESTRUCTIVE})\b)(?:{_VERBS}){_NUMBERED}"
 STATES_WORK = re.compile(_STATED)
 _JOINT = re.compile(
     r" (?:, |; |- |\( )?(?P<then>(?:and |but )?(?:then|after that|afterwards|after which|finally|"
-    r"next)(?: also)?)(?: ,)? (?=\S)"
+    r"next(?! \?))(?: also)?)(?: ,)? (?=\S)"
     r"|(?P<soft> (?:,? ?which means(?: that)?|, meaning(?: that)?|, and also|, and|and also|, but|, also|, plus|"
     r", as well as|, so|, which|and|but|also|plus|,|-|"
     r"\( ?|because|&|as|so|\))) (?=\S)"
@@ -123,7 +123,8 @@ _HOLDS_TEXT = re.compile(
 _HOLDS_TITLE = re.compile(
     fill(
         r"(?:create|add|make|new|open|set up|start|put|insert|define|draft|we need|i need|break|split|need|want|"
-        r"log|write|file)\b.*(?:~KIND\b.*(?: to | :|for|called|that|about|named|\"q\"| - )|.*:)|~KIND :"
+        r"log|write|file)\b.*(?:~KIND\b.*(?: to | :|for|called|that|about|named|\"q\"| - )|.*:)|~KIND :|"
+        r"(?:another|one more|an extra|an additional) (?:~KIND)\b"
     )
 )
 _RENAMES = re.compile(r"(?:rename|retitle|call) ")
@@ -169,6 +170,40 @@ _ABOUT_IT = re.compile(
 )
 
 
+# A verb alone, behind what names the work: "nobody owns 30 anymore, unassign", "nailed 12, mark done, next?".
+_BARE = re.compile(
+    fill(
+        r"(?P<verb>unassign|close|reopen|unblock|finish|complete|start|defer|postpone|park|deprioritise|escalate|"
+        r"mark(?= (?:as )?(?:~DONE|~PROGRESS|~STUCK)))(?= ?$| ,| (?:as )?(?:~DONE|~PROGRESS|~STUCK)(?= ?$| ,))"
+    )
+)
+_NAMES = re.compile(fill(r"#?\d|(?:the|this|that|our|my) (?:\S+ ){0,4}?(?:~KIND)\b"))
+_PARTS = re.compile(r"[,;-]|\b(?:and|then|so)\b")
+
+
+_NEXT = re.compile(r"(?:what is |whats )?next(?: up)? \?")
+
+
+def with_it(before: Clause, clause: Clause) -> Clause | None:
+    """Give a verb alone its object, where what stands before names the work: "nobody owns 30 anymore, unassign"."""
+    plain = strip(clause).clause
+    match = _BARE.match(plain.text)
+    if match is None or not _NAMES.search(before.text):
+        return None
+    count = clause.words.index(plain.words[0]) + match["verb"].count(" ") + 1
+    place = clause.words[count - 1].end
+    return Clause(clause.line, (*clause.words[:count], Word("it", place, place), *clause.words[count:]))
+
+
+_TAKES_IT = re.compile(
+    r"(?:and )?(?!(?:this|that|it|which|what|who)\b)[^ ,:]+(?: [^ ,:]+)? (?:(?:will|can|should|shall|is going to|"
+    r"would|could|gladly) )*"
+    r"(?:takes?|does|do|owns?|handles?|gets?|has|have|picks? up|takes? over|takes? on|runs? with|be on|on|doing|"
+    r"taking) "
+    r"(?:it|this|that|them|this one)(?: up| on| over)?(?: please| then| now)?"
+)
+
+
 _NUMBER_ALONE = re.compile(fill(r"(?:(?:~KIND) )?#?\d+"))
 _LEVEL = re.compile(
     fill(
@@ -181,7 +216,7 @@ _LEVEL = re.compile(
 def _may_open(begun: str) -> bool:
     """Tell whether words may begin a command or a question, if what follows is understood."""
     word, _, behind = begun.partition(" ")
-    if behind.partition(" ")[0] in _TAKES:
+    if behind.partition(" ")[0] in _TAKES or _HAS.match(begun):
         return True
     named = word.lstrip("#").isdecimal() or word in _OF_WORK
     return word in rules().openers or word in verb_forms() or named or _BEGINS_ASK.match(begun) is not None
@@ -189,6 +224,7 @@ def _may_open(begun: str) -> bool:
 
 _REASONS = re.compile(r"because|\bas\b|\bso\b|which|\(|\)")
 _TAKES = frozenset("takes gets owns handles does leads will should can".split())
+_HAS = re.compile(fill(r"\S+ (?:has|picks up) (?:(?:~KIND) )?#?\d+"))
 _OF_WORK = frozenset(
     "it that this both they all the our my these those epic story task milestone subtask ticket".split()
 )
@@ -229,6 +265,10 @@ def joints(clause: Clause) -> Iterator[tuple[Clause, Clause, bool]]:
             place = right.words[0].start
             lead = (Word(word, place, place) for word in ("set", "it", "to"))
             yield left, Clause(clause.line, (*lead, *strip(right).clause.words)), True
+        elif before and not holds and _PARTS.search(match[0]) and (done := with_it(left, right)):
+            yield left, done, True
+        elif (before and _NEXT.fullmatch(right.text)) or (before and holds and _TAKES_IT.fullmatch(right.text)):
+            yield left, right, True
         elif before and _ABOUT_IT.match(begun):
             place = right.words[0].start
             yield left, Clause(clause.line, (Word("it", place, place), *right.words)), True

@@ -45,7 +45,7 @@ _FILLER = (
     r"inform you)(?: that)?|(?:just )?(?:letting you know|to let you know)(?: that)?|turns out(?: that)?|"
     r"it turns out(?: that)?|it seems(?: that)?|sadly|unfortunately|luckily|fortunately|finally|(?:good|bad|great|"
     r"happy|sad) news|oh (?:no|yes|dear|boy|man|well)|alas|surprise|guess what|phew|yay|hooray|hurray|yikes|damn|"
-    r"argh|hmmm*|mm+|alrighty|righto|righty|ok then|now then|well then|woo+ ?hoo+|yippee|omg|ugh+|whew|"
+    r"no no(?: no)*|argh|hmmm*|mm+|alrighty|righto|righty|ok then|now then|well then|woo+ ?hoo+|yippee|omg|ugh+|whew|"
     r"boom|oopsie|whoops|"
     r"dang|darn|as far as (?:i am|we are) concerned|looks (?:like|as if)(?: that)?|seems(?: like| that)?|"
     r"it (?:occurred to me|came to my attention|appears) that|(?:i|we)(?: have)?(?: just|"
@@ -200,7 +200,8 @@ _TAIL = re.compile(
 )
 _END_MARKS = re.compile(r"(?: [.!,;:\-|•()=])+$")
 _TIMES = re.compile(
-    r"(?: ,)?(?: (?:now|right now|right away|straight away|immediately|at once|for me|for us|asap|today|then|too|"
+    r"(?: ,)?(?<! from)(?<! since)(?<! of)(?: (?:now|right now|right away|straight away|immediately|at once|for me|"
+    r"for us|asap|today|then|too|"
     r"as well|already|again|instead|"
     r"this (?:morning|afternoon|evening|week)|tonight|just now|actually|after all|finally|at last|also|quickly|"
     r"yesterday|from now on|officially|ourselves|myself|yourself|"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from orchestra_mem.core.language.intents.adding import moved, read_addition, said_of
+from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
 from orchestra_mem.core.language.intents.frames import verb_forms
 from orchestra_mem.core.language.intents.new_patterns import (
     ADDED_ONLY,
@@ -33,6 +34,7 @@ from orchestra_mem.core.language.intents.new_patterns import (
     heads,
 )
 from orchestra_mem.core.language.intents.normalising import QUOTED, Clause
+from orchestra_mem.core.language.intents.persons import person_in
 from orchestra_mem.core.language.intents.phrases import (
     clean_phrase,
     is_named,
@@ -171,8 +173,14 @@ def _made(
     tail = clause.part(end + 1)
     if particle := _PARTICLE.match(tail.text):
         tail = tail.part(particle.end())
+    if within := _WITHIN.match(tail.text) or (_BELOW.match(tail.text) if kind is WorkKind.SUBTASK else None):
+        parent = parent or clean_phrase(tail.part(within.start("parent"), within.end("parent")).said)
+        tail = tail.part(within.end())
+    tail, owner = _owner(tail, kind)
     tail, nested = _nested(tail)
     tail, level, further = _attributes(tail, level)
+    if owner:
+        further.append(Intent(action=Action.ASSIGN, target="it", value=owner))
     found, region = _parent_and_region(tail, many)
     titles = split_titles(region, number, many) if region.words else ()
     if before is not None and before.words:
@@ -186,6 +194,25 @@ def _made(
     )
     if nested is not None:
         yield from _in_what_is_new(nested)
+
+
+_WITHIN = re.compile(fill(r"\( (?:in |under |of |for )?(?P<parent>(?:(?:~KIND) )?#?\d+) \) "))
+_BELOW = re.compile(fill(r"(?P<parent>(?:(?:~KIND) )?#?\d+) (?=:)"))
+_FOR_SOMEBODY = re.compile(rf"for (?P<person>\S+)(?: (?=[:\-,] \S)| (?=(?:{PARENT_WORD}) \S.* : )| (?=to [a-z]))")
+
+
+def _owner(tail: Clause, kind: WorkKind | None) -> tuple[Clause, str]:
+    """Take off whom a task is for: "a subtask for Jo to 14: …", "a task for me to …"; not what it is about."""
+    match = _FOR_SOMEBODY.match(tail.text)
+    if match is None or kind not in (WorkKind.TASK, WorkKind.SUBTASK):
+        return tail, ""
+    said = tail.words[1]
+    name = tail.line[said.start : said.end]
+    speaker = match["person"] in ("me", "myself")
+    capital = name[:1].isupper() and name[1:].islower() and match["person"] not in COMMON_WORDS
+    if not (speaker or name.startswith("@") or capital):
+        return tail, ""
+    return tail.part(match.end()), "me" if speaker else person_in(name)
 
 
 _NEW = (

@@ -27,7 +27,8 @@ start
     green light|signal for|on; go-ahead for|on; open _ for work|business; start|begin over|again with|on; be under
     way with|on; be working|busy|stuck on|with|in|into; be on|onto; be at work on; be in my middle of; be
     knee|waist|neck deep in; set|get|start|put my ball|wheels|things|show rolling|in|turning motion? on|with|for; be
-    underway with|on; sit down to do|with|on?; be deep in; take my plunge|step on|with; work on; be getting
+    underway with|on; hack|code|chip|plug|beaver away? on|at; sit down to do|with|on?; be deep in; take my plunge|
+        step on|with; work on; be getting
     into|onto; be now on; have
     started|begun on|with?; put my hand to; do
 finish
@@ -64,7 +65,7 @@ defer
     parking|cold|deep lot|storage|freeze; put|push|move|set|shove|leave|keep|kick _ to|on|off my one? side; put my
     brakes|lid on; put|stick my pin in; put _ to sleep; leave _ for later|now; leave _ hanging|be|alone for? now?;
     push|kick _ down my road|line|track; kick _ into my long? grass|touch; kick my can down my road on; sit on;
-    procrastinate|sleep on; keep|leave|hold _ pending|waiting|open for? now?; let _
+    procrastinate|sleep on; keep|leave|hold _ pending|waiting for? now?; let _
     wait|rest|slide|sit|slip|lie|simmer|stew|marinate|sleep; stop|quit|pause|cease
     work|working on; take|have my break from; take my rain check on; take _ off my table for now; give _ my
     rest|break; save|keep|leave|do|start|finish|tackle|handle|revisit _ for? later; come|circle|get|go|return back?
@@ -163,7 +164,7 @@ finish
 start
     started; in progress|flight|work|motion|hand|development|process|doing; now? ongoing|underway|active|begun|
     rolling|happening|moving; under way; in my works; on my go|way|bench|move; in full swing; up and running; being
-    worked|tackled|done|handled on?; my current one; my go; off my ground; kicked off; picked up; off and running
+    worked|tackled|done|handled on?; my current one; a|the go; off my ground; kicked off; picked up; off and running
 block
     blocked|stuck|stalled|jammed|impeded|obstructed|gridlocked|snagged|wedged|stymied|roadblocked|trapped|choked|
     hamstrung|bottlenecked|deadlocked up?; held|hung|caught|bogged up|back|down; at my standstill|impasse|deadlock;
@@ -208,6 +209,6 @@ nobody
     unassigned|ownerless|orphaned; nobody 's; up for grabs; without my owner; no owner|assignee any? more|anymore?;
     assigned to nobody|none; assigned to no one; free for my taking
 mine
-    mine; all? on|with me; all mine; my job|task|responsibility|baby|problem|thing|turf|call; my one to do; in my
+    mine; all? on|with me; all mine; my|our job|task|responsibility|baby|problem|thing|turf|call; my one to do; in my
     court|hands
 """

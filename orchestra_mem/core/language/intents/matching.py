@@ -6,7 +6,7 @@ import re
 
 from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.persons import SENTENCE, person_in
-from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, kind_of, priority_of
+from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, is_of_the_world, kind_of, priority_of
 from orchestra_mem.core.language.intents.rules import Rule, Rules, rules
 from orchestra_mem.core.language.intents.slots import phrase_in, said_in, unquoted
 from orchestra_mem.core.language.intents.types import DESTRUCTIVE, Action, Intent
@@ -18,17 +18,19 @@ MAX_CHARS = 600  # no command is longer, but for the titles and texts that it br
 def match_telling(clause: Clause, table: Rules) -> tuple[Intent, ...]:
     """Read what is told: a note, a decision, a report."""
     for rule, match in table.fitting(clause.text):
-        if intent := _told(rule.action, clause, match):
+        if intent := _told(rule.action, clause, match, strict=rule.strict):
             return (intent,)
     return ()
 
 
-def _told(action: Action, clause: Clause, match: re.Match[str]) -> Intent | None:
-    target = phrase_in(clause, match)
+def _told(action: Action, clause: Clause, match: re.Match[str], *, strict: bool = False) -> Intent | None:
+    target = phrase_in(clause, match, strict=strict)
     if target is None:
         return None
     value = said_in(clause, match, "value")
     if action is Action.DECIDE and (_PICKED_UP.search(match["value"]) or match["value"].startswith(("if ", "it if "))):
+        return None
+    if action is Action.REPORT and is_of_the_world(target.lower()):
         return None
     if action is Action.REPORT and _BEGINS_ANEW.match(match["value"]):
         return None
@@ -73,6 +75,8 @@ def _built(rule: Rule, clause: Clause, match: re.Match[str]) -> Intent | None:
     groups = match.groupdict()
     meant = groups.get("target") or groups.get("target_named") or ""
     if rule.action in DESTRUCTIVE and not _may_be_destroyed(rule.action, meant, match):
+        return None
+    if rule.action is Action.BLOCK and is_of_the_world(target.lower()):
         return None
     if rule.action is Action.BLOCK and not is_named(target.lower()) and _NARRATED.search(match[0]):
         return None
@@ -191,7 +195,7 @@ _TO = re.compile(
 _WHY = re.compile(r"(?:\s*,)?\s+(?:because|since|as it|so that)\s.+$", re.IGNORECASE)
 _QUOTES = "\"'\u201c\u2018\u00ab`"
 _NUMBER = re.compile(r"(#?\d+) +(?=\S)")
-_STATE = re.compile(fill(r"(?:~DONE|~PROGRESS|~STUCK|~GONE|(?:as |to )?~LEVEL)"))
+_STATE = re.compile(fill(r"(?:~DONE|~PROGRESS|~STUCK|~GONE|~BADLY|(?:as |to )?~LEVEL)"))
 
 
 def _assigned_later(clause: Clause, match: re.Match[str]) -> Intent | None:

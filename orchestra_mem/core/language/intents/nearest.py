@@ -5,40 +5,43 @@ from __future__ import annotations
 import re
 
 from orchestra_mem.core.language.intents.courtesies import strip
+from orchestra_mem.core.language.intents.likeness import likely_actions
 from orchestra_mem.core.language.intents.mending import nearest_word
 from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.rules import destructive_words
-from orchestra_mem.core.language.intents.words import KINDS
+from orchestra_mem.core.language.intents.types import Action
 
-# How each command is typed, and the words by which somebody may have looked for it.
-_USAGE = {
-    "create an epic for user authentication": "create new make epic story task milestone open build",
-    "add 3 stories to it: login, signup and MFA": "add stories tasks subtasks under append",
-    "rename #12 to Login page": "rename title name call retitle",
-    "start #12": "start begin work pick kick open",
-    "finish #12": "finish done complete close ship ready mark",
-    "block #12 on #10": "block blocked stuck blocker waiting",
-    "unblock #12": "unblock unblocked free",
-    "defer #12 until next week": "defer postpone later hold park delay push",
-    "cancel #12": "cancel drop delete remove scrap abandon kill",
-    "assign #12 to Anna": "assign give hand owner take assignee",
-    "set #12 to high priority": "priority prioritise urgent important bump raise lower high low",
-    "#12 depends on #10": "depend depends needs after before requires",
-    "note on #12: what to remember": "note remember write comment remind",
-    "we decided to use bcrypt": "decide decided decision choose use agreed",
-    "report on #12: all tests pass": "report result took tests outcome",
-    "undo": "undo revert back reverse wrong mistake",
-    "continue with the epic": "continue resume carry",
-    "what did we just do?": "recent last happened did history yesterday changed log",
-    "what is the status of epic 5?": "status progress going far state how",
-    "why did we choose bcrypt?": "why reason because rationale",
-    "what is next?": "next todo left now",
-    "find bcrypt": "find search look where about",
-    "list the blocked tasks": "list show all which open",
-    "help": "help commands",
+# How each command is typed.
+_USAGE: dict[Action, str] = {
+    Action.CREATE: "create an epic for user authentication",
+    Action.ADD: "add 3 stories to it: login, signup and MFA",
+    Action.RENAME: "rename #12 to Login page",
+    Action.START: "start #12",
+    Action.FINISH: "finish #12",
+    Action.BLOCK: "block #12 on #10",
+    Action.UNBLOCK: "unblock #12",
+    Action.DEFER: "defer #12 until next week",
+    Action.CANCEL: "cancel #12",
+    Action.ASSIGN: "assign #12 to Anna",
+    Action.PRIORITISE: "set #12 to high priority",
+    Action.DEPEND: "#12 depends on #10",
+    Action.NOTE: "note on #12: what to remember",
+    Action.DECIDE: "we decided to use bcrypt",
+    Action.REPORT: "report on #12: all tests pass",
+    Action.UNDO: "undo",
+    Action.RESUME: "continue with the epic",
+    Action.RECENT: "what did we just do?",
+    Action.STATUS: "what is the status of epic 5?",
+    Action.WHY: "why did we choose bcrypt?",
+    Action.NEXT: "what is next?",
+    Action.FIND: "find bcrypt",
+    Action.LIST: "list the blocked tasks",
+    Action.HELP: "help",
+    Action.QUIT: "quit",
 }
 _CONDITION = re.compile(r"\b(?:if|unless|in case|as soon as|once|when|whenever|until|provided|assuming|suppose)\b")
 _NEGATION = re.compile(r"\b(?:not|never|no|without|stop|avoid|nobody)\b")
+_NUMBER = re.compile(r"(?<!\w)#?(\d+)\b")
 _MOST = 3
 
 
@@ -47,12 +50,9 @@ def nearest_commands(clause: Clause) -> tuple[str, ...]:
     stripped = strip(clause).clause
     if mistyped := _mistyped(stripped):
         return mistyped
-    words = set(stripped.text.split())
-    scored = [(-len(words & set(keys.split())), place, usage) for place, (usage, keys) in enumerate(_USAGE.items())]
-    near = [usage for score, _, usage in sorted(scored) if score][:_MOST]
-    if not near and words & set(KINDS):
-        near = ["list the blocked tasks", "what is the status of epic 5?"]
-    return tuple(near) or ("what is next?", "help")
+    numbers = _NUMBER.findall(clause.said)
+    usages = [_USAGE[action] for action in likely_actions(clause.said)[:_MOST]]
+    return tuple([usage.replace("#12", f"#{numbers[0]}") if numbers else usage for usage in usages])
 
 
 def why_not(clause: Clause) -> str:

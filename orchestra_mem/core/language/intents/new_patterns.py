@@ -67,7 +67,8 @@ def heads() -> dict[str, re.Pattern[str]]:
         r"wish) for an? (?:new )?(?P<kind>~KIND)",
         "idea": r"(?:(?:a|one|another|new) )?(?P<kind>~KIND) (?:idea|request|suggestion|proposal|wanted|"
         r"to add)(?= (?:[:\-,]|for) )",
-        "bare": rf"(?:{count} )?{middle}{kind}(?= (?:[:\-]|called|named|titled|\"q\")| (?:for|under|in|on|to|of) .+ :)",
+        "bare": rf"(?:{count} )?{middle}{kind}(?= (?:[:\-]|called|named|titled|\"q\")| (?:for|under|in|on|to|of|below|"
+        r"beneath|inside|within|into) .+ :| (?:for|under|in|of|below|inside) (?:(?:~KIND) )?#?\d+ -)",
         "new": (
             rf"(?:(?:{count} )?(?:new|more|another|extra|additional|further|one more|"
             rf"follow-up) (?:{QUALITY} )*){kind}"
@@ -98,7 +99,7 @@ def any_verb() -> re.Pattern[str]:
 
 SPLIT_INTO = re.compile(
     r"(?:break|split|divide|cut|slice|decompose|chop|carve|separate|expand)(?: up| down| out)? (?P<parent>\S.{0,80}?)"
-    r"(?: up| down| out)? into (?P<titles>\S.*)"
+    r"(?: up| down| out)? (?:into|(?<=\d ):) (?P<titles>\S.*)"
 )
 LEADING_PARENT = re.compile(
     r"(?:for|under|in|inside|within|to|on|below|underneath|as part of|beneath|into|regarding|"
@@ -142,9 +143,14 @@ ADDED_AS = re.compile(
     r"(?: (?:to|under|of|in|for|into|on|within|inside|below) (?P<parent>[^:]{1,120}))?".replace("~KIND", fill("~KIND"))
 )
 ADDED_THESE = re.compile(
-    r"(?:add|put|append|insert|include) (?:(?:the )?following|these|this|those|the rest)?(?: (?:things|items|"
-    r"points|ones))? ?"
-    r"(?:to|under|into|in|on|onto|below|beneath) (?P<parent>[^:]{1,120}?) ?[:\-,|] (?:\| )?(?P<titles>\S.*)",
+    fill(
+        r"(?:add|put|append|insert|include|create|make|file|log|enter)(?: me| us)? (?:(?:the )?following|these|this|"
+        r"those|the rest)?"
+        r"(?: (?:things|items|points|ones|two|three|four|five))? ?(?:as (?:new |separate )?(?P<kind>~KIND) ?)?"
+        r"(?:(?:to|under|into|in|on|onto|below|beneath|for|of) (?P<parent>[^:]{1,120}?))? ?(?:as (?:new |"
+        r"separate )?(?P<kinds>~KIND) ?)?"
+        r"[:\-,|] (?:\| )?(?P<titles>\S.*)"
+    ),
     re.DOTALL,
 )
 MOVED = re.compile(

@@ -17,7 +17,8 @@ QUOTED = '"q"'
 NEWLINE = "|"
 BULLET = "•"
 _MARKS = frozenset({",", ";", ":", ".", "!", "?", "(", ")", "-", "=", "&", "+", "/"})
-_DASHES = frozenset({"-", "--", "\u2013", "\u2014", "->", "=>", "\u2192"})
+ARROWS = frozenset({"->", "=>", "\u2192"})
+_DASHES = ARROWS | {"-", "--", "\u2013", "\u2014"}
 
 _STRAIGHT = str.maketrans("\u2018\u2019\u201a\u02bc\u00b4\u201c\u201d\u201e\u201f\u00ab\u00bb", "'''''" + '"' * 6)
 _CUT = r"\s,;:.!?()\[\]{}\"\u2026\u2013\u2014\u2192|"
@@ -168,6 +169,13 @@ _TIMES = frozenset(
     monday tuesday wednesday thursday friday saturday sunday later then
     """.split()
 )
+_NUMBERED = frozenset("epic story task subtask milestone ticket number".split())
+_DIGITS = {
+    word: str(number)
+    for number, word in enumerate(
+        "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split(), start=2
+    )
+}
 _GOES_ON = frozenset("to as called named titled for is a an the and on by".split())
 
 
@@ -187,6 +195,10 @@ def _without_hesitation(words: Iterator[Word]) -> Iterator[Word]:
             continue
         if word.text in ("only", "itself") and kept and kept[-1].text in _TIMES:  # "next sprint only", "today itself"
             continue
+        if word.text in _DIGITS and kept and kept[-1].text in _NUMBERED:  # "epic nine"
+            word = Word(_DIGITS[word.text], word.start, word.end)
+        if word.text[0] == "#" and kept and kept[-1].text[0] == "#":  # "#8 #9"
+            kept.append(Word(",", word.start, word.start))
         if not (hesitated and word.text == "," and kept[-1].text in {",", *_GOES_ON}):
             kept.append(word)
         hesitated = False
@@ -236,11 +248,12 @@ def _words(plain: str) -> Iterator[Word]:
             yield Word(_PICTURES[text], start, end)
 
 
-_PICTURES = {"\u2705": "done", "\u2714": "done", "\u2611": "done", "\u23f8": "paused"}
+_SIGNS = {"=": "=", "/": "/", "@": "at", "&": "and", "+": "and", "%": "percent"}
+_PICTURES = {"\u2705": "done", "\u2713": "done", "\u2714": "done", "\u2611": "done", "\u23f8": "paused"}
 
 
 def _dash(text: str) -> str:
-    return "to" if text in ("->", "=>", "\u2192") else "-"
+    return "to" if text in ARROWS else "-"
 
 
 _LEADING = re.compile(r"\s*(?:>+\s*|/(?=[a-z])|[-*\u2022\u2013+]\s+|\d{1,3}[.)]\s+)?")
@@ -279,10 +292,8 @@ def _read(text: str, start: int, end: int) -> Iterator[Word]:
     if match is None:
         if any(c.isalnum() for c in low):
             yield Word(low, start, end)
-        elif low == "@":
-            yield Word("at", start, end)
-        elif low in ("&", "+"):
-            yield Word("and", start, end)
+        elif low in _SIGNS:
+            yield Word(_SIGNS[low], start, end)
         elif low[:1] in _PICTURES:
             yield Word(_PICTURES[low[0]], start, end)
         return

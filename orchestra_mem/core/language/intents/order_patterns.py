@@ -1,4 +1,4 @@
-"""The patterns of what waits for what, what matters most, what is put off, and what is taken back.
+"""The patterns of what waits for what, what matters most, and what is put off.
 
 Written as in `intent_words`, headings as in `intent_rules`.
 """
@@ -26,6 +26,16 @@ prioritise/1
     (do|finish|handle|tackle|take|get|start|treat) <T> (before|ahead of|above) (anything|everything|all)[ (else|
         other)]
     !<T> [(should|must|has to|needs to|shall) ](come|comes|go|goes|be) (first|on top|before everything[ else])[ now]
+prioritise/1
+    !<T> (asap|pronto|urgently|immediately|right away|straight away|first thing|before all else)
+prioritise
+    (?P<priority>p\d|p \d|priority \d) <T>
+prioritise/higher
+    !<T> [(goes|moves|one|a notch|a bit) ](up)[ (a (notch|bit|level|little)|one|one notch|in the (list|queue|backlog)|
+        please)]
+prioritise/lower
+    !<T> [(goes|moves|one|a notch|a bit) ](down)[ (a (notch|bit|level|little)|one|one notch|in the (list|queue|backlog)|
+        please)]
 prioritise/5
     !<T> [(should|must|has to|can|shall) ](come|comes|go|goes|be) (last|at the end)[ now]
 prioritise/higher
@@ -99,7 +109,13 @@ unblock
         cleared|
         lifted|
         solved|out of the way|over|done|closed)[ (now|already)]
-    nothing (is blocking|blocks|is holding up) <t>[ (any more|anymore|now)]
+    nothing (is blocking|blocks|is holding up|stops|keeps|holds up|holds back) <t>[ (any more|anymore|now|back)]
+    [(i am|we are|i|we|am|are) ](no longer|not|not any longer) [(being|getting) ]~STUCK[ (up|back)] (on|with|at|in|
+        by) <T>[ (any more|
+        anymore|now|any longer)]
+    [(so|and|but) ](what|whatever|the thing that) (held up|blocked|was blocking|was holding up|stopped|
+        held back) <T> (~BE|has been|has) [~ADV ](gone|
+        fixed|solved|resolved|here|there|over|done|cleared|out of the way|dealt with)
 depend
     there (is|should be|must be) (a|an) [new ](dependency|dependence) (between|from|of) <T> (and|to|on|upon) <O>
     (add|create|set|put|make|record|draw|introduce) (a|the) [new ](dependency|dependence|link) (from|for|to|of|
@@ -251,6 +267,8 @@ block
         at|
         in) <t> (~BY|because|since) <o>
     (i am|we are|i got|we got)[ (still|now|currently|completely|totally)] ~STUCK (on|with|at|in) <t>
+    ![(again|now|still|totally) ](stuck|stalled|jammed|held up)[ again| now] (on|with|at) <T>[ (because|since|:|-|
+        ,) <v>]
     <O> (is|are|'s|has been|have been)[ (now|currently|still|also|actually)] (blocking|holding up|holding back|
         stopping|obstructing|impeding|preventing|a blocker for|a blocker of|a blocker on|the blocker for|
         the blocker of|in the way of|standing in the way of|what blocks|stalling|what is blocking|a blocker to) <T>
@@ -287,6 +305,15 @@ defer
         take up|take|pick up|begin|kick off|launch|attend to|see to|
         revisit|slip|roll|carry|look at|deal with|come back to|get back to|return to|get to|work on|take care of|
         worry about|schedule|drag) <t> [(out|back|off|over|again|on) ]<w>
+    (push|put|move|bump|shift|reschedule|slip|defer|postpone|delay|drag|roll|slide|kick) (?P<target_named>(it|that|
+        this|them|both|[the ]((~KIND) )?#?\d+|the
+         .{1,50}?)) [(out|back|off|over|on) ](to|until|till|onto) (?P<value>[the ]((\d{1,2}(st|nd|rd|th)|first|second|
+        third|fifth|tenth|
+        \d{1,2}( of|\.)? (jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|january|february|march|april|june|july|
+        august|september|
+        october|november|december))( of \S+)?|(jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec|mon|tue|wed|thu|
+        fri|sat|sun)( \d{1,2}[a-z]*)?|the
+         (next|following)( one)?))
     <T> (slips|slides|moves|shifts|goes|is moving|is slipping|gets moved|gets pushed|gets postponed|will slip|
         is not happening|
         will not happen|can not happen|is not going to happen|has to move|must move|should move)[ (out|back|
@@ -312,50 +339,6 @@ defer
     not [now ](for|with) <T>
     !<T> (later|tomorrow|some other time|another time|not now|next (week|sprint|month))
     !(not <T> now)
-"""
-UNDO = r"""
-undo
-    (undo|revert|reverse) (that|this|it)[ (,|-|:)] ((it|that) was )?(wrong (one|number|task|item|thing|ticket|story)|
-        the wrong (one|
-        number|task|item|story|thing)|my (mistake|bad)|a mistake|mistake|typo|by mistake)
-    (revert|undo) back <t>
-    cancel (that|this|the|my|our) (very )?(last|previous|latest) (change|step|action|command|operation|edit|thing|
-        instruction)
-    (ctrl|cmd)\+z
-    (forget|ignore) (the|my|that|our) last (change|step|action|command|operation|edit|instruction)
-    (undo|revert|roll back|reverse|unwind|take back|back out|backtrack|back out of|rewind|un-do|walk back)[ all of|
-         both of]
-    (undo|revert|roll back|reverse|unwind|take back|back out|back out of|rewind|walk back|un-do) <t>
-    (undo|revert|roll back|reverse|take back|back out) (what|whatever|everything|all) (i|we|you|it|that) .+
-    (take|roll|wind|walk) <t> back[ (again)]
-    (go|take|step) (back|one step back|back (a|one|\d+) steps?|me back[ (a|one) step]|us back[ (a|one) step]|
-        a step back)
-    (ctrl z|ctrl-z|ctrl \+ z|control z|control-z|cmd z|cmd-z|ctrl and z|cmd and z)
-    scratch (that|this|(that|the|my|our) (very )?(last|previous|latest)( one| bit| thing| command| change| step)?|
-        the last (one|bit|thing|command))
-    put (it|that|things|everything) back (the way|how|as|like) (it|that|things|they|everything) (was|were)[ before]
-"""
-CANCEL = r"""
-cancel
-    (cancel|abandon|scrap|call off|axe|nix) <t>[ (altogether|completely|entirely|outright|
-        for good|after all|instead|
-        too|as well|already)]
-    (junk|nuke|jettison|annul|rescind|quash|purge|void|revoke|deep-six|yeet|pull the plug on|put the kibosh on|
-        bail on|
-        wash our hands of|put an end to) <T>[ (altogether|completely|entirely|for good|after all|instead|too|
-        as well)]
-    (drop|delete|remove|rm|del|kill|kill off|trash|ditch|discard|bin|dump|scratch|get rid of|throw away|throw out|
-        do away with|erase|terminate|abort|toss|toss out|strike|strike out|cut|eliminate|close as (cancelled|
-        wontfix)|
-        chuck|chuck out|write off|withdraw|can|give up on|give up|wipe) <T>[ (altogether|completely|entirely|
-        outright|
-        for good|after all|instead|too|as well|from (the|our) (plan|backlog|list|board|project|scope|roadmap|
-        tracker|
-        sprint))]
-    (give) <T> the (axe|ax|chop|boot|heave-ho)
-    put <T> out of its misery
-    (throw|call|toss|chuck|strike) <T> (away|out|off)[ (the|our) (list|plan|board)]
-    ~MARK <T> [(as|to|into|over to) ](~GONE)[ (now|status|please)]
-    (close) <T> [(as|to) ](~GONE)
-    (set|change|update) (the )?status (of|on|for) <T> to (~GONE)
+    !<T> in (?P<value>(a|an|another|two|three|four|five|\d+|a few|a couple of) (days?|weeks?|months?|sprints?))
+    !<T> not (?P<value>this (sprint|week|month|year|quarter|season|iteration)|today)
 """

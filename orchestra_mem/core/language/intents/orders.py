@@ -24,12 +24,13 @@ from orchestra_mem.core.language.intents.frames import (
     verb_forms,
 )
 from orchestra_mem.core.language.intents.headlines import LEVELS, LINK, is_headline
-from orchestra_mem.core.language.intents.normalising import Clause
+from orchestra_mem.core.language.intents.normalising import QUOTED, Clause
 from orchestra_mem.core.language.intents.persons import SENTENCE, person_in
 from orchestra_mem.core.language.intents.phrases import (
     clean_phrase,
     is_determined,
     is_named,
+    is_of_the_world,
     is_phrase,
     kind_of,
     priority_of,
@@ -260,6 +261,8 @@ def _stated(clause: Clause, words: tuple[str, ...]) -> Iterator[_Found]:
             named = is_named(_text(words, (start, end)))
             if not named and words[end] not in _TOLD and not is_headline(words, start, end):
                 continue
+            if not named and is_of_the_world(_text(words, (start, end))):
+                continue
             narrated = words[end] in ("was", "were") and not named
             while after < len(words) - 1 and words[after] in LINK:
                 for fit, verb in _tells(words, end, after) if not narrated else ():
@@ -313,6 +316,8 @@ def _built(
     if name == "so":
         state = state_at(words, fit.spans[STATE][0])
         name = state.name if state else ""
+    if name == "mine" and text == QUOTED and "list" in words:
+        return  # "put "oil the gate" on the list" is something new
     named = is_named(text)
     if (
         not named

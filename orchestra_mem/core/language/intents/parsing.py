@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from orchestra_mem.core.language.intents.adverbials import took_adverbial, without_adverbials, without_adverbs
-from orchestra_mem.core.language.intents.asides import Beside, asides, has_aside, states
+from orchestra_mem.core.language.intents.asides import Beside, asides, gives_up, has_aside, states
 from orchestra_mem.core.language.intents.clauses import asks, begins_command, follows, joints, sentences, tells
 from orchestra_mem.core.language.intents.common_words import COMMON_WORDS
 from orchestra_mem.core.language.intents.correcting import corrected_line, takes_itself_back
 from orchestra_mem.core.language.intents.courtesies import strip, strip_ends
 from orchestra_mem.core.language.intents.frames import verb_forms
+from orchestra_mem.core.language.intents.jottings import as_sentences, read_jotting
 from orchestra_mem.core.language.intents.json import from_json, intent_schema
 from orchestra_mem.core.language.intents.mending import mend
 from orchestra_mem.core.language.intents.nearest import nearest_commands, why_not
@@ -38,7 +39,8 @@ from orchestra_mem.core.language.intents.reading import (
     swallows,
 )
 from orchestra_mem.core.language.intents.rules import destructive_words, vocabulary
-from orchestra_mem.core.language.intents.taking import take
+from orchestra_mem.core.language.intents.shorthand import written_out
+from orchestra_mem.core.language.intents.taking import named_before, take
 from orchestra_mem.core.language.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.core.language.intents.words import LEAD
 from orchestra_mem.work_types import WorkKind
@@ -76,6 +78,10 @@ class _Reading:
 def _read_clause(clause: Clause) -> tuple[Intent, ...]:
     if is_only_thought(clause) and not asks(clause):
         return ()
+    for meant in read_jotting(clause):
+        found = (meant,) if isinstance(meant, Intent) else read_clause(meant) or read_idiomatic(meant, ())
+        if found:
+            return found
     found = read_idiomatic(clause, read_clause(clause) or read_reworded(clause))
     if found and not took_adverbial(found):
         return found
@@ -104,7 +110,7 @@ def parse(line: str) -> Parsed:
         )  # fmt: skip
     if takes_itself_back(line, _parsed_plainly):
         return Parsed(intents=(), understood=False, nearest=("help",), reason="the line takes back what it asks for")
-    return _parsed_plainly(corrected_line(line, _parsed_plainly) or line)
+    return _parsed_plainly(written_out(line) or corrected_line(line, _parsed_plainly) or line)
 
 
 def _parsed_plainly(line: str) -> Parsed:
@@ -189,7 +195,7 @@ def _parsed(words: Clause, reading: _Reading) -> Parsed:
 
 def _read(words: Clause) -> _Reading:
     reading = _Reading()
-    parts = list(sentences(words))
+    parts = as_sentences(list(sentences(words)))
     for place, sentence in enumerate(parts[:_MAX_SENTENCES]):
         if swallows(sentence) and place + 1 < len(parts) and not _ends_report(sentence, parts[place + 1 :]):
             sentence = words.between(_place(words, sentence), None)
@@ -213,6 +219,8 @@ def _place(words: Clause, sentence: Clause) -> int:
 def _read_sentence(sentence: Clause, reading: _Reading) -> None:
     sentence = as_request(sentence)
     found = list(_intents(sentence, reading)) or list(_freely(sentence, reading))
+    if found and found[0].action is Action.FINISH and any(map(gives_up, reading.missed[-1:])):
+        found = []  # "12 is a duplicate. Close it."
     for intent in found:
         take(intent, reading.intents)
     if not found and not may_be_dropped(sentence):
@@ -239,7 +247,7 @@ def _freely(clause: Clause, reading: _Reading) -> Iterator[Intent]:
 
 def _freely_plain(clause: Clause) -> tuple[Intent, ...]:
     """Read by its parts what is left without adverbials: "testing of the module is completed from our side"."""
-    plainer = without_adverbials(clause)
+    plainer = without_adverbials(clause) if not is_only_thought(clause) else clause
     return read_freely(plainer) if plainer.words and plainer.words != clause.words else ()
 
 
@@ -261,6 +269,10 @@ def _cut(clause: Clause, reading: _Reading) -> Iterator[Intent]:
             first = tuple(_without_asides(left, reading))
             if not first or any(intent.action in DESTRUCTIVE for intent in (*first, *rest)):
                 continue
+        if rest and not first:
+            if rest[0].action is Action.FINISH and gives_up(left):
+                continue
+            rest = list(named_before(left, tuple(rest)))
         if rest and first and _goes_into(first[-1], rest[0], right):
             rest[0] = replace(rest[0], action=Action.ADD, other="it")
         if rest and first and tells(left) and all(intent.action in ASKS for intent in first):
@@ -324,6 +336,8 @@ def _without_asides(clause: Clause, reading: _Reading) -> Iterator[Intent]:
         destroys = any(intent.action in DESTRUCTIVE for intent in found)
         if not found or (asked and not beside.leads) or (destroys and not _is_plain(beside)):
             continue
+        if found[0].action is Action.FINISH and gives_up(beside.aside):
+            continue
         if (
             len(found) == 1
             and not beside.leads
@@ -331,6 +345,8 @@ def _without_asides(clause: Clause, reading: _Reading) -> Iterator[Intent]:
             and not (found[0].value or found[0].other)
         ):
             found = (replace(found[0], value=clean_phrase(beside.aside.said)),)
+        if beside.leads:
+            found = named_before(beside.aside, found)
         yield from found
         return
 

@@ -51,7 +51,8 @@ _GOES_ON = re.compile(
 )
 _SPLIT_NAMES = re.compile(r" ?, ?(?:and )?| and (?:also )?")
 _NOT_IN_ANY = re.compile(
-    r"[:;?!|•]|\b(?:if|but|unless|because|should|would|could|please|so that|whether|although|though|in case|once|"
+    r"[:;?!|•]|\b(?:this|last|yesterday) (?:morning|afternoon|evening|night|week) (?:the|my|our|#?\d)|\b(?:if|but|"
+    r"unless|because|should|would|could|please|so that|whether|although|though|in case|once|"
     r"as soon as|"
     r"whenever|provided|maybe|perhaps|otherwise|else|until|however)\b|^(?:and|or|but|then|so|not|no|never|n't|with|"
     r"after|before|once|when|while|until|till|since|during|without|despite|"
@@ -176,6 +177,27 @@ def _holds_other_words(text: str) -> bool:
 _HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 
 
+# What fails, breaks or is late around us and is nobody's work.
+_OF_THE_WORLD = re.compile(
+    r"(?:(?:the|our|my|your|his|her|this|that|their) )?(?:[a-z]+ )?(?:coffee|machine|printer|wifi|wi-fi|internet|"
+    r"network|vpn|laptop|"
+    r"computer|keyboard|mouse|screen|monitor|projector|phone|headset|chair|desk|dishwasher|fridge|microwave|kettle|"
+    r"toaster|lift|"
+    r"elevator|escalator|train|bus|tram|metro|subway|taxi|flight|plane|traffic|car|bike|bicycle|weather|sun|rain|"
+    r"snow|heating|"
+    r"heater|radiator|aircon|ac|dog|cat|kid|kids|baby|wife|husband|son|daughter|neighbour|neighbor|neighbours|"
+    r"neighbors|milk|"
+    r"lunch|dinner|breakfast|pizza|cake|beer|tea|meeting|call|standup|stand-up|retro|toilet|loo|parking|office|power|"
+    r"electricity|"
+    r"alarm|fire alarm|team lunch|game|match|movie|film|song|playlist)"
+)
+
+
+def is_of_the_world(text: str) -> bool:
+    """Tell whether a phrase is about what is around us and nobody's work: "the coffee machine"."""
+    return _OF_THE_WORLD.fullmatch(text) is not None
+
+
 _NUMBERED = re.compile(fill(r"(?:the )?(?:~KIND) #?\d+ \S"))
 
 
@@ -228,9 +250,14 @@ def number_of(text: str) -> int:
 _INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)(?:\(?\d{1,2}[.)]|\(?[a-h]\)|[-*\u2022])\s+")
 _ONE_FOR = re.compile(
     r"^(?:and )?(?:one|first|second|third|another|the other|the (?:first|second|third|last)(?: one)?|the other one|"
-    r"a|an|1|also)"
+    r"a|an|1|also)(?: each)?"
     r"(?: one| (?:story|task|epic|subtask|milestone))? ?(?:(?:is |being )?(?:for|called|to|about|named|on|titled|"
     r"covering)|:|-) "
+)
+_EACH = re.compile(
+    r"(?:[:,-] )?(?:(?:and )?(?:one|a|an|1|one of them)(?: \w+)? )?(?:each (?:for|about|on|of|called|named)|"
+    r"for each of|"
+    r"for each :)(?: :)? (?=\S)"
 )
 _OUTER = re.compile(r"^(?:(?:and|or|also|plus|then|the following|,|:|-|•|;|\.) )+")
 _QUOTES = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb\u201e\u201f"
@@ -245,6 +272,11 @@ def split_titles(region: Clause, count: int, many: bool) -> tuple[str, ...]:
         many: whether there may be more than one at all; a single title keeps its commas.
     """
     texts = [word.text for word in region.words]
+    while QUOTED in texts[:-1] and texts[-1] in ("too", "also", "well", "as"):
+        region, texts = region.between(0, -1), texts[:-1]
+    if each := _EACH.match(f"{region.text} "):
+        region, many = region.part(each.end()), True
+        texts = texts[len(texts) - len(region.words) :]
     if NEWLINE in texts or BULLET in texts:
         return _titles(_cut_at(region, {NEWLINE, BULLET}))
     if QUOTED in texts and all(text in (QUOTED, ",", "and", ";", "-", ":", "or", ".") for text in texts):
@@ -256,6 +288,8 @@ def split_titles(region: Clause, count: int, many: bool) -> tuple[str, ...]:
         return _titles([region])
     if ";" in texts:
         return _titles(_cut_at(region, {";"}))
+    if "/" in texts and "," not in texts:
+        return _titles(_cut_at(region, {"/"}))
     return _titles(_cut_at_commas(region, count))
 
 

@@ -107,6 +107,9 @@ _HAVE_DONE = re.compile(r"(?:just |now )*have (?:just |now |finally |already )*(
 _ONLY_THOUGHT = re.compile(
     r"\b(?:wish|wished|thought|assumed|figured|believed)(?: that)? (?:\S+ ){1,8}?(?:was|were|had|would|could|did)\b|"
     r"\b(?:nice|great|good|lovely|better|cool|happy) if (?:\S+ ){1,8}?(?:was|were)\b(?! (?:called|named|renamed))|"
+    r"\b(?:i|we) (?:(?:was|were) (?:just |really |actually )?(?:about|supposed|meant|ready|close|planning|hoping|"
+    r"this close) to|"
+    r"(?:have )?(?:almost|nearly) [a-z]+)\b|"
     r"\b(?:would|could|might)(?: \S+)? have (?:[a-z]+ed|done|begun|been|put|taken|given)\b"
 )
 
@@ -229,6 +232,13 @@ _NEGATED = re.compile(
     r"(?:do not|never|let us not|we (?:do not|should not|must not|will not|can not)|no need to|i (?:do not|"
     r"will not|would not)|not) (?!.*\b(?:if|when|unless)\b)"
 )
+_LEFT_ALONE = re.compile(
+    r"(?:keep|spare) (?:only |just )?(?:(?:task |story |epic )?#?\d+|the (?:rest|others?))(?: please)?|"
+    r"(?:leave|keep|let)(?: me| us)? (?:\S+ ){1,8}?(?:open|as (?:it|they|that) (?:is|are|was|were)|as is|untouched|"
+    r"unchanged|running|"
+    r"where (?:it|they) (?:is|are)|the way (?:it|they) (?:is|are)|out of (?:it|this)|be|in peace)(?: please| for now|"
+    r" still| though)*"
+)
 _SMALL_TALK = re.compile(
     r"(?:(?:that|this|it) (?:is|was|looks|sounds|seems) (?:all |completely |totally )?(?:wrong|a mistake|not right|"
     r"bad|that|by mistake|not what i (?:wanted|meant)|the wrong one|great|good|fine|nice|awesome|perfect|cool|it|"
@@ -279,7 +289,8 @@ _POLITE_IF = re.compile(
 
 def may_be_dropped(sentence: Clause) -> bool:
     """Tell whether a sentence asks for nothing: small talk, or what is not to be done."""
-    return is_small_talk(sentence) or _NEGATED.match(strip(sentence).clause.text) is not None
+    text = strip(sentence).clause.text
+    return is_small_talk(sentence) or _NEGATED.match(text) is not None or _LEFT_ALONE.fullmatch(text) is not None
 
 
 def _read_command(clause: Clause) -> tuple[Intent, ...]:

@@ -114,7 +114,8 @@ def _active(clause: Clause, text: str) -> Iterator[Clause]:
         yield from _turned(clause.part(match.start("body")), destroy=not text.startswith("it "))
     if match := _MAY_IT.fullmatch(text):
         yield from _turned(clause.part(match.start("body")))
-    if match := _MAY_WORK.match(text):
+    destroys = any(base_of(word.text, ends=("ed",)) in destructive_verbs() for word in clause.words)
+    if (match := _MAY_WORK.match(text)) and not destroys:
         for place in range(1, min(len(clause.words) - 1, _MOST_SUBJECT)):
             item = clause.between(1, place + 1)
             if is_named(item.text):
@@ -184,7 +185,7 @@ def _about(clause: Clause, text: str) -> Iterator[Clause]:
         if match is None or not (is_named(match["item"]) or (regex is _THAT_IS_DONE and is_determined(match["item"]))):
             continue
         rest, item = _cut(clause, match, "rest"), _cut(clause, match, "item")
-        if regex is _TOPIC and rest[0].text in ("add", "create", "append", "put"):
+        if regex in (_TOPIC, _BARE_TOPIC) and rest[0].text in ("add", "create", "append", "put", "new", "make"):
             place = item[0].start
             yield Clause(clause.line, (Word("for", place, place), *item, Word(",", place, place), *rest))
         if rest[0].text in destructive_verbs() or base_of(rest[0].text) in destructive_verbs():

@@ -14,8 +14,9 @@ from functools import cache
 
 from orchestra_mem.core.language.intents.asking import ASKING_OF_WORK
 from orchestra_mem.core.language.intents.asking_of_talk import ASKING
+from orchestra_mem.core.language.intents.cancel_patterns import CANCEL, UNDO
 from orchestra_mem.core.language.intents.mending import Vocabulary
-from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intents.order_patterns import ORDER
 from orchestra_mem.core.language.intents.telling import TELLING
 from orchestra_mem.core.language.intents.types import Action
 from orchestra_mem.core.language.intents.words import (
@@ -63,21 +64,25 @@ class Rules:
     def __init__(self, table: str, *, dotall: bool = False) -> None:
         self.rules = tuple(read_rules(table, dotall=dotall))
         self.openers = frozenset(word for rule in self.rules for word in rule.opens or ())
-        self._of_any = tuple(rule for rule in self.rules if rule.opens is None)
-        self._by_word: dict[str, tuple[Rule, ...]] = {}
+        self._opening: dict[str, list[int]] = {}
+        self._needing: dict[str, list[int]] = {}
+        self._of_any: list[int] = []
+        for place, rule in enumerate(self.rules):
+            for word in rule.opens or ():
+                self._opening.setdefault(word, []).append(place)
+            for word in (rule.needs or ()) if rule.opens is None else ():
+                self._needing.setdefault(word, []).append(place)
+            if rule.opens is None and not rule.needs:
+                self._of_any.append(place)
 
     def fitting(self, text: str) -> Iterator[tuple[Rule, re.Match[str]]]:
         """Yield the rules that fit a whole clause; a pattern is compiled when it is first needed."""
-        word = text.partition(" ")[0]
-        if word not in self.openers:
-            may_fit = self._of_any
-        elif word not in self._by_word:
-            may_fit = tuple(rule for rule in self.rules if rule.opens is None or word in rule.opens)
-            self._by_word[word] = may_fit
-        else:
-            may_fit = self._by_word[word]
         words = frozenset(text.split())
-        for rule in may_fit:
+        places = {*self._of_any, *self._opening.get(text.partition(" ")[0], ())}
+        for word in words & self._needing.keys():
+            places.update(self._needing[word])
+        for place in sorted(places):
+            rule = self.rules[place]
             if rule.needs and words.isdisjoint(rule.needs):
                 continue
             if match := _regex(rule.template, rule.dotall).fullmatch(text):

@@ -24,8 +24,14 @@ def phrase_in(clause: Clause, match: re.Match[str], role: str = "target", *, str
         names = is_named if strict else is_determined
         return said_in(clause, match, f"{role}_named") if names(named) and not _NEW_ONE.match(named) else None
     if loose := groups.get(role):
-        return said_in(clause, match, role) if is_phrase(loose) and not _NEW_ONE.match(loose) else None
+        said = said_in(clause, match, role)
+        return said if (is_phrase(loose) or _is_title(said, loose)) and not _NEW_ONE.match(loose) else None
     return ""
+
+
+def _is_title(said: str, text: str) -> bool:
+    """Tell whether capitals make a title of what begins like a command: "assign Close the gate to Nina"."""
+    return said[:1].isupper() and not said.isupper() and is_phrase(text.partition(" ")[2])
 
 
 def said_in(clause: Clause, match: re.Match[str], group: str) -> str:

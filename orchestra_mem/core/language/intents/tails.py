@@ -10,7 +10,7 @@ from orchestra_mem.core.language.intents.normalising import Clause
 from orchestra_mem.core.language.intents.persons import person_in
 from orchestra_mem.core.language.intents.phrases import clean_phrase, is_named, is_phrase, priority_of
 from orchestra_mem.core.language.intents.types import Action, Intent
-from orchestra_mem.core.language.intents.words import expand
+from orchestra_mem.core.language.intents.words import expand, fill
 
 _TIME = re.compile(expand("~TIME"))
 _REASON = re.compile(
@@ -30,6 +30,8 @@ _NEEDED = re.compile(
     r"depending on|dependent on) "
     r"(?P<other>\S.*)"
 )
+_GIVEN_UP = re.compile(fill(r"^(?:[,:(-] )?(?:as |it is |because it is )?~MOOT(?: (?:of|by) .*)?$"))
+_OFF_ME = re.compile(r"(?:over )?(?:from|off|instead of) (?:me|us|my (?:hands|plate|list|desk))|in my (?:place|stead)")
 _LEVELLED = re.compile(r"(?:, )?(?:with|at|as|and make it|and it is|,)(?: a| an| the)? (?P<level>\S.*)")
 _FUTURE = frozenset((Action.START, Action.RESUME))
 _SPARE = frozenset(
@@ -66,6 +68,10 @@ def with_tail(clause: Clause, words: tuple[str, ...], start: int, intent: Intent
     if (match := _LEVELLED.fullmatch(rest)) and is_level(match["level"]):
         return (intent, Intent(action=Action.PRIORITISE, target="it", value=priority_of(match["level"])))
     if intent.action in (Action.START, Action.FINISH) and rest.startswith("by ") and person_in(said.between(1).said):
+        return (intent,)
+    if intent.action is Action.FINISH and _GIVEN_UP.search(rest):
+        return ()  # "closed 12 as a duplicate" finishes nothing
+    if intent.action is Action.ASSIGN and _OFF_ME.fullmatch(rest):
         return (intent,)
     if _TIME.fullmatch(rest):
         if intent.action in _FUTURE or intent.action is Action.DEFER:

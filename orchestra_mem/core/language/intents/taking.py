@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from orchestra_mem.core.language.intents.normalising import Clause
+from orchestra_mem.core.language.intents.phrases import clean_phrase, kind_of
 from orchestra_mem.core.language.intents.types import Action, Intent
+from orchestra_mem.core.language.intents.words import fill
 
 _PRONOUNS = frozenset(("it", "that", "this"))
 _DONE_ONCE = frozenset(
@@ -28,6 +32,8 @@ def take(intent: Intent, intents: list[Intent]) -> None:
         intents.append(intent)
     elif last.action is Action.QUIT or last == intent:  # "that's it, 12 is done" goes on
         intents[-1] = intent
+    elif (whole := _whole_of(intent, last)) is not None:
+        intents[-1] = replace(intent, target=whole, kind=kind_of(whole.lower()))
     elif _says_again(intent, last) or _says_less(intent, last):
         return
     elif _says_on_what(intent, last):
@@ -51,6 +57,46 @@ def take(intent: Intent, intents: list[Intent]) -> None:
         intents[-1] = intent
     else:
         intents.append(intent)
+
+
+_UNITS = r"(?! ?(?:%|percent|[a-z]+s\b(?<!is)(?<!was)(?<!has)(?<!does)(?<!needs)|o'clock|euro|am\b|pm\b))"
+_NAMED = re.compile(
+    fill(
+        r"(?:(?:the|our|this|that|my) (?:[a-z][a-z-]* ){0,3}?)?(?:~KIND) #?\d+|#\d+|"
+        r"(?:the|our|this|that) (?:(?!(?:of|in|on|for|to|and|is|are)\b)[a-z][a-z-]* ){0,3}?(?:epic|story|task|"
+        r"milestone|"
+        r"subtask|ticket)(?= |$)|"
+        rf"(?<!\S)(?<!at )(?<!until )(?<!till )(?<!by )(?<!than )(?<!only )(?<!just )(?<!least )(?<!most )"
+        rf"(?<!from )(?<!version )(?<!room )(?<!page )\d{{1,6}}(?= |$){_UNITS}"
+    )
+)
+
+
+def named_before(aside: Clause, intents: tuple[Intent, ...]) -> tuple[Intent, ...]:
+    """Let "it" be the one piece of work that a lead-in names: "nobody cares about 54, make it lowest"."""
+    if not intents or intents[0].target.lower() not in _PRONOUNS:
+        return intents
+    named = list(_NAMED.finditer(aside.text))
+    if len(named) != 1:
+        return intents
+    target = clean_phrase(aside.part(named[0].start(), named[0].end()).said)
+    return (replace(intents[0], target=target, kind=kind_of(named[0][0])), *intents[1:])
+
+
+_PARTS = re.compile(
+    fill(
+        r"(?:everything|all|every|each|both|all the|all of the|the) (?:\S+ ){0,3}?(?:of|below|under|in|inside|for|from|"
+        r"beneath|within) (?P<whole>(?:the )?(?:\S+ ){0,3}?(?:#?\d+|~KIND))"
+    )
+)
+
+
+def _whole_of(intent: Intent, last: Intent) -> str | None:
+    """Give what is finished where the last one only says that its parts are: "all under 12 is done, so 12 is done"."""
+    if not intent.action is last.action is Action.FINISH or not (match := _PARTS.fullmatch(last.target.lower())):
+        return None
+    whole = last.target[match.start("whole") :]
+    return whole if intent.target.lower() in ("it", whole.lower()) else None
 
 
 def _says_again(intent: Intent, last: Intent) -> bool:

@@ -15,7 +15,8 @@ decide
     [the |our |my |a ][final |new |design |architecture |team |technical ](decision|conclusion|verdict|resolution|
         ruling|choice|call|answer) (:|-|is|was|,|made|on|to|has been made)[ (:|that|to|on)] <v>
     (decided|decide|resolved|agreed) (:|-|,|that|to|on|upon|against)[ (:|that|to|on)] <v>
-    [(after|in|at|during|following|on|yesterday|today|this) \S.{0,40}? ,? ?](i|we|the team|everyone|us|
+    [(after|in|at|during|following|on|for|about|regarding|concerning|as for|as to|re|with|yesterday|today|
+        this) \S.{0,40}? ,? ?](i|we|the team|everyone|us|
         all of us|(\S+ ){1,4}and (i|me)|the (board|group|committee|family|crew|council|whole team|others))[ (have|
         had|
         all|just|now|finally|already|both|has)] [(just|now|finally|all|already|then|also|eventually|jointly|
@@ -31,13 +32,23 @@ decide
         went with|picked|opted)[ (to|that|on|for|upon|:|in favour of)] <v>
     the team has[ (now|finally|already)] (decided|agreed|chosen|settled|opted)[ (to|that|on|for|upon|
         in favour of)][ :] <v>
-    [(after|in|at|during|following|yesterday|today) \S.{0,40}? ,? ?](i|we|the team|team|everyone|everybody|
+    [(after|in|at|during|following|on|for|about|regarding|concerning|as for|as to|re|with|yesterday|
+        today) \S.{0,40}? ,? ?](i|we|the team|team|everyone|everybody|
         the family|the crew)[ (have|had|just|now|
         finally|already|both)] [(just|now|finally|then|also|eventually|
         already) ](chose|chosen|picked|selected|choose|pick|select|went with|gone with|prefer|adopted|adopt|
         standardised on|standardized on|settled for|go for|go with|went for|gone for|ended up with|ended up using|
         favour|favor|rejected|ruled out)[ :] <v>
     (going with|sticking with|settling on|opting for) <v>
+    [(result|results|outcome|end|winner) of ][the |our |a |final ][(team|majority|unanimous|final|board|family|public|
+        whole team) ](vote|votes|poll|ballot|
+        consensus|show of hands|adr|team decision|group decision)[ (result|results|outcome|today|yesterday)] (:|-|is|
+        was|says|said|went|=)[ (that|for|to)] <v>
+    (?!what |how |that |this |there |so |oh |who |which )<v> (won|wins|has won|got|gets|takes) the (vote|poll|ballot|
+        most votes|majority)
+    <v> (,|-) [(it is|that is|so|that) ][now |finally ](decided|settled|agreed|decision made|decision taken|
+        end of discussion|it is decided|final decision|
+        that is the decision|that is decided|that is final|final)
     (we are|i am|we will be|we shall be)[ (now|all|definitely)] (doing|having|taking|getting|buying|ordering|building|
         keeping|
         serving|making) (?P<value>\S.{0,80}? (not|instead of|rather than|and not|over) \S.*)
@@ -63,8 +74,16 @@ decide
         commit to|decide (on|for|to|against)|agree (on|to)) <v>
     (use|adopt|choose|pick|prefer|go for|go with|keep using|select|switch over to using|embrace|stick to|
         stay away from|never use) <v>
-    (?!what |how |that |this |there |so |oh )<v> it is(, then)?
+    (?!what |how |that |this |there |so |oh )<v> it is[ ,][ then]
+    (for|on|with) (?!(me|us|now|later)\b)\S.{0,40}?[ ,] (use|we use|we will use|let us use|go with|we go with|choose|
+        we choose|pick|we pick) <v>
+    (after|since|following|because of) \S.{0,40}?[ ,] (we are|i am|we will be) (now )?(going with|going for|
+        sticking with|settling on|using|
+        choosing|picking|opting for) <v>
+    (we are|we will be|i am) (dropping|ditching|leaving) (?P<value>(?!(it|that|this|them|
+        #?\d+)\b)\S.{0,60} in (favour|favor) of \S.+)
 report
+    !(?P<value>~CHECKS \S.*?) (on|for|in|of|with|against) <T>[ (again|now|today|so far)]
     (report|reporting|report back|status report|progress report|progress update|status update|update|result|results|
         outcome|
         progress|test results|test report|findings|summary|retro) [(on|for|of|about|from|to|:) ]<T> (:|-|is|that|
@@ -106,6 +125,7 @@ report
         live|in review|in qa|in testing|under review)[ .+])
     <T> (did not|has not|could not) (?P<value>(succeed|work|pass|go well|go|turn out|compile|build|hold|help|
         come out|run|deliver)[ .+])
+    <T> (:|-|,|at|now at|=|to|now) (?P<value>\d+ ?(%|percent)[ (done|complete|finished|there)][ .+])
     (half|most|part|some|a third|two thirds|a quarter|three quarters|\d+ ?%) of <T> (is|are|has been|have been) <v>
     <T> (results?|outcome|report|findings) (:|-|is|are|was|were) (?!(~DONE|~STUCK|~PROGRESS|on hold|deferred|postponed|
         parked|
@@ -117,6 +137,34 @@ report
         is red)[ .+])
     [<T> ](test|tests|all tests|the tests|the build|build|ci) (?P<value>(pass|passed|fail|failed|
         are green|are red|is green|is red)[ .+])
+    !~CHECKS (on|for|of|in|with|against) <T> [(:|-|,|is|are|was|were) ]<v>
+    !(?!(all|both|everything|most|some|half) )<T> [(:|-|,) ](?P<value>~CHECKS (:|-|is|are|was|were|all|still|now|
+        green|red|
+        passing|pass|passed|passes|fail|failed|fails|failing|broke|breaks|broken|found|came|ok|okay|flaky|good|clean|
+        at|up|
+        down|dropped|rose|went|ran)[ .+])
+    !(?P<value>~CHECKS (found|finds|showed|shows|flagged|reported|turned up|spotted) .+) (in|on|with|for) <T>
+    !(?P<value>failed|broken|red|passed|green|flaky|crashed)[ again| now| still] (:|-) <T>
+    !(?!(all|both|everything|most|some|half) )<T> [(is|are|was|'s|still|again|now|got|gets) ]*(?P<value>(flaky|red|
+        green|
+        unstable|stable|crashing|leaking|hanging|slow|slower|faster|unreliable|reliable|buggy|half done|
+        half finished)[ .+])
+    !<T> [(is|are|was|'s|now|got|gets) ]*(?P<value>\d+(\.\d+)? ?(x|times|percent|%|ms|s|sec|seconds|
+        minutes)( \S+)? (faster|
+        slower|better|worse|smaller|bigger|cheaper|quicker)[ .+])
+    !<T> [(is|was|got|has been|now|just) ]*(?P<value>(deployed|pushed|rolled out|released|installed|on|live on|up on|
+        in) (to |on )?(the )?(staging|
+        stage|test|testing|dev|qa|preprod|pre-prod|canary|beta|sandbox)[ .+])
+    !(?P<value>deployed|pushed|rolled out|released|installed) <T> (to|on) (the )?(staging|stage|test|testing|dev|qa|
+        preprod|pre-prod|canary|beta|sandbox)
+    !(?P<value>\d+(\.\d+)? ?(h|hrs|hours?|m|mins?|minutes|d|days?)) (on|for|in|into) <T>[ (today|yesterday|so far|
+        this week)]
+    !<T> [(is|at|about|roughly|around|now|some|nearly|almost|circa) ]*(?P<value>(\d+ ?(percent|%)|half|halfway|
+        two thirds|a third)[ (done|complete|
+        finished|there|through)])
+    !<T> (update|progress update|status update|progress report|news) (:|-) <v>
+    !<T> (does not|do not|will not) (?P<value>(work|build|compile|run|pass|load|boot|render|install|scale|hold|
+        start up|connect)[ .+])
 note
     (add|leave|make|put|write|attach|drop|post|record|log|append|pin|stick|place|set|give|enter|create) [me ][(a|
         another|the following|this|the|one more) ][quick |short |little |small |brief |new ](note|comment|remark|
@@ -129,7 +177,8 @@ note
         against|at) <T> <v>
     (add|leave|make|put|write|attach|take|drop|post|record|log|jot down|save|enter|keep|create|new) (a|another|this|
         the following|the|one more|) ?[quick |short |little |small |brief |mental |new ](note|comment|remark|memo|
-        reminder) [(for|to) (me|us|myself|ourselves|self) ](:|-|that|saying|,|of|to|about|to say|stating|
+        reminder) [(for|to) (me|us|myself|ourselves|self) ][(there|here|in there|with it|on it|to it|on that|
+        on them) ](:|-|that|saying|,|of|to|about|to say|stating|
         for)[ (that|
         :|the fact that)] <v>
     (add|attach|put|leave|write|append) (to|on|under|for|against|in) <T> (a|another|this|the|one more)[ (quick|
@@ -143,7 +192,7 @@ note
         ,|is|to)[ that] <v>
     [a |another |quick |one ](note|comment|remark|memo) (on|to|for|about|re|regarding) <t> : <v>
     (note|annotate) <T> (:|-|that|with|,) <v>
-    <T> (note|comment|remark) (:|-) <v>
+    <T>[ ,] (note|comment|remark) (:|-) <v>
     (note|write|write down|jot|jot down|note down|put|put down|record|log|mention|remark|comment|add|state|pin|scribble|
         scribble down) (on|for|against|under|in|at|about|to|by|beside|next to|alongside|with|near|onto|
         down by|down for|down against|down beside) <T> (that|:|,|-|saying) <v>

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from orchestra_mem.core.language.intents.order_patterns import CANCEL, ORDER, UNDO
+from orchestra_mem.core.language.intents.cancel_patterns import CANCEL, UNDO
+from orchestra_mem.core.language.intents.order_patterns import ORDER
 from orchestra_mem.core.language.intents.words import first_words, templates
 from orchestra_mem.core.language.intents.work_patterns import WORK
 
@@ -29,7 +30,8 @@ _IRREGULAR = {
     "let": "let", "rolled": "roll", "dealt": "deal",
 }  # fmt: skip
 _HARMLESS = frozenset(
-    "call change close do flag give go make mark move put set step switch take turn update get treat".split()
+    "archive call change close complete do end finish flag get give go make mark move put resolve retire set shut step "
+    "switch take treat turn update".split()
 )
 _INFLECTED = re.compile(r"(?P<stem>[a-z-]{2,}?)(?P<end>ing|ed)")
 

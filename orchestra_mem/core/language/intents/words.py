@@ -9,6 +9,7 @@ between words.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from orchestra_mem.work_types import WorkKind
 
@@ -93,6 +94,22 @@ MACROS = {
     "LEVEL": _LEVEL,
     "Q": '"q"',
     "GONE": "cancelled|canceled|dropped|abandoned|scrapped|wontfix|will not do|will not fix|called off|discarded",
+    "BADLY": "(a |an |such a |the |just |simply |really |so |too |a bit |very |rather |quite |totally |not )*(wrong|"
+    "bad|misleading|"
+    "outdated|old|stupid|silly|dumb|awful|terrible|ugly|unclear|vague|confusing|misspelled|misspelt|mistyped|long|"
+    "short|clumsy|"
+    "off|right|good|clear|great|boring|generic|cryptic|ambiguous|inaccurate|incorrect|lame|typo|typos|mistake|"
+    "spelling mistake|"
+    "misnomer|mess|nonsense|rubbish|weird|odd|horrible)( in it| now| any more| anymore| at all)?",
+    "CHECKS": "(the |our |all |all the |both |most |some )*(ci|cd|builds?|pipelines?|((unit|load|smoke|e2e|"
+    "integration|stress|regression|"
+    "perf|performance|acceptance|user|field|lab|soak) )?(tests?|testing)|test (runs?|suite|results?)|qa|benchmarks?|"
+    "reviews?|code review|"
+    "coverage|lint|linter|latency|throughput|p50|p90|p95|p99|perf)",
+    "MOOT": "(an? |the |just |now |only )*(duplicates?|dupes?|dup|obsolete|invalid|moot|superseded|redundant|"
+    "irrelevant|"
+    "out of scope|rejected|not needed|no longer needed|unneeded|not planned|not relevant|no longer relevant|"
+    "will not do|will not fix|wontfix|not a bug|works as intended|not reproducible)( any more| anymore| any longer)?",
     "WE": "we|i|you|they|us|everyone|anyone|the team",
 }
 _PRIORITY = (
@@ -167,17 +184,44 @@ def first_words(template: str) -> frozenset[str] | None:
 
 def needed_words(template: str) -> frozenset[str] | None:
     """Give words of which a clause must have one to fit a pattern, None where that cannot be told from it."""
+    needed = list(_needed(template))
+    return next((words for words in needed if not words & _COMMONEST), needed[0] if needed else None)
+
+
+_COMMONEST = frozenset(
+    "a an and are as at be by do does for has have i in is it of on so that the this to was we will with you 's".split()
+)
+
+
+def _needed(template: str) -> Iterator[frozenset[str]]:
+    """Yield the groups of a pattern that must fit, each as the words of which one then stands there."""
     place, optional = 0, 0
     while place < len(template):
         optional += (template[place] == "[") - (template[place] == "]")
         if template[place] == "(":
             end = _closing(template, place)
-            found = [_PLAIN_WORD.match(choice) for choice in _apart(template[place + 1 : end])]
-            if not optional and template[end + 1 : end + 2] not in ("?", "*") and all(found):
-                return frozenset(match[1] for match in found if match)
+            must = not optional and template[end + 1 : end + 2] not in ("?", "*")
+            choices = _apart(template[place + 1 : end])
+            found = [_PLAIN_WORD.match(choice) for choice in choices]
+            if must and all(found):
+                yield frozenset(match[1] for match in found if match)
+            elif must and len(choices) == 1 and (named := _VALUE.match(choices[0])):
+                yield from _needed(choices[0][named.end() :])
             place = end
+        elif not optional and template.startswith("~CHECKS", place):
+            yield _CHECKED
+        elif not optional and template[place - 1 : place] in ("", " ") and (word := _PLAIN_WORD.match(template, place)):
+            yield frozenset((word[1],))
+            place = word.end() - 1
         place += 1
-    return None
+
+
+_VALUE = re.compile(r"\?P<value>")
+_CHECKED = frozenset(
+    word
+    for match in re.finditer(r"([a-z0-9]+?)(s?)(\??)(?![a-z0-9])", MACROS["CHECKS"])
+    for word in (match[1] + match[2], match[1] if match[3] else match[1] + match[2])
+) - frozenset("the our all both most some".split())
 
 
 def _closing(template: str, start: int) -> int:
@@ -189,8 +233,8 @@ def _closing(template: str, start: int) -> int:
     return len(template)
 
 
-_PLAIN_WORD = re.compile(r"([a-z][a-z'-]*)(?= |$|\[ )")
-_OPENING = re.compile(r"\(((?:[a-z' |-]|\([a-z' |-]*\))+)\)(?=[ \[]|$)")
+_PLAIN_WORD = re.compile(r"([a-z][a-z0-9'-]*)(?= |$|\[ )")
+_OPENING = re.compile(r"\(((?:[a-z0-9' |-]|\([a-z0-9' |-]*\))+)\)(?=[ \[]|$)")
 
 
 _PART = re.compile(r"~([A-Z]+)|<(\w2?)>|\((?!\?)|[\[\]]")

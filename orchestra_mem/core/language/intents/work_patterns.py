@@ -94,6 +94,9 @@ assign
         your baby|your call|your problem|your responsibility|for you|with you|on you|on your plate|in your hands|
         over to you|down to you|up to you|your department)[ now| then] , <n>
     over to (you|thee)[ now| then] (on|for|with) <T> , <n>
+    <T> from \S+ to <n>
+    (let|have|make|get) <n> (have|take|have another|take another) (a |an )?(go|look|crack|shot|stab|turn|swing|
+        try) (at|on|with) <T>
     over to <n> (on|for|with) <T>[ (from now on|from here|from here on|now|then)]
     (one|a job|something|this one is|this is) for you ,[ dear] <n> (:|-|,|is) <T>
     [the ]ball is in <n> 's court (on|for|with|regarding) <T>
@@ -106,6 +109,28 @@ assign
     (the )?(owner|assignee|responsible|responsible person|person responsible|lead) (of|for|on) <T> (is|:|should be|
         becomes|will be)[ now] <n>
 rename
+    [(there is|i see|we have|i found|we found|i made|oops|sorry|just|noticed|spotted) ][a |an |the ](typo|typos|
+        mistake|misspelling|
+        spelling mistake|error|spelling error) in [the (title|name|heading|wording) of ]<T>[ 's (title|name|heading|
+        wording)][ (,|:|-|;|\.)][ (so|and|
+        please)] (should be|should read|should say|it should be|it should read|it should say|must be|must read|
+        ought to be|meant to be|
+        supposed to be|make it|make that|it is|is|it must be|change it to|correct it to|correct is|fix it to|->|to|
+        correct|correctly|
+        right is|read|i meant)[ :] <v>
+    <T> 's (title|name|heading|label|wording) (is|has|was|got|reads|sounds) ~BADLY[ (,|:|-|;)][ (so|and|please|let us|
+        better)] (call it|make it|
+        name it|rename it|rename it to|retitle it|change it to|it should be|it should say|it should read|should be|
+        should say|should read|
+        better|it must be|better call it)[ :] <v>
+    (the |its )?(title|name|heading|label|wording|spelling) (of|on|for|in) <T> (is|has|was|got|reads|
+        sounds) ~BADLY[ (,|:|-|;)][ (so|and|please|
+        let us|better)] (call it|make it|name it|rename it|rename it to|retitle it|change it to|it should be|
+        it should say|it should read|
+        should be|should say|should read|better|it must be|better call it)[ :] <v>
+    <T> (has|got|carries|bears) ~BADLY (title|name|heading)[ (,|:|-|;)][ (so|and|please|let us|better)] (call it|
+        make it|name it|rename it|
+        rename it to|retitle it|change it to|it should be|it should say|should be|better|better call it)[ :] <v>
     <T> 's (name|title|heading|label) (should|must|ought to|is to|shall|has to|needs to|had better) (be|read|say) <v>
     (the |its |a )?[(right|proper|correct) ](name|title|heading|label|wording) (of|for|on) <T> (should|must|ought to|
         is to|
@@ -184,6 +209,13 @@ finish
     (put|place|add|stick|make) a (tick|check|check mark|checkmark|tick mark) (against|next to|on|beside|by|behind|
         to) <T>
     (job done|mission accomplished|all sorted|case closed|game over|finish line reached) (on|for|with) <T>
+    ![(this|that) ](closes|fixes|resolves|completes|finishes) <T>
+    [(i|we|just|finally|now|have) ]*(deployed|merged|released|rolled out|pushed|landed|shipped) <T> (to|into|on|
+        in) (the )?(prod|
+        production|main|master|trunk|main branch|live)[ (now|today|yesterday|this morning)]
+    <T> [(has|is|was|got|been|just|finally|now) ]*(landed|merged|deployed|released|shipped|rolled out|pushed|live|in|
+        out) (on|in|to|into) (the )?(prod|
+        production|main|master|trunk|main branch)[ (now|today|yesterday|this morning)]
     (that|this|which) (completes|finishes|concludes|wraps up|closes|settles) <T>
     (no|no more|no further|nothing) (work|more work|further work)[ is] (needed|required|left|necessary|
         remaining) (on|for|in) <T>
@@ -244,9 +276,15 @@ start
     !(do|open|open up) <T>[ (now|today|then)]
     (i am|we are|i|we|am|are)[ now| currently| just| already| busy| gonna be| also] (working on|working at|starting|
         starting on|
-        starting with|starting work on|on|beginning|beginning with|tackling|going to start|going to work on|
+        starting with|starting work on|beginning|beginning with|tackling|going to start|going to work on|
         kicking off|picking up|on to|in the middle of|moving on to|getting started on|getting started with|
         switching to) <t>[ (now|today)]
+    (i am|we are|i|we|am|are)[ now| currently| just| already| busy| also] on (?!(the |my |our |a )?(holidays?|
+        vacation|leave|call|phone|train|bus|
+        tram|plane|road|way|move|fence|line|team|edge|break|duty|site|strike|budget|time|schedule|track|sick|parental|
+        other|same|safe|roof|
+        toilet|incident)\b)<t>[ (now|today|next)]
+    !on <T> (now|next|today)
     [just |already |finally |now ](started|begun|kicked off|working on)[ (work|working|on|with)] <T>[ (now|today)]
     work (on|with|for) <T> (started|began|begun|commenced|got going|got under way|is on)[ (yesterday|today|
         this morning|last \S+|
@@ -267,7 +305,8 @@ resume
     (go|come|get|back) [back ]to (what|where|whatever) (we|i) (were|was|had|left)[ (doing|working on|at|off|
         stopped)]
     (pick|take) <t> up (where|from where) (we|i) (left|stopped)[ (it|off|that)]
-    (resume|continue|carry on|keep going|keep on|keep|go on|go back|get back|proceed|continue on|continue working|
+    (resume|continue|carry on|keep going|keep on|keep (at|working|doing)|go on|go back|get back|proceed|continue on|
+        continue working|
         pick up again|go back to working|keep working|carry on working|get back to working|get back into|
         move forward|
         press on|push on|press ahead|push ahead|forge ahead|move along|go ahead|stay|hop back|jump back|come back|
