@@ -110,7 +110,8 @@ def parse(line: str) -> Parsed:
         )  # fmt: skip
     if takes_itself_back(line, _parsed_plainly):
         return Parsed(intents=(), understood=False, nearest=("help",), reason="the line takes back what it asks for")
-    return _parsed_plainly(written_out(line) or corrected_line(line, _parsed_plainly) or line)
+    line = written_out(line) or line
+    return _parsed_plainly(corrected_line(line, _parsed_plainly) or line)
 
 
 def _parsed_plainly(line: str) -> Parsed:
