@@ -16,7 +16,8 @@ from types import FrameType, TracebackType
 
 from orchestra_mem.build import utc_now
 from orchestra_mem.core.language.fragments import UNSURE
-from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.core.language.intents.correcting import takes_itself_back
+from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent, Parsed, parse
 from orchestra_mem.core.language.mentions import Happening, Talk
 from orchestra_mem.core.language.references.needs import need_of
 from orchestra_mem.core.language.turns import corrected_to, is_aside, is_no, is_yes, says_yes
@@ -129,6 +130,8 @@ class Orchestrator:
         reply = reply or self._of_last(line, ruled, talk)
         if reply is not None:
             return reply
+        if takes_itself_back(line, parse):
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
         parsed = self._reader.read(line, ruled)
         if parsed is not ruled and any(intent.action not in ASKS for intent in parsed.intents):
             if guess := self._guessed(line, parsed.intents, talk):

@@ -49,6 +49,13 @@ def _state(item: WorkItem) -> tuple[object, ...]:
     return item.status, item.assignee, item.priority, item.parent, item.depends_on, item.title
 
 
+@pytest.mark.parametrize("line", ["start 4, actually no", "undo, no wait, keep it", "cancel 2. never mind"])
+def test_what_a_line_takes_back_is_left_as_it_is(orchestrator: Orchestrator, line: str) -> None:
+    """It is answered, not done, and not asked about."""
+    assert _changed(orchestrator, line) == {}
+    assert orchestrator.execute(line).text == "Left as it is."
+
+
 @pytest.mark.parametrize(
     ("line", "changed"),
     [
