@@ -6,6 +6,7 @@ import random
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.services.flow import Refreshed
 
 TARGETS: dict[str, Target] = {
     "record_p99_ms": ("<=", 1.0),
@@ -35,7 +37,7 @@ FULL = 0.9
 # one, the tables that refreshes need.
 WARM_UP = 100
 FIRST_PAUSE_S = 1.5
-# Four operations come between two calls of a model, which take longer than this.
+# An agent asks for a context, waits for its model, which takes longer than this, and does four things.
 PAUSE_S = 0.12
 PAUSE_EVERY = 4
 # Sessions in the project that is opened; the last of them still under way.
@@ -65,7 +67,7 @@ FULL_RUN = Sizes(
     long_sessions=5, long_session=10_000, imports=200, opened=100_000, opens=100,
 )  # fmt: skip
 QUICK_RUN = Sizes(
-    runs=2, operations=1_500, paced_operations=500, large_operations=250, contexts=600, flushes=30, long_sessions=1,
+    runs=2, operations=1_500, paced_operations=800, large_operations=250, contexts=600, flushes=30, long_sessions=1,
     long_session=600, imports=11, opened=0, opens=0,
 )  # fmt: skip
 
@@ -79,6 +81,16 @@ class Timed:
     by_window: list[float] = field(default_factory=list)
     by_document: list[float] = field(default_factory=list)
     entry_tokens: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Paced:
+    """Milliseconds that an agent waits, and those of all refreshes, wherever they came."""
+
+    records: list[float] = field(default_factory=list)
+    contexts: list[float] = field(default_factory=list)
+    refreshes: list[float] = field(default_factory=list)
+    in_pauses: int = 0
 
 
 @contextmanager
@@ -95,24 +107,21 @@ def record(memory: OrchestratorContextManager, clock: WorkClock, work: Work, tok
     return memory.record_operation(work.type, work.data, tokens, agent=work.agent).entry_tokens
 
 
-def time_records(
-    works: Iterator[Work], operations: int, timed: Timed, *, reported: float, pause_s: float = 0.0
-) -> None:
-    """Time each record of one run, with the spills and refreshes that happen in it.
+def time_records(works: Iterator[Work], operations: int, timed: Timed, *, reported: float) -> None:
+    """Time each record of one run without pauses, with the spills and refreshes that happen in it.
 
     `reported` is by how much the tokens that the caller reports exceed those of the entry, as where the model thinks
-    before it acts; at 0 it reports none. `pause_s` is how long the caller pauses again and again.
+    before it acts; at 0 it reports none.
     """
     clock, calls, refreshes = WorkClock(), list[float](), list[float]()
     with project(clock) as memory:
+        # Held, as to look at it through the memory would be a reading, before which a refresh comes.
         tracker = memory.context_tracker
         for work in islice(works, WARM_UP):
             record(memory, clock, work)
         time.sleep(FIRST_PAUSE_S)
         tokens = 200
-        for number, work in enumerate(islice(works, operations)):
-            if pause_s and number % PAUSE_EVERY == 0:
-                time.sleep(pause_s)
+        for work in islice(works, operations):
             given = int(tokens * reported) if reported else None
             count = tracker.refresh_count
             full = tracker.used_tokens() + (given or tokens) >= BUDGET
@@ -126,6 +135,31 @@ def time_records(
     timed.refreshes.append(refreshes)
 
 
+def time_paced(works: Iterator[Work], operations: int, *, reported: float) -> Paced:
+    """Work as an agent does: a context, a pause for the model, some operations."""
+    clock, paced, tokens = WorkClock(), Paced(), 200
+    caller = threading.current_thread()
+
+    def refreshed(_: object, refreshed: Refreshed) -> None:
+        paced.refreshes.append(refreshed.milliseconds)
+        paced.in_pauses += threading.current_thread() is not caller
+
+    with project(clock) as memory:
+        for work in islice(works, WARM_UP):
+            record(memory, clock, work)
+        time.sleep(FIRST_PAUSE_S)
+        memory.events.refreshed.connect(refreshed)
+        for number, work in enumerate(islice(works, operations)):
+            if number % PAUSE_EVERY == 0:
+                with stopwatch(paced.contexts):
+                    memory.get_orchestrator_context("task_execution")
+                time.sleep(PAUSE_S)
+            with stopwatch(paced.records):
+                tokens = record(memory, clock, work, int(tokens * reported))
+        memory.events.refreshed.disconnect(refreshed)
+    return paced
+
+
 def measure_records(sizes: Sizes, report: Report) -> None:
     """Record mixed work, every second run with reported tokens, so that refreshes come for both of their reasons."""
     timed = Timed()
@@ -133,25 +167,27 @@ def measure_records(sizes: Sizes, report: Report) -> None:
         say(f"record: run {number + 1} of {sizes.runs}")
         time_records(Generator(number).works(), sizes.operations, timed, reported=4.0 if number % 2 else 0.0)
     size = statistics.median(timed.entry_tokens)
-    note = f"spills and refreshes included; entries of {size:.0f} tokens in the median"
+    note = f"without a pause, spills and refreshes included; entries of {size:.0f} tokens in the median"
     report.percentiles_of_runs("record", timed.calls, (50, 95, 99, 99.9), note=note)
-    report.percentiles_of_runs("refresh", timed.refreshes, (50, 95, 99), note="the whole record call that refreshed")
+    note = "the whole record call that refreshed, as the caller neither paused nor read"
+    report.percentiles_of_runs("refresh_unpaced", timed.refreshes, (50, 95, 99), note=note)
     for name, samples in (("window", timed.by_window), ("document", timed.by_document)):
         if samples:
-            report.percentiles(f"refresh_by_{name}", samples, (50, 95), note=f"due for the {name}'s size")
-    paced = Timed()
-    say("record: with pauses")
-    time_records(Generator(1).works(), sizes.paced_operations, paced, reported=4.0, pause_s=PAUSE_S)
-    note = f"the same, where the caller pauses for {PAUSE_S:g} s after every {PAUSE_EVERY} operations"
-    report.percentiles_of_runs("refresh_paced", paced.refreshes, (50, 95), note=note)
-    report.percentiles_of_runs("record_paced", paced.calls, (50, 95), note=note)
+            report.percentiles(f"refresh_by_{name}", samples, (50, 95), note=f"of these, due for the {name}'s size")
+    say("record: as an agent does")
+    paced = time_paced(Generator(1).works(), sizes.paced_operations, reported=4.0)
+    note = f"an agent's: a context, {PAUSE_S:g} s for its model, {PAUSE_EVERY} operations, and again"
+    where = f"{note}; {paced.in_pauses} came in pauses, the others before a context"
+    report.percentiles("refresh", paced.refreshes, (50, 95), note=where)
+    report.percentiles("record_paced", paced.records, (50, 95, 99), note=note)
+    report.percentiles("context_paced", paced.contexts, (50, 95, 99), note=note)
     large = Timed()
     for number in range(max(1, sizes.runs // 2)):
         say("record: operations of 400 tokens")
         time_records(Generator(number).sized(WORDS_OF_400_TOKENS), sizes.large_operations, large, reported=0.0)
     note = f"entries of {statistics.median(large.entry_tokens):.0f} tokens in the median"
     report.percentiles_of_runs("record_400", large.calls, (50, 95, 99), note=note)
-    report.percentiles_of_runs("refresh_400", large.refreshes, (50, 95), note=note)
+    report.percentiles_of_runs("refresh_unpaced_400", large.refreshes, (50, 95), note=note)
 
 
 def fill_documents(memory: OrchestratorContextManager, seed: int) -> None:

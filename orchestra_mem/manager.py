@@ -6,7 +6,6 @@ event log is the truth of what happened, the documents are the truth of what is 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -16,18 +15,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
-from orchestra_mem.core.context.window import Threshold
+from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
-from orchestra_mem.errors import ClosedError, StorageError
+from orchestra_mem.errors import ClosedError
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.services.answering import Answering
-from orchestra_mem.services.flow import Flow, MemoryParts, Refreshed
+from orchestra_mem.services.flow import Flow, Refreshed
+from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.places import Places
 from orchestra_mem.services.recall import Expansion, Recall
 from orchestra_mem.services.recording import make_draft
 from orchestra_mem.services.thread_lock import ThreadLock
 from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import (
     DocumentName,
     Json,
@@ -47,8 +50,6 @@ if TYPE_CHECKING:
     from orchestra_mem.services.response_cache import ResponseCache
     from orchestra_mem.services.searching import Answer
 
-logger = logging.getLogger(__name__)
-
 
 class OrchestratorContextManager:
     """The memory of one project. Safe to share between threads; several processes may open the same project.
@@ -62,30 +63,46 @@ class OrchestratorContextManager:
 
         self._parts = parts
         self.events = MemoryEvents()
-        self.working_memory = parts.working
-        self.session_memory = parts.session
-        self.episodic_memory = parts.episodic
-        self.context_tracker = parts.tracker
         self.compression = parts.compression
         self._places = Places(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._lock = ThreadLock()
-        self._flow = Flow(parts, partial(self.events.send, self))
+        self._flow = Flow(parts, partial(self.events.send, self), self._refresh_if_due)
         self._answering = Answering(parts, self._flow, self._settled)
         parts.epochs.turn_window = self._answering.turn_window
         self._closed = False
         for threshold in Threshold:
-            self.context_tracker.on(
-                threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing)
-            )
+            parts.tracker.on(threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing))
         self._flow.resume()
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        """The newest operations, in the process."""
+        self._refresh_if_due()
+        return self._parts.working
+
+    @property
+    def session_memory(self) -> SessionMemoryManager:
+        """The document of the session under way, and those of earlier ones."""
+        self._refresh_if_due()
+        return self._parts.session
+
+    @property
+    def episodic_memory(self) -> EpisodicMemoryManager:
+        """The documents that outlast sessions, with their versions."""
+        self._refresh_if_due()
+        return self._parts.episodic
+
+    @property
+    def context_tracker(self) -> ContextWindowTracker:
+        """How full the model's window is."""
+        self._refresh_if_due()
+        return self._parts.tracker
 
     @property
     def state(self) -> StateManager:
         """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
+        with self._settled():
             return self._parts.state
 
     @property
@@ -132,7 +149,7 @@ class OrchestratorContextManager:
             idempotency_key=idempotency_key,
             clock=self._parts.clock,
             counter=self._parts.counter,
-            entry_chars=self.session_memory.place.entry_chars,
+            entry_chars=self._parts.session.place.entry_chars,
             number=self._flow.last_id + 1,
             started=self._flow.started,
         )
@@ -145,12 +162,13 @@ class OrchestratorContextManager:
     def refresh(self) -> Refreshed | None:
         """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
 
-        Happens by itself when the window is 80 % full or the session document over its threshold.
+        Happens by itself when the window is 80 % full or the session document over its threshold: in the caller's next
+        pause, before the next reading or on closing; within a record where more would make the window critical.
 
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
         """
-        with self._settled():
+        with self._synced():
             return self._flow.refresh()
 
     def foreground(self) -> AbstractContextManager[None]:
@@ -195,7 +213,7 @@ class OrchestratorContextManager:
         Raises:
             StorageError: the disk refused; the next start goes on where this stopped.
         """
-        with self._settled():
+        with self._synced():
             return self._flow.flush()
 
     # Asking
@@ -203,7 +221,7 @@ class OrchestratorContextManager:
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
         with self._settled():
-            found = self.working_memory.get_operations(operation_type, limit)
+            found = self._parts.working.get_operations(operation_type, limit)
         if len(found) >= limit:
             return found
         return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
@@ -262,11 +280,7 @@ class OrchestratorContextManager:
             StorageError: the index or the memory cannot be used.
             EmbedderError: no vectors can be had; the words are in the index.
         """
-        with self._settled():
-            search = self._answering.opened_search()
-        if anew:
-            search.rebuild()
-        search.catch_up(told)
+        self._answering.update_index(told, anew=anew)
 
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
@@ -326,38 +340,10 @@ class OrchestratorContextManager:
         """Figures of the window and of each tier."""
         with self._settled():
             return {
-                "context_window": {
-                    **self.context_tracker.get_stats(),
-                    "counter": self._parts.counter.name,
-                    "exact": self._parts.counter.exact,
-                    "epochs": self._parts.epochs.epoch_count,
-                },
-                "working_memory": self.working_memory.get_stats(),
-                "session_memory": self.session_memory.get_stats(),
-                "episodic_memory": self.episodic_memory.get_stats(),
+                **self._parts.stats(),
                 "search": self._answering.stats(),
-                "problems": [
-                    *self._parts.reporter.problems(),
-                    *self._conflict_problems(),
-                    *self.events.problems(),
-                    *self._answering.problems(),
-                    *self.compression.problems(),
-                ],
+                "problems": [*self._parts.problems(), *self.events.problems(), *self._answering.problems()],
             }
-
-    def _conflict_problems(self) -> list[Json]:
-        try:
-            waiting = self._parts.hand_edits.conflicts()
-        except StorageError:  # told as the document's own problem
-            return []
-        return [
-            {
-                "subject": name.value,
-                "since": None,
-                "problem": f"conflict {block.id} in line {block.line} waits for you: `orchestra-mem conflicts`",
-            }
-            for name, block in waiting
-        ]
 
     # Opening and closing
 
@@ -366,6 +352,7 @@ class OrchestratorContextManager:
         if self._lock.inherited:  # nothing of it is this process's to close
             return
         with self._lock:
+            self._refresh_if_due()
             if self._closed:
                 return
             self._closed = True
@@ -385,12 +372,25 @@ class OrchestratorContextManager:
         self.close()
 
     @contextmanager
-    def _settled(self) -> Iterator[None]:
-        """Keep other threads from the tiers, which are brought up to date first; refuses where closed."""
+    def _synced(self) -> Iterator[None]:
+        """Keep other threads from the tiers, which see first what others have done; refuses where closed."""
         with self._lock:
             self._check_open()
             self._flow.sync()
             yield
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """The same for reading: a refresh that is due comes before."""
+        with self._synced():
+            self._flow.refresh_if_due()
+            yield
+
+    def _refresh_if_due(self) -> None:
+        if self._flow.refresh_due:
+            with self._lock:
+                if not self._closed:
+                    self._flow.refresh_if_due()
 
     def _check_open(self) -> None:
         if self._closed:

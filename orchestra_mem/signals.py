@@ -20,8 +20,9 @@ class MemoryEvents:
     """The signals of one memory. Subscribe with `memory.events.operation_recorded.connect(function)`.
 
     A subscriber is called with the memory and, by keyword, with what happened; after it has happened, in the thread
-    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. Subscribers are
-    held weakly, as blinker does: keep a reference. `failures` counts those that raised, by name.
+    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. A refresh in a
+    pause has a thread of the memory. Subscribers are held weakly, as blinker does: keep a reference. `failures` counts
+    those that raised, by name.
     """
 
     def __init__(self) -> None:

@@ -55,8 +55,8 @@ class DemoView:
             Text("orchestra-mem: a history replayed", style="bold"),
             Text(
                 f"Each commit of {history.source} becomes an operation that is recorded by the same manager that an "
-                f"orchestrator uses, for a model with a window of only {window_tokens:,} tokens. "
-                f"{_how_much(history, limit)}{finer} In the documents entries are clipped to a few lines, and "
+                "orchestrator uses, and followed by a context, for a model with a window of only "
+                f"{window_tokens:,} tokens. {_how_much(history, limit)}{finer} In the documents entries are clipped to a few lines, and "
                 "compacted however young they are, so that so small a window has much to show."
             ),
             Text(f"The memory lies in {folder} and stays there.", overflow="fold"),

@@ -85,6 +85,7 @@ def replay(
 
     def step(_done: Imported, found: HistoryOperation) -> None:
         originals[found.idempotency_key] = found.data
+        memory.get_orchestrator_context(found.type)  # as an orchestrator does for its next prompt
         on_operation(found)
 
     done = import_history(memory, history, on_operation=step)

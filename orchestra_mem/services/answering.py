@@ -17,12 +17,14 @@ from orchestra_mem.core.context.turns import NO_EMBEDDER
 from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.search_types import SearchFilter, SearchMode
-from orchestra_mem.services.flow import Flow, MemoryParts
+from orchestra_mem.services.flow import Flow
+from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.recall import Recall
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.retriever import ContextRetriever, Moment
+    from orchestra_mem.services.indexing import Backlog
     from orchestra_mem.services.recollecting import Recollector
     from orchestra_mem.services.response_cache import ResponseCache
     from orchestra_mem.services.searching import Answer, MemorySearch
@@ -90,6 +92,14 @@ class Answering:
             except ImportError as error:
                 raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
         return self._search
+
+    def update_index(self, told: Callable[[Backlog], None] | None, *, anew: bool) -> None:
+        """See `OrchestratorContextManager.update_index`."""
+        with self._settled():
+            search = self.opened_search()
+        if anew:
+            search.rebuild()
+        search.catch_up(told)
 
     def _known_search(self) -> MemorySearch:
         """The search, opened if need be. Once it is, no lock is waited for: who closes waits for what runs behind."""

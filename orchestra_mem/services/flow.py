@@ -12,25 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
-from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.services.epochs import EpochKeeper
+from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.preparation import Preparation
 from orchestra_mem.services.recording import Draft
-from orchestra_mem.services.reporting import Reporter
-from orchestra_mem.tiers.authorship import Authorship
-from orchestra_mem.tiers.episodic import WRITE_TRIES, EpisodicMemoryManager
-from orchestra_mem.tiers.hand_edits import HandEditManager
-from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.session_compaction import Compacted, SessionCompactor
-from orchestra_mem.tiers.state import StateManager
-from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.tiers.episodic import WRITE_TRIES
+from orchestra_mem.tiers.session_compaction import Compacted
 from orchestra_mem.types import (
     DocumentName,
     FileState,
@@ -41,51 +32,14 @@ from orchestra_mem.types import (
     VersionReason,
 )
 
-if TYPE_CHECKING:
-    from orchestra_mem.services.compression import Compression
-    from orchestra_mem.services.response_cache import ResponseStore
-    from orchestra_mem.services.searching import MemorySearch
-    from orchestra_mem.settings import Settings
-
 logger = logging.getLogger(__name__)
 
 # After a refresh that the disk refused, so many operations pass before the next try.
 _RETRY_AFTER = 25
 # File systems tell times by the kernel's tick, 10 ms at most.
 _TICK_NS = 50_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryParts:
-    """What a memory is made of; `build.py` puts it together."""
-
-    log: EventLog
-    ledger: Ledger
-    store: DocumentStore
-    counter: TokenCounter
-    clock: Clock
-    new_id: Callable[[], str]
-    working: WorkingMemory
-    session: SessionMemoryManager
-    compactor: SessionCompactor
-    compression: Compression
-    episodic: EpisodicMemoryManager
-    state: StateManager
-    hand_edits: HandEditManager
-    authorship: Authorship
-    tracker: ContextWindowTracker
-    epochs: EpochKeeper
-    assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
-    reporter: Reporter
-    change_count: Callable[[], int]
-    commit_count: Callable[[], Hashable]
-    open_search: Callable[[], MemorySearch]
-    open_responses: Callable[[], ResponseStore]
-    settings: Settings
-    checkpoint: Callable[[], None]
-    close: Callable[[], None]
-    auto_refresh: bool
-    latency_target_ms: int
+# A refresh no longer waits where so many operations as large as the last would make the window critical.
+_ROOM = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,16 +53,23 @@ class Refreshed:
 
 
 class Flow:
-    """Follows the event log and keeps the tiers within their sizes."""
+    """Follows the event log and keeps the tiers within their sizes.
 
-    def __init__(self, parts: MemoryParts, tell: Callable[..., None]) -> None:
+    Args:
+        parts: the memory's.
+        tell: told which signal, and by keyword what it says.
+        in_pause: called by another thread in the caller's pauses, for what can wait for one.
+    """
+
+    def __init__(self, parts: MemoryParts, tell: Callable[..., None], in_pause: Callable[[], None]) -> None:
         self._parts = parts
-        self._tell = tell  # which signal, and by keyword what it says
-        self.preparation = Preparation(parts.compactor.foresight)
+        self._tell = tell
+        self.preparation = Preparation(parts.compactor.foresight, in_pause)
         self.session: Session | None = None
         self.last_id = 0
         self._changes = -1
         self._retry_at = 0
+        self._refresh_due = False
         self._window_known = False
         self._seen_documents: Mapping[DocumentName, object] = {}
         self._looked_at: object = None
@@ -127,14 +88,17 @@ class Flow:
                     self._parts.session.remember(entry)
                 with self.preparation.following(operation):
                     self._follow(operation)
-                    self._keep_within_limits()
+                    self._keep_within_limits(operation)
             except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
-                self._retry_at = operation.id + _RETRY_AFTER
-                self._parts.reporter.failed("session document", error)
-                if not isinstance(error, StorageError):
-                    logger.exception("operation %s is recorded, but what follows failed", operation.id)
+                self._fell_behind(operation.id, error)
             self._tell("operation_recorded", operation=operation)
         return operation
+
+    def _fell_behind(self, number: int, error: Exception) -> None:
+        self._retry_at = number + _RETRY_AFTER
+        self._parts.reporter.failed("session document", error)
+        if not isinstance(error, StorageError):
+            logger.error("operation %s is recorded, but what follows failed", number, exc_info=error)
 
     def _new_session(self) -> Session:
         return Session(id=self._parts.new_id(), started=self._parts.clock(), status=SessionStatus.ACTIVE)
@@ -206,14 +170,36 @@ class Flow:
         self._looked_at = states
         parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
-    def _keep_within_limits(self) -> None:
-        """Spill and refresh where due."""
+    def _keep_within_limits(self, operation: Operation) -> None:
+        """Spill where due. A refresh that is due waits for a pause or the next reading, as long as it can wait."""
         if self.last_id < self._retry_at:
             return
-        spilled = self._spill(self._parts.working.overflow())
-        due = self._parts.tracker.should_refresh() or (spilled and self._parts.compactor.over_threshold())
-        if due and self._parts.auto_refresh:
+        parts = self._parts
+        spilled = self._spill(parts.working.overflow())
+        if not parts.auto_refresh:
+            return
+        if parts.tracker.should_refresh() or (spilled and parts.compactor.over_threshold()):
+            self._refresh_due = True
+        if self._refresh_due and (
+            not self.preparation.follows
+            # The next operations may be as large, and a window that overflows is the worst.
+            or parts.tracker.would_be_critical(_ROOM * operation.tokens)
+            or (spilled and parts.compactor.over_ceiling())
+        ):
             self.refresh()
+
+    @property
+    def refresh_due(self) -> bool:
+        """Whether a refresh is due that can be tried now."""
+        return self._refresh_due and self.last_id >= self._retry_at
+
+    def refresh_if_due(self) -> None:
+        """Refresh where that has waited for a pause or a reading; what fails is told as where a record does it."""
+        if self.refresh_due:
+            try:
+                self.refresh()
+            except Exception as error:  # as in `record`: nothing that was recorded is in doubt
+                self._fell_behind(self.last_id, error)
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:
@@ -228,6 +214,7 @@ class Flow:
 
         Work goes on without a session as well: then the documents alone are updated.
         """
+        self._refresh_due = False
         if self.session is None:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
@@ -344,6 +331,7 @@ class Flow:
 
     def flush(self) -> Path | None:
         """End the session; None where none is under way."""
+        self._refresh_due = False
         finished = self._finish_flushes()
         if self.session is None:
             return finished

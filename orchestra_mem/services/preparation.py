@@ -1,7 +1,8 @@
-"""Doing ahead, in the caller's pauses, what the next refresh needs of each operation and of what people have edited.
+"""What is done in the caller's pauses: what the next refresh needs of operations and edits, and a refresh that is due.
 
-Nothing depends on it: what was not done ahead the refresh does itself, to the same end. No lock of the memory is held
-meanwhile, and nothing is written.
+Nothing depends on it: what was not done ahead the refresh does itself, to the same end, and a refresh that finds no
+pause comes before the next reading. While something is done ahead no lock of the memory is held, and nothing is
+written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from orchestra_mem.tiers.foresight import Foresight
@@ -30,10 +31,16 @@ _FIRST = 4
 
 
 class Preparation:
-    """Follows what this process records. The flow calls it under the manager's lock."""
+    """Follows what this process records. The flow calls it under the manager's lock.
 
-    def __init__(self, foresight: Foresight) -> None:
+    Args:
+        foresight: prepares operations.
+        at_rest: called in a pause when nothing is left to be done ahead, by a thread that holds no lock.
+    """
+
+    def __init__(self, foresight: Foresight, at_rest: Callable[[], None]) -> None:
         self._foresight = foresight
+        self._at_rest = at_rest
         self._waiting: deque[Iterator[None]] = deque(maxlen=_MOST_WAITING)
         self._steps = _load()
         self._worker: threading.Thread | None = None
@@ -54,10 +61,15 @@ class Preparation:
             self._recorded += 1
             self.do(self._foresight.prepare(operation))
 
+    @property
+    def follows(self) -> bool:
+        """Whether pauses are looked for: a process that has recorded next to nothing may be about to end."""
+        return self._recorded >= _FIRST and not self._ended
+
     def do(self, steps: Iterator[None]) -> None:
         """Let these steps be done in the next pause."""
         self._waiting.append(steps)
-        if self._recorded >= _FIRST:
+        if self.follows:
             self._wake()
 
     def stop(self) -> None:
@@ -92,6 +104,7 @@ class Preparation:
                 continue
             if not self._step():
                 self._came.clear()
+                self._at_rest()
                 if self._waiting:  # it has come this instant
                     self._came.set()
             time.sleep(_BETWEEN_S)

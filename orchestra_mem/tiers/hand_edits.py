@@ -19,12 +19,12 @@ from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.errors import DocumentError, NotFoundError
+from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.person_texts import PersonText
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +110,21 @@ class HandEditManager:
             with suppress(DocumentError):
                 waiting += [(name, block) for block in find_conflicts(self._episodic.text(name))]
         return waiting
+
+    def problems(self) -> list[Json]:
+        """The conflicts that wait, as `status` shows what is wrong."""
+        try:
+            waiting = self.conflicts()
+        except StorageError:  # told as the document's own problem
+            return []
+        return [
+            {
+                "subject": name.value,
+                "since": None,
+                "problem": f"conflict {block.id} in line {block.line} waits for you: `orchestra-mem conflicts`",
+            }
+            for name, block in waiting
+        ]
 
     def resolve(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
         """Let the machine's lines of a conflict take the place of the person's, or take them out.

@@ -97,10 +97,16 @@ class SessionCompactor:
         Where the last compaction could not help, because a person has pinned or written so much, only after it has
         grown by another segment.
         """
+        return self._memory.token_count() > self._limit
+
+    def over_ceiling(self) -> bool:
+        """Whether the live document is so much larger than it should be that compaction must not wait."""
+        return self._memory.token_count() > self._limit + self._limits.threshold // 4
+
+    @property
+    def _limit(self) -> int:
         limit = self._limits.threshold
-        if self._left_tokens > limit:
-            limit = self._left_tokens + self._limits.segment
-        return self._memory.token_count() > limit
+        return self._left_tokens + self._limits.segment if self._left_tokens > limit else limit
 
     def judge(self, session: Session, through: int) -> None:
         """Find the must-keeps of operations up to an id; see `Judge.judge`."""

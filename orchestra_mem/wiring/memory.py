@@ -31,7 +31,7 @@ from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.services.epochs import EpochKeeper
-from orchestra_mem.services.flow import MemoryParts
+from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.reporting import DocumentSizes, Reporter
 from orchestra_mem.settings import Durability, Settings
 from orchestra_mem.tiers.authorship import Authorship

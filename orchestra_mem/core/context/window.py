@@ -170,6 +170,10 @@ class ContextWindowTracker:
         """Tell whether the refresh threshold is reached."""
         return self._used >= self._limits[1]
 
+    def would_be_critical(self, more_tokens: int) -> bool:
+        """Tell whether the critical threshold is reached with so many tokens more."""
+        return self._used + more_tokens >= self._limits[2]
+
     def used_tokens(self) -> int:
         """Tell the tokens in use; may be over the window."""
         return self._used

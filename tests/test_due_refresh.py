@@ -1,0 +1,215 @@
+"""When a refresh comes that is due: in a pause or before a reading, in a record only where it cannot wait."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
+from orchestra_mem.services import preparation
+from orchestra_mem.services.flow import Refreshed
+from orchestra_mem.types import Operation
+
+WINDOW = 10_000
+DUE, CRITICAL = 8_000, 9_500
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
+    """A memory with a small window, whose first context has been asked for."""
+    with open_memory(tmp_path, config={"orchestrator": {"context_window": {"max_tokens": WINDOW}}}) as opened:
+        opened.get_orchestrator_context("start")
+        yield opened
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, nothing counts as a pause."""
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+
+
+def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindowTracker:
+    """Record until a refresh is due; the tracker, which to look at is no reading."""
+    tracker = memory.context_tracker
+    for number in range(1_000):
+        if tracker.used_tokens() >= DUE:
+            return tracker
+        memory.record_operation("note", {"text": f"We decided to keep part {number}."}, tokens)
+    raise AssertionError("the window never filled up")
+
+
+def wait_for_refresh(tracker: ContextWindowTracker, seconds: float = 30.0) -> bool:
+    """Whether it comes without anybody asking."""
+    end = time.monotonic() + seconds
+    while not tracker.refresh_count and time.monotonic() < end:
+        time.sleep(0.01)
+    return tracker.refresh_count > 0
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_a_record_does_not_wait_for_a_refresh_that_can_wait(memory: OrchestratorContextManager) -> None:
+    """At 80 % it is due, and the next operations are recorded before it."""
+    tracker = fill(memory)
+    memory.record_operation("note", {"text": "more"}, 200)
+    assert tracker.refresh_count == 0
+    assert DUE <= tracker.used_tokens() < CRITICAL
+
+
+def test_it_comes_in_the_next_pause(memory: OrchestratorContextManager) -> None:
+    """Nobody has to ask for anything."""
+    threads: list[str] = []
+
+    def told(sender: object, refreshed: Refreshed) -> None:
+        threads.append(threading.current_thread().name)
+
+    memory.events.refreshed.connect(told)
+    tracker = fill(memory)
+    assert wait_for_refresh(tracker)
+    assert tracker.used_tokens() < DUE
+    assert memory.facts()
+    assert threads == ["orchestra-mem preparation"]
+
+
+@pytest.mark.usefixtures("no_pause")
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "get_orchestrator_context('next')", "get_stats()", "facts()", "query_recent_operations()", "search('part')",
+        "blame('session')", "state", "session_memory", "working_memory", "episodic_memory", "context_tracker",
+    ],
+)  # fmt: skip
+def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, reading: str) -> None:
+    """Whoever looks sees a memory that has been refreshed: no older, and once."""
+    tracker = fill(memory)
+    assert tracker.refresh_count == 0
+    for _ in range(2):
+        eval(f"memory.{reading}")  # one of those above
+        assert tracker.refresh_count == 1
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_the_context_after_it_is_of_a_new_epoch(memory: OrchestratorContextManager) -> None:
+    """As if the last record had refreshed itself."""
+    before = memory.get_orchestrator_context("first").epoch
+    fill(memory)
+    context = memory.get_orchestrator_context("next")
+    assert context.epoch > before
+    assert context.tokens <= memory.context_tracker.used_tokens() < DUE
+
+
+@pytest.mark.usefixtures("no_pause")
+@pytest.mark.parametrize("end", ["close", "flush_session", "refresh"])
+def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end: str) -> None:
+    """Closing does it, and what refreshes anyway does it no second time."""
+    tracker = fill(memory)
+    getattr(memory, end)()
+    assert tracker.refresh_count == 1
+    if end != "close":
+        memory.get_stats()
+        assert tracker.refresh_count == 1
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_where_nobody_pauses_or_reads_the_window_is_never_critical(memory: OrchestratorContextManager) -> None:
+    """Then a record refreshes after all, before the next ones could make the window overflow."""
+    crossed: list[Threshold] = []
+
+    def told(sender: object, crossing: Any) -> None:
+        crossed.append(crossing.threshold)
+
+    memory.events.window_filled.connect(told)
+    tracker = memory.context_tracker
+    for number in range(300):
+        memory.record_operation("note", {"text": f"part {number}"}, 120 + number % 5 * 40)
+        assert tracker.used_tokens() < CRITICAL
+    assert tracker.refresh_count >= 3
+    assert Threshold.CRITICAL not in crossed
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_where_nobody_pauses_or_reads_the_document_stays_bounded(tmp_path: Path) -> None:
+    """The document of the session is compacted before it is larger by half than it should be."""
+    config = {"orchestrator": {"session_compression_threshold": 4_000}}
+    with open_memory(tmp_path, config=config) as memory:
+        tracker, session = memory.context_tracker, memory.session_memory
+        for number in range(1_500):
+            text = f"We moved part {number} of the store behind the new queue, and its {number} rows are checked."
+            memory.record_operation("note", {"text": text}, 0)
+            assert session.token_count() < 6_000
+        assert tracker.refresh_count >= 3
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
+    memory: OrchestratorContextManager,
+) -> None:
+    """Nothing can wait where the next prompt might not fit."""
+    for number in range(6):
+        memory.record_operation("note", {"text": f"part {number}"}, 100)
+    tracker = memory.context_tracker
+    memory.record_operation("note", {"text": "very much"}, CRITICAL)
+    assert tracker.refresh_count == 1
+
+
+def test_a_process_that_records_little_refreshes_in_its_record(memory: OrchestratorContextManager) -> None:
+    """A command may end right after it, and has no pauses."""
+    tracker = memory.context_tracker
+    memory.record_operation("note", {"text": "much"}, DUE)
+    assert tracker.refresh_count == 1
+
+
+def test_who_is_told_in_a_pause_may_use_the_memory_and_close_it(memory: OrchestratorContextManager) -> None:
+    """A subscriber holds the memory as within a record: it waits for nobody."""
+    seen: list[Operation] = []
+
+    def told(sender: OrchestratorContextManager, refreshed: Refreshed) -> None:
+        seen.extend(sender.query_recent_operations(limit=1))
+        sender.close()
+
+    memory.events.refreshed.connect(told)
+    fill(memory)
+    end = time.monotonic() + 30
+    while not (seen and memory._closed) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert seen
+    assert memory._closed
+
+
+@pytest.mark.parametrize("when", ["pause", "reading", "close"])
+def test_one_that_fails_is_told_and_takes_nothing_with_it(
+    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The database refuses what a refresh writes; recording and reading go on, and later it is made up for."""
+    if when != "pause":
+        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    with open_memory(tmp_path, config=config) as memory:
+        memory.get_orchestrator_context("start")
+        database = next(tmp_path.rglob("obra.db"))
+        with sqlite3.connect(database) as other:
+            other.execute("CREATE TRIGGER refuse BEFORE INSERT ON must_keeps BEGIN SELECT RAISE(FAIL, 'refused'); END")
+        tracker = fill(memory)
+        if when == "close":
+            memory.close()
+        elif when == "reading":
+            assert "part 0" in memory.get_orchestrator_context("next").render()
+        end = time.monotonic() + 30
+        while "refused" not in caplog.text and time.monotonic() < end:
+            time.sleep(0.01)
+        assert "refused" in caplog.text
+        if when != "close":
+            assert "refused" in str(memory.get_stats()["problems"])
+        assert tracker.refresh_count == 0
+        with sqlite3.connect(database) as other:
+            other.execute("DROP TRIGGER refuse")
+    with open_memory(tmp_path, config=config) as memory:
+        recorded = memory.operations()
+        memory.refresh()
+        assert len(memory.facts()) == len(recorded) > 20
