@@ -56,8 +56,8 @@ class DemoView:
             Text(
                 f"Each commit of {history.source} becomes an operation that is recorded by the same manager that an "
                 "orchestrator uses, and followed by a context, for a model with a window of only "
-                f"{window_tokens:,} tokens. {_how_much(history, limit)}{finer} In the documents entries are clipped to a few "
-                "lines, and compacted however young they are, so that so small a window has much to show."
+                f"{window_tokens:,} tokens. {_how_much(history, limit)}{finer} In the documents entries are clipped to "
+                "a few lines, and compacted however young they are, so that so small a window has much to show."
             ),
             Text(f"The memory lies in {folder} and stays there.", overflow="fold"),
         )
