@@ -16,7 +16,6 @@ from orchestra_mem.types import Json, Operation
 T = TypeVar("T")
 
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _MAX_ITEMS = 40
 _MAX_FLAT_DEPTH = 8
 _LEAST_CHARS = 80
@@ -183,9 +182,11 @@ def visible(text: str) -> str:
     """
     if "<!--" in text:
         text = text.replace("<!--", "<\\!--")
-    if text.isascii() and text.isprintable():
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # All that is unshowable is unprintable too, and to ask for that is the quicker search by far.
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    text = _LINE_END.sub("\n", text)
     return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
