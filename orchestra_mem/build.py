@@ -128,7 +128,7 @@ def open_memory(
     Args:
         project: the project's folder; it must exist.
         config: settings over those of files and environment, nested as in `.obra/config.yaml`.
-        clock: gives the present time.
+        clock: gives the present time, aware of its time zone.
         counter: counts tokens; by default the one that the settings name.
         write_point: is told each step that changes the disk; for tests of crashes.
         model: betters summaries in the background, in place of the one that the settings name; it stays the caller's
@@ -137,9 +137,13 @@ def open_memory(
     Raises:
         ConfigError: settings that cannot be used; all faults are named.
         StorageError: the folder or what lies in it cannot be used.
+        ValueError: the clock gives times without a zone.
     """
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.wiring.memory import Wiring
+
+    if clock is not utc_now and (now := clock()).utcoffset() is None:
+        raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
 
     folder = Path(project).resolve()
     if not folder.is_dir():

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -198,3 +199,10 @@ def test_a_status_may_be_given_as_its_word(orchestrator: Orchestrator) -> None:
     assert orchestrator.tracker.set_status(1, word).status is WorkStatus.IN_PROGRESS
     with pytest.raises(ValueError, match="sleeping"):
         orchestrator.tracker.set_status(1, cast(Any, "sleeping"))
+
+
+def test_a_clock_without_a_time_zone_is_refused_at_once(tmp_path: Path) -> None:
+    """And not by a failure of arithmetic at the first record."""
+    with pytest.raises(ValueError, match="no time zone"):
+        open_memory(tmp_path, clock=datetime.now)
+    assert not any(tmp_path.iterdir())

@@ -7,6 +7,7 @@ counts, and the line that says that a section is empty.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import unified_diff
@@ -89,6 +90,7 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
         left = _head(said) + left[len(_head(left)) :]
     if name is DocumentName.WORK_PLAN:
         base, said = carried(base, left, said)
+    base, left = _without_said(base, left, said)
     found = merge(base, left, said)
     if not found.conflicts:
         return found.text
@@ -99,6 +101,34 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
         came = count_said(split_lines(conflict.machine)) - count_said(split_lines(conflict.base))
         lines[place:place] = [f"{line}{cr}" for line in came if number_of(line) not in there]
     return "\n".join(lines)
+
+
+def _without_said(base: str, left: str, said: str) -> tuple[str, str]:
+    """Two texts of the machine without the facts that a person took out, wherever the later one shows them.
+
+    So too those that were reworded and that the later one shows in other words than the first, as where a decision has
+    grown old and is listed in brief: what the person says of them stands in its place.
+    """
+    was, now, own = (_rows(text) for text in (base, left, said))
+    decided = {
+        number for number, rows in was.items()
+        if number in now and (number not in own or (own[number] != rows and now[number] != rows))
+    }  # fmt: skip
+    if not decided:
+        return base, left
+    first, later = (
+        "\n".join(line for line in text.split("\n") if number_of(line) not in decided) for text in (base, left)
+    )
+    return first, later
+
+
+def _rows(text: str) -> dict[int, list[str]]:
+    """The lines of facts by their numbers."""
+    rows: defaultdict[int, list[str]] = defaultdict(list)
+    for line in text.split("\n"):
+        if number := number_of(line):
+            rows[number].append(line)
+    return rows
 
 
 def _has_faulty_front(text: str) -> bool:

@@ -305,6 +305,37 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
     assert ("\r" in found) == ("\r" in text)
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("now", ["", "We decided to use oak, oiled twice."])
+def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_in_brief_by_now(
+    tmp_path: Path, clock: Clock, now: str, ends: str
+) -> None:
+    """What a person says of a fact is of that fact, in whichever form and place the machine shows it meanwhile."""
+    config = {"documents": {"decisions_in_full": 1, "decisions_in_brief": 5}}
+    with open_memory(tmp_path, clock=clock, config=config) as memory:
+        path = _path(memory, LOG)
+        _go_on(memory, clock, "We decided to use oak.")
+        if ends != "\n":
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+            _go_on(memory, clock)
+        opened = path.read_bytes().decode()
+        entry = next(line for line in opened.splitlines() if line.startswith("### ") and "oak" in line)
+        _go_on(memory, clock, "We decided to buy the long bench.")
+        _go_on(memory, clock, "We decided to paint the gate blue.")
+        brief = next(line for line in path.read_text("utf-8").splitlines() if "use oak" in line)
+        assert brief.startswith("- ")
+        assert brief != entry
+        reworded = entry.replace("We decided to use oak.", now) if now else ""
+        mine = opened.replace(f"{entry}{ends}", f"{reworded}{ends}" if now else "")
+        path.write_bytes(mine.encode())
+        wanted = {now, "We decided to buy the long bench.", "We decided to paint the gate blue."} - {""}
+        assert set(_says(memory, MustKeepKind.DECISION)) == wanted
+        _go_on(memory, clock)
+        text = path.read_text("utf-8")
+        assert text.count(" oak") == bool(now), text
+        assert [text.count(said) for said in wanted] == [1] * len(wanted), text
+
+
 def test_an_old_text_without_many_lines_has_never_had_them(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Two editors had the document open: what the first has saved stands, whatever the second saves."""
     opened = _path(memory, PLAN).read_text(encoding="utf-8")
