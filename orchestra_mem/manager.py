@@ -6,6 +6,7 @@ event log is the truth of what happened, the documents are the truth of what is 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -25,7 +26,6 @@ from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.places import Places
 from orchestra_mem.services.recall import Expansion, Recall
 from orchestra_mem.services.recording import make_draft
-from orchestra_mem.services.thread_lock import ThreadLock
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -66,8 +66,8 @@ class OrchestratorContextManager:
         self.compression = parts.compression
         self._places = Places(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
-        self._lock = ThreadLock()
-        self._flow = Flow(parts, partial(self.events.send, self), self._refresh_if_due)
+        self._lock = parts.lock
+        self._flow = Flow(parts, partial(self.events.send, self), self._in_pause)
         self._answering = Answering(parts, self._flow, self._settled)
         parts.epochs.turn_window = self._answering.turn_window
         self._closed = False
@@ -136,7 +136,7 @@ class OrchestratorContextManager:
 
         Raises:
             InvalidOperationError: something is no JSON or out of range; nothing was recorded.
-            StorageError: it could not be stored; nothing was recorded.
+            StorageError: it could not be stored, or is within `state.together()` and might be taken back: nothing was recorded.
         """
         self._check_open()
         draft = make_draft(
@@ -175,7 +175,7 @@ class OrchestratorContextManager:
         """Have the model for oneself: within this, what is summarised in the background stops and waits."""
         return self.compression.foreground()
 
-    # Context
+    # Contexts, and the end of a session
 
     def get_orchestrator_context(
         self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
@@ -191,18 +191,13 @@ class OrchestratorContextManager:
         Raises:
             ValueError: the budget is negative.
         """
-        budget = self._flow.default_budget if max_tokens is None else max_tokens
-        if budget < 0:
-            raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
-        return self._answering.context(for_operation, budget, query)
+        return self._answering.context(for_operation, max_tokens, query)
 
     def explain(
         self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
     ) -> str:
         """Say for each item why it is in the context, was shortened, or stayed out."""
         return self.get_orchestrator_context(for_operation, max_tokens, query=query).explain()
-
-    # Ending a session
 
     def flush_session(self) -> Path | None:
         """End the session: sum it up, archive its document, bring the episodic documents up to date.
@@ -290,8 +285,8 @@ class OrchestratorContextManager:
         Raises:
             NotFoundError: there is no such thing.
         """
-        self._check_open()
-        return self._recall.expand(reference)
+        with self._settled():
+            return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
         """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
@@ -302,10 +297,9 @@ class OrchestratorContextManager:
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
         """What may not be lost and was found so far, oldest first: by kind, and those alone that hold now."""
-        kinds = () if kind is None else (kind,)
         status = MustKeepStatus.STANDING if standing else None
         with self._settled():
-            return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+            return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
@@ -318,8 +312,8 @@ class OrchestratorContextManager:
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """Lines that a person and the machine have both changed, and that wait for the person's word."""
-        self._check_open()
-        return self._parts.hand_edits.conflicts()
+        with self._settled():
+            return self._parts.hand_edits.conflicts()
 
     def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
         """Let the machine's lines take the place of the person's (`accept`), or take the machine's out.
@@ -333,8 +327,8 @@ class OrchestratorContextManager:
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
-        self._check_open()
-        return self._recall.losses(session, limit)
+        with self._settled():
+            return self._recall.losses(session, limit)
 
     def get_stats(self) -> dict[str, Json]:
         """Figures of the window and of each tier."""
@@ -352,13 +346,15 @@ class OrchestratorContextManager:
         if self._lock.inherited:  # nothing of it is this process's to close
             return
         with self._lock:
-            self._refresh_if_due()
-            if self._closed:
-                return
-            self._closed = True
-            self._flow.preparation.stop()
-            self._answering.close()
-            self._parts.close()
+            try:
+                if not sys.is_finalizing():
+                    self._refresh_if_due()
+            finally:
+                closed, self._closed = self._closed, True
+                if not closed:
+                    self._flow.preparation.stop()
+                    self._answering.close()
+                    self._parts.close()
 
     def __enter__(self) -> OrchestratorContextManager:
         """Return itself."""
@@ -387,10 +383,14 @@ class OrchestratorContextManager:
             yield
 
     def _refresh_if_due(self) -> None:
-        if self._flow.refresh_due:
+        if self._flow.refresh_due and not self._lock.inherited:
             with self._lock:
                 if not self._closed:
                     self._flow.refresh_if_due()
+
+    def _in_pause(self) -> None:
+        with self.events.put_off():
+            self._refresh_if_due()
 
     def _check_open(self) -> None:
         if self._closed:

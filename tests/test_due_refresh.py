@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +18,11 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
+from orchestra_mem.errors import ClosedError, StorageError
 from orchestra_mem.services import preparation
 from orchestra_mem.services.flow import Refreshed
 from orchestra_mem.types import Operation
+from orchestra_mem.work_types import WorkKind
 
 WINDOW = 10_000
 DUE, CRITICAL = 8_000, 9_500
@@ -213,3 +220,136 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         recorded = memory.operations()
         memory.refresh()
         assert len(memory.facts()) == len(recorded) > 20
+
+
+@pytest.mark.parametrize("pausing", [True, False])
+def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch, pausing: bool
+) -> None:
+    """Neither a pause nor a reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
+    if not pausing:
+        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    state = memory.state
+    tracker = fill(memory)
+    with suppress(ZeroDivisionError), state.together():
+        before = tracker.refresh_count
+        if pausing:
+            time.sleep(0.3)
+        memory.get_stats()
+        assert tracker.refresh_count == before
+        raise ZeroDivisionError
+    assert memory.get_stats()["problems"] == []
+    assert tracker.refresh_count == 1
+    memory.refresh()
+    assert memory.get_stats()["problems"] == []
+
+
+def test_nothing_is_acknowledged_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
+    """Within changes that stand or fall together recording is refused: it would fall with them."""
+    with memory.state.together():
+        memory.state.create(WorkKind.TASK, "Bake")
+        with pytest.raises(StorageError, match="after"):
+            memory.record_operation("note", {"text": "baked"})
+    assert memory.operations() == []
+    memory.record_operation("note", {"text": "baked"})
+    assert len(memory.operations()) == len(memory.state.items()) == 1
+
+
+def test_who_is_told_in_a_pause_may_wait_for_a_lock_of_his_own(memory: OrchestratorContextManager) -> None:
+    """The memory is free by then, so that who has that lock can go on with it."""
+    lock, told_of = threading.Lock(), threading.Event()
+
+    def told(sender: object, refreshed: Refreshed) -> None:
+        with lock:
+            told_of.set()
+
+    memory.events.refreshed.connect(told)
+    with lock:
+        tracker = fill(memory)
+        assert wait_for_refresh(tracker)
+        memory.record_operation("note", {"text": "more"}, 1)
+        assert not told_of.is_set()
+    assert told_of.wait(30)
+
+
+@pytest.mark.usefixtures("no_pause")
+def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextManager) -> None:
+    """What was asked for is done: nothing stays open behind a `with`."""
+
+    def told(sender: object, refreshed: Refreshed) -> None:
+        raise KeyboardInterrupt
+
+    memory.events.refreshed.connect(told)
+    fill(memory)
+    with pytest.raises(KeyboardInterrupt):
+        memory.close()
+    with pytest.raises(ClosedError):
+        memory.record_operation("note", {"text": "more"})
+
+
+@pytest.mark.parametrize("pausing", [True, False])
+def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pausing: bool
+) -> None:
+    """What another process did meanwhile is seen first, and nothing is due for ever or told of a full window."""
+    if not pausing:
+        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
+    with open_memory(tmp_path, config=config) as other, open_memory(tmp_path, config=config) as memory:
+        tracker = fill(memory)
+        other.flush_session()
+        for number in range(10):
+            other.record_operation("note", {"text": f"After it {number}."}, 300)
+        if pausing:
+            assert wait_for_refresh(tracker)
+        session = memory.sessions()[-1]
+        assert memory.query_recent_operations(limit=1)[0].session == session.id
+        assert not memory._flow.refresh_due
+        assert tracker.used_tokens() < DUE
+
+
+def test_a_memory_that_nobody_has_any_more_is_let_go(tmp_path: Path) -> None:
+    """The thread that waits for its pauses does not keep it."""
+    memory = open_memory(tmp_path)
+    for number in range(6):
+        memory.record_operation("note", {"text": f"part {number}"})
+    known = weakref.ref(memory)
+    del memory
+    end = time.monotonic() + 5
+    while known() is not None and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.05)
+    assert known() is None
+
+
+ENDING = """
+import sys, time
+from orchestra_mem import open_memory
+class Host:
+    def __init__(self):
+        self.memory = open_memory(sys.argv[1], config={"orchestrator": {"context_window": {"max_tokens": 10_000}}})
+    def __del__(self):
+        self.memory.close()
+host = Host()
+for number in range(5):
+    host.memory.record_operation("note", {"text": f"We decided to keep part {number}."}, 200)
+time.sleep(0.5)
+tracker = host.memory.context_tracker
+while tracker.used_tokens() < 8_000:
+    host.memory.record_operation("note", {"text": "We decided to keep it."}, 200)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.045, 0.06, 0.075])
+def test_a_program_may_end_in_the_middle_of_one(tmp_path: Path, pause_s: float) -> None:
+    """It ends at once and quietly, also where only the interpreter's end closes the memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, str(tmp_path), str(pause_s)],
+        check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    with open_memory(tmp_path) as memory:
+        assert memory.operations()
+        assert memory.get_stats()["problems"] == []

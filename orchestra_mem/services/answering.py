@@ -108,8 +108,11 @@ class Answering:
         with self._settled():
             return self.opened_search()
 
-    def context(self, for_operation: str, budget_tokens: int, query: str | None) -> OrchestratorContext:
+    def context(self, for_operation: str, max_tokens: int | None, query: str | None) -> OrchestratorContext:
         """See `OrchestratorContextManager.get_orchestrator_context`; whoever counts may have it built again."""
+        budget_tokens = self._flow.default_budget if max_tokens is None else max_tokens
+        if budget_tokens < 0:
+            raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
         recalled = None if query is None else self.recalled(query)
 
         def build(doubted: int) -> OrchestratorContext:

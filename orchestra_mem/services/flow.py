@@ -81,6 +81,11 @@ class Flow:
 
     def record(self, draft: Draft) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
+        if self._parts.in_transaction():
+            raise StorageError(
+                "recording: this thread is making changes together, which may all be taken back, and the operation "
+                "with them; record it after they are made"
+            )
         operation, created = self._parts.log.append(draft.operation, self._new_session)
         if created:
             try:
@@ -180,7 +185,7 @@ class Flow:
             return
         if parts.tracker.should_refresh() or (spilled and parts.compactor.over_threshold()):
             self._refresh_due = True
-        if self._refresh_due and (
+        if self.refresh_due and (
             not self.preparation.follows
             # The next operations may be as large, and a window that overflows is the worst.
             or parts.tracker.would_be_critical(_ROOM * operation.tokens)
@@ -190,13 +195,14 @@ class Flow:
 
     @property
     def refresh_due(self) -> bool:
-        """Whether a refresh is due that can be tried now."""
-        return self._refresh_due and self.last_id >= self._retry_at
+        """Whether a refresh is due that can be tried now: not within changes that may still be taken back."""
+        return self._refresh_due and self.last_id >= self._retry_at and not self._parts.in_transaction()
 
     def refresh_if_due(self) -> None:
         """Refresh where that has waited for a pause or a reading; what fails is told as where a record does it."""
         if self.refresh_due:
             try:
+                self.sync()
                 self.refresh()
             except Exception as error:  # as in `record`: nothing that was recorded is in doubt
                 self._fell_behind(self.last_id, error)
@@ -226,9 +232,9 @@ class Flow:
                 spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
-                # Another process has flushed it meanwhile.
+                # Another process has flushed it meanwhile, and may have begun the next.
                 self._catch_up()
-                return None
+                return self.refresh()
             self.session = session
             self._parts.compactor.judge(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)

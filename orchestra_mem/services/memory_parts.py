@@ -11,6 +11,7 @@ from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.services.epochs import EpochKeeper
 from orchestra_mem.services.reporting import Reporter
+from orchestra_mem.services.thread_lock import ThreadLock
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
@@ -49,6 +50,8 @@ class MemoryParts:
     epochs: EpochKeeper
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     reporter: Reporter
+    lock: ThreadLock
+    in_transaction: Callable[[], bool]
     change_count: Callable[[], int]
     commit_count: Callable[[], Hashable]
     open_search: Callable[[], MemorySearch]

@@ -7,12 +7,14 @@ written.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakMethod, WeakSet
 
 from orchestra_mem.tiers.foresight import Foresight
 from orchestra_mem.types import Operation
@@ -26,6 +28,8 @@ _BETWEEN_S = 0.000_3
 _IDLE_S = 10.0
 # What waits beyond this is left to the refresh.
 _MOST_WAITING = 256
+# A refresh that waits for other processes takes no longer.
+_LONGEST_STEP_S = 30.0
 # A process that records less than this is about to end, as a command is.
 _FIRST = 4
 
@@ -35,20 +39,22 @@ class Preparation:
 
     Args:
         foresight: prepares operations.
-        at_rest: called in a pause when nothing is left to be done ahead, by a thread that holds no lock.
+        at_rest: a method that is called in a pause when nothing is left to be done ahead, by a thread without a lock.
     """
 
     def __init__(self, foresight: Foresight, at_rest: Callable[[], None]) -> None:
         self._foresight = foresight
-        self._at_rest = at_rest
+        # Weakly, so that a thread that waits for work keeps no memory that nobody has any more.
+        self._at_rest = WeakMethod(at_rest)
         self._waiting: deque[Iterator[None]] = deque(maxlen=_MOST_WAITING)
         self._steps = _load()
         self._worker: threading.Thread | None = None
         self._came = threading.Event()
         self._busy = False
-        self._ended = False
+        self._over = threading.Event()
         self._touched = 0.0
         self._recorded = 0
+        _at_work.add(self)
 
     @contextmanager
     def following(self, operation: Operation) -> Iterator[None]:
@@ -64,7 +70,7 @@ class Preparation:
     @property
     def follows(self) -> bool:
         """Whether pauses are looked for: a process that has recorded next to nothing may be about to end."""
-        return self._recorded >= _FIRST and not self._ended
+        return self._recorded >= _FIRST and not self._over.is_set()
 
     def do(self, steps: Iterator[None]) -> None:
         """Let these steps be done in the next pause."""
@@ -74,8 +80,14 @@ class Preparation:
 
     def stop(self) -> None:
         """End with the step at hand: the memory closes."""
-        self._ended = True
+        self._over.set()
         self._came.set()
+
+    def end(self) -> None:
+        """Stop, and wait for the step at hand."""
+        self.stop()
+        if self._worker is not None:
+            self._worker.join(_LONGEST_STEP_S)
 
     def _wake(self) -> None:
         self._came.set()
@@ -96,15 +108,19 @@ class Preparation:
             self._steps = iter(())
         return True
 
+    def _rest(self) -> None:
+        if at_rest := self._at_rest():
+            at_rest()
+
     def _work(self) -> None:
-        while self._came.wait(_IDLE_S) and not self._ended:
+        while self._came.wait(_IDLE_S) and not self._over.is_set():
             pause = 0.0 if self._busy else time.monotonic() - self._touched
             if pause < _QUIET_S:
-                time.sleep(_QUIET_S - pause)
+                self._over.wait(_QUIET_S - pause)
                 continue
             if not self._step():
                 self._came.clear()
-                self._at_rest()
+                self._rest()
                 if self._waiting:  # it has come this instant
                     self._came.set()
             time.sleep(_BETWEEN_S)
@@ -117,3 +133,13 @@ def _load() -> Iterator[None]:
 
     yield
     yield from compile_patterns()
+
+
+_at_work: WeakSet[Preparation] = WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Let no thread be stopped in the middle of a refresh when the interpreter ends: nobody could close after that."""
+    for preparation in list(_at_work):
+        preparation.end()

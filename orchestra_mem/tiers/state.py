@@ -6,7 +6,7 @@ The rules of single changes live in `core/work`, what must hold between items in
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -34,6 +34,7 @@ from orchestra_mem.work_types import (
     WorkStore,
 )
 
+_NO_LOCK = nullcontext()
 _FREE = "what it waited for is closed"
 
 
@@ -41,11 +42,18 @@ class StateManager:
     """Keeps the state of work; fulfils `WorkTracker`. Safe to share between threads.
 
     Each change is stored whole, with its events, before its method returns, or not at all. Nothing is ever deleted.
+
+    Args:
+        store: keeps it.
+        clock: gives the present time.
+        lock: taken before the store is held for longer, by whoever else takes it before the store; for any number of
+            times.
     """
 
-    def __init__(self, *, store: WorkStore, clock: Clock) -> None:
+    def __init__(self, *, store: WorkStore, clock: Clock, lock: AbstractContextManager[None] = _NO_LOCK) -> None:
         self._store = store
         self._clock = clock
+        self._lock = lock
 
     # Changing
 
@@ -210,13 +218,13 @@ class StateManager:
     def together(self) -> Iterator[list[WorkEvent]]:
         """Make all changes within one: all are kept or, where an error leaves it, none.
 
-        A change that is refused within may be caught; it alone has then not been made.
+        A change that is refused within may be caught; it alone has then not been made. Operations are recorded after.
 
         Yields:
             A list that holds the events once all is kept.
         """
         made: list[WorkEvent] = []
-        with self._store.changing("work"):
+        with self._lock, self._store.changing("work"):
             last = self._store.last_event()
             yield made
             made += self._store.events(after=last)

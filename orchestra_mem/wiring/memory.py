@@ -33,6 +33,7 @@ from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.services.epochs import EpochKeeper
 from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.reporting import DocumentSizes, Reporter
+from orchestra_mem.services.thread_lock import ThreadLock
 from orchestra_mem.settings import Durability, Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.document_merge import timeless
@@ -186,7 +187,8 @@ class Wiring:
             log=log, ledger=ledger, store=store, counter=self._counter, clock=self._clock, place=place
         )
         compactor = self._compactor(session, log, ledger, store, database)
-        state = StateManager(store=SqliteWorkStore(database), clock=self._clock)
+        lock = ThreadLock()
+        state = StateManager(store=SqliteWorkStore(database), clock=self._clock, lock=lock)
         work = WorkPlan(tracker=state, ledger=ledger, clock=self._clock)
         episodic = self._episodic(ledger, store, work)
         reporter = self._reporter(log, ledger, work)
@@ -212,6 +214,8 @@ class Wiring:
                 epochs=self._epochs(session, episodic),
                 assemble=self._models.assemble,
                 reporter=reporter,
+                lock=lock,
+                in_transaction=database.in_transaction,
                 change_count=database.change_count,
                 commit_count=database.commit_count,
                 open_search=partial(

@@ -151,6 +151,10 @@ class Database:
             finally:
                 self._give_back(reader)
 
+    def in_transaction(self) -> bool:
+        """Whether this thread is within a transaction of its own."""
+        return self._own_transaction() is not None
+
     def _own_transaction(self) -> sqlite3.Connection | None:
         if not self._lock.acquire(blocking=False):
             return None
