@@ -136,7 +136,7 @@ class OrchestratorContextManager:
 
         Raises:
             InvalidOperationError: something is no JSON or out of range; nothing was recorded.
-            StorageError: it could not be stored, or is within `state.together()` and might be taken back: nothing was recorded.
+            StorageError: it could not be stored, or might be taken back (`state.together`); nothing was recorded.
         """
         self._check_open()
         draft = make_draft(
