@@ -104,9 +104,12 @@ class PersonTexts:
         time, left_at = updated_at(current), updated_at(left)
         known: list[str] = []
         versions = self._store.versions(name.value)
-        if versions and versions[-1].reason is VersionReason.RESTORE:
-            # An earlier text has taken the place of this one, and has that text's time.
-            return self._store.read_version(versions[-1])
+        while versions and versions[-1].reason is VersionReason.RESTORE:
+            kept = self._store.read_version(versions.pop())
+            if kept != current:
+                # An earlier text has taken the place of this one, and has that text's time.
+                return kept
+            # Nothing has: who was about to put it there was killed before.
         for version in versions:
             text = self._store.read_version(version)
             if updated_at(text) == time:

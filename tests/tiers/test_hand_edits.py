@@ -295,6 +295,31 @@ def test_a_save_right_after_a_refresh_is_in_the_next_context(memory: Orchestrato
         assert f"Buy a bell {number}" in memory.get_orchestrator_context("task_execution").render()
 
 
+def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
+    """The version that is kept before a restore is no sign that it was done."""
+    points: list[str] = []
+
+    def killed(point: str) -> None:
+        if point in points:
+            raise KeyboardInterrupt
+
+    with open_memory(tmp_path, clock=clock, write_point=killed) as memory:
+        path = _path(memory, PLAN)
+        _go_on(memory, clock, "TODO: order the paper.")
+        opened = path.read_text("utf-8")
+        _go_on(memory, clock, "TODO: order the ink.")
+        path.write_text(f"{opened}\n## Notes\n\nA note of mine.\n", encoding="utf-8")
+        points.append("restore.rename.before")
+        with pytest.raises(KeyboardInterrupt):
+            memory.episodic_memory.restore(PLAN.value, memory.episodic_memory.history(PLAN.value)[0].sequence)
+        points.clear()
+    with open_memory(tmp_path, clock=clock) as memory:
+        _go_on(memory, clock, "TODO: order the glue.")
+        text = path.read_text("utf-8")
+        for said in ("A note of mine.", "order the paper", "order the ink", "order the glue"):
+            assert text.count(said) == 1, text
+
+
 @pytest.mark.parametrize("text", ["a\nb\n", "a\r\nb\r\n", "a\nb"])
 def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None:
     """Where both wrote at one place, in the document's line ends, with or without a last one."""
