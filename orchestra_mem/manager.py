@@ -163,7 +163,7 @@ class OrchestratorContextManager:
         """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
 
         Happens by itself when the window is 80 % full or the session document over its threshold: in the caller's next
-        pause, before the next reading or on closing; within a record where more would make the window critical.
+        pause, before the next context, search or look at a tier, or on closing; within a record where it cannot wait.
 
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
@@ -285,8 +285,8 @@ class OrchestratorContextManager:
         Raises:
             NotFoundError: there is no such thing.
         """
-        with self._settled():
-            return self._recall.expand(reference)
+        self._check_open()
+        return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
         """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
@@ -312,8 +312,8 @@ class OrchestratorContextManager:
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """Lines that a person and the machine have both changed, and that wait for the person's word."""
-        with self._settled():
-            return self._parts.hand_edits.conflicts()
+        self._check_open()
+        return self._parts.hand_edits.conflicts()
 
     def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
         """Let the machine's lines take the place of the person's (`accept`), or take the machine's out.
@@ -327,8 +327,8 @@ class OrchestratorContextManager:
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
-        with self._settled():
-            return self._recall.losses(session, limit)
+        self._check_open()
+        return self._recall.losses(session, limit)
 
     def get_stats(self) -> dict[str, Json]:
         """Figures of the window and of each tier."""
