@@ -105,11 +105,10 @@ class PersonTexts:
         known: list[str] = []
         versions = self._store.versions(name.value)
         while versions and versions[-1].reason is VersionReason.RESTORE:
-            kept = self._store.read_version(versions.pop())
-            if kept != current:
-                # An earlier text has taken the place of this one, and has that text's time.
-                return kept
-            # Nothing has: who was about to put it there was killed before.
+            if self._store.read_version(versions.pop()) != current:
+                # An earlier text has been put in the place of this one since, and means all that it says and lacks.
+                return left
+            # None has: who was about to put it there was killed before.
         for version in versions:
             text = self._store.read_version(version)
             if updated_at(text) == time:

@@ -320,6 +320,26 @@ def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_
             assert text.count(said) == 1, text
 
 
+def test_what_is_taken_out_of_a_restored_text_stays_away(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Though it had been taken out before the restore as well, and the machine's last text still has it."""
+    path = _path(memory, PLAN)
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\nA remark of mine.\n")
+    _go_on(memory, clock, "TODO: order the paper.")
+    _go_on(memory, clock, "TODO: order the ink.")
+    old = memory.episodic_memory.history(PLAN.value)[-1].sequence
+    without = path.read_text("utf-8").replace("A remark of mine.\n", "")
+    path.write_text(without, encoding="utf-8")
+    memory.episodic_memory.restore(PLAN.value, old)
+    restored = path.read_text("utf-8")
+    assert "A remark of mine." in restored
+    path.write_text(restored.replace("A remark of mine.\n", ""), encoding="utf-8")
+    _go_on(memory, clock, "TODO: order the glue.")
+    text = path.read_text("utf-8")
+    assert "A remark of mine." not in text
+    for said in ("order the paper", "order the glue"):
+        assert text.count(said) == 1, text
+
+
 @pytest.mark.parametrize("text", ["a\nb\n", "a\r\nb\r\n", "a\nb"])
 def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None:
     """Where both wrote at one place, in the document's line ends, with or without a last one."""
