@@ -42,6 +42,14 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
 
 
+@pytest.fixture(params=[True, False], ids=["pausing", "busy"])
+def pausing(request: pytest.FixtureRequest) -> bool:
+    """Whether pauses are looked for: once they are, and once, however slow the machine is, nothing counts as one."""
+    if not request.param:
+        request.getfixturevalue("no_pause")
+    return bool(request.param)
+
+
 def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindowTracker:
     """Record until a refresh is due; the tracker, which to look at is no reading."""
     tracker = memory.context_tracker
@@ -222,13 +230,10 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         assert len(memory.facts()) == len(recorded) > 20
 
 
-@pytest.mark.parametrize("pausing", [True, False])
 def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch, pausing: bool
+    memory: OrchestratorContextManager, pausing: bool
 ) -> None:
     """Neither a pause nor a reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
-    if not pausing:
-        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
     state = memory.state
     tracker = fill(memory)
     with suppress(ZeroDivisionError), state.together():
@@ -287,13 +292,8 @@ def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextMana
         memory.record_operation("note", {"text": "more"})
 
 
-@pytest.mark.parametrize("pausing", [True, False])
-def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pausing: bool
-) -> None:
+def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tmp_path: Path, pausing: bool) -> None:
     """What another process did meanwhile is seen first, and nothing is due for ever or told of a full window."""
-    if not pausing:
-        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
     with open_memory(tmp_path, config=config) as other, open_memory(tmp_path, config=config) as memory:
         tracker = fill(memory)
