@@ -18,6 +18,8 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import DocumentName
 
 _OPERATION = re.compile(r"^- .*\(op \d+\)")
+# A line of the machine's about an item of the plan: it goes when that does.
+_MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
 # The decisions and what a person adds are shown for good; of the other facts only the newest.
 _REWORDED = frozenset({DocumentName.DECISION_LOG})
 # `sed` is a process of its own, which takes longer than a life.
@@ -176,6 +178,7 @@ class Person:
             self.said.gone[token] = name
         for token in has:
             self.said.gone.pop(token, None)
+        for token in tokens(_MENTION.sub("", after)):
             self.said.own[token] = name
         was, now = Counter(before.split("\n")), Counter(after.split("\n"))
         for token in tokens("\n".join(was - now)) - tokens("\n".join(now - was)):

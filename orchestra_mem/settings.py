@@ -7,6 +7,7 @@ the package may take, it took 106 for twelve such sections, and the dataclasses 
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -65,7 +66,6 @@ class NotEmpty:
     """Marks a text that may not be empty."""
 
 
-_SECRETS = frozenset({"search.api_key"})
 _Share = Annotated[float, Between(0, 1)]
 _Seconds = Annotated[float, Between(0, 86_400)]
 
@@ -222,7 +222,7 @@ class LlmSettings:
     idle_unload_s: _Seconds = 300.0
     base_url: str = ""
     model: str = ""
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     timeout_s: Annotated[float, Between(1, 86_400)] = 300.0
 
 
@@ -282,10 +282,6 @@ class Settings:
         """Give every key with its value, in the order of the default file; closed choices as text, secrets hidden."""
         return dict(_flatten(self, ""))
 
-    def shown(self) -> dict[str, object]:
-        """Give every key with its value as `flat` does, for people to see: of a secret only that there is one."""
-        return {key: "***" if key in _SECRETS and value else value for key, value in self.flat().items()}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
@@ -315,6 +311,18 @@ def make_settings(values: Mapping[str, object], origins: Mapping[str, str]) -> S
     made = _build(Settings, "", values)
     assert isinstance(made, Settings)
     return replace(made, _origins=types.MappingProxyType(dict(origins)))
+
+
+def hidden(key: str, value: object) -> object:
+    """Give the value of `key` for people to see: of a secret, and of one within an address, only that there is one."""
+    if key.endswith(".api_key") and value:
+        return _SECRET
+    return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
+
+
+def without_user(address: str) -> str:
+    """Give an address with the name and the password in it hidden, a mistyped one too: all before its last @."""
+    return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
 
 
 def _hints(section: type) -> dict[str, object]:
@@ -358,4 +366,4 @@ def _flatten(section: object, prefix: str) -> Iterator[tuple[str, object]]:
             yield from _flatten(value, f"{prefix}{part.name}.")
         else:
             shown = value.value if isinstance(value, StrEnum) else value
-            yield prefix + part.name, _SECRET if part.name == "api_key" and value else shown
+            yield prefix + part.name, hidden(prefix + part.name, shown)

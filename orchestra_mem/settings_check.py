@@ -10,9 +10,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import fsum
+from urllib.parse import urlsplit
 
 from orchestra_mem.errors import ConfigError, ConfigFault
-from orchestra_mem.settings import CounterChoice, EmbedderChoice, Key, Settings, make_settings, schema, sections
+from orchestra_mem.settings import (
+    CounterChoice,
+    EmbedderChoice,
+    Key,
+    Settings,
+    hidden,
+    make_settings,
+    schema,
+    sections,
+    without_user,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +147,24 @@ def _checked_text(key: Key, value: object) -> tuple[object, str]:
     if not value.strip() and (value or not key.may_be_empty):
         return None, f"must not be {'blank' if value else 'empty'}"
     if not value.isprintable():
-        return None, f"must be one line without control characters, not {value!r}"
+        return None, f"must be one line without control characters, not {hidden(key.name, value)!r}"
+    if key.name.endswith(".base_url") and value and (problem := address_fault(value)):
+        return None, problem
     return value, ""
+
+
+def address_fault(address: str) -> str:
+    """Say why no server can be at `address`, without the name and the password in it; empty where one can."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and address.isprintable():
+            return ""
+    except ValueError:  # its words may quote a piece of a password
+        pass
+    return (
+        f"{_clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
+        "http://[::1]:8080, its port up to 65535"
+    )
 
 
 def _checked_number(key: Key, value: object) -> tuple[object, str]:
@@ -247,12 +274,9 @@ def _gguf(settings: Settings) -> str:
 
 
 def _one_model(settings: Settings) -> str:
-    url = settings.llm.base_url
-    if url and settings.llm.model_path:
-        return "llm.model_path and llm.base_url both name a model: give one of them"
-    if not url or url.startswith(("http://", "https://")):
+    if not (settings.llm.base_url and settings.llm.model_path):
         return ""
-    return f"llm.base_url {url!r} is no address: give one as http://127.0.0.1:8080"
+    return "llm.model_path and llm.base_url both name a model: give one of them"
 
 
 def _model_file(settings: Settings) -> str:
@@ -273,6 +297,7 @@ def _normal(folder: str) -> tuple[str, ...]:
     return ("/" if absolute else "", *(part for part in folder.split("/") if part not in ("", ".")))
 
 
+_ADDRESS = "llm.base_url"
 _WINDOW = "orchestrator.context_window"
 _SHARES = tuple(name for name in schema() if name.startswith("context.shares."))
 _THRESHOLD = "orchestrator.session_compression_threshold"
@@ -286,7 +311,7 @@ _COMBINATIONS = (
     _Combination(("compaction.segment_tokens", _THRESHOLD), _segment),
     _Combination(("orchestrator.session_dir", "orchestrator.memory_dir"), _folders),
     _Combination(("tokens.counter", "llm.model_path"), _gguf),
-    _Combination(("llm.model_path", "llm.base_url"), _one_model),
+    _Combination(("llm.model_path", _ADDRESS), _one_model),
     _Combination(("search.embedder", "search.model_path"), _model_file),
     _Combination(("search.embedder", "search.model"), _server_model),
 )

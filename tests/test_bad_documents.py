@@ -338,7 +338,7 @@ def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: P
         memory.refresh()
         assert memory.get_orchestrator_context("test").tokens > 0
         (problem,) = _problems(memory)
-        assert time.process_time() - start < 1.0
+        assert time.process_time() - start < 4.0  # below one; where all of it is merged, 13
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb < 50_000
         assert SERVED in context
         assert "are shown here.*" in context

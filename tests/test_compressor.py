@@ -363,7 +363,9 @@ def test_a_session_summary_gains_what_the_model_finds_and_keeps_what_it_had() ->
     answer = {
         "key_accomplishments": ["moved the call in src/part_1/rows.py behind the loop", "everything was finished"],
         "decisions_made": [],
-        "issues_encountered": ["reads the last row of table_1 twice because the cursor of part 1 is opened too early"],
+        "issues_encountered": [
+            "It reads the last row of table_1 twice because the cursor of part 1 is opened too early"
+        ],
         "recommended_next_steps": [],
     }
     extracted: dict[str, Json] = {

@@ -51,6 +51,27 @@ def _sources(memory: OrchestratorContextManager, query: str, **options: object) 
     return [hit.chunk.source for hit in memory.search(query, **options).hits]  # type: ignore[arg-type]
 
 
+def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock) -> None:
+    """What a person took out of the documents since is not read out of an older summary; the operation says it."""
+    small = {
+        "orchestrator": {**CONFIG["orchestrator"], "session_compression_threshold": 4_000},
+        "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
+    }
+    with open_memory(tmp_path, config=small, clock=clock) as memory:
+        for text in (*SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14))):
+            clock.now += timedelta(minutes=1)
+            memory.record_operation("message", {"role": "user", "text": text})
+        memory.refresh()
+        assert any("bcrypt" in summary.text for summary in memory.losses())
+        told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
+        assert any(source.startswith("S") for source in told), told
+        path = memory.episodic_memory.folder / "decision_log.md"
+        lines = path.read_text(encoding="utf-8").split("\n")
+        path.write_text("\n".join(line for line in lines if "bcrypt" not in line), encoding="utf-8")
+        told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
+        assert told == {"op 1"}
+
+
 def test_a_question_finds_the_operation_the_fact_and_the_document(memory: OrchestratorContextManager) -> None:
     """All tiers answer, and what answers best comes first."""
     found = memory.search("why did we choose bcrypt?")

@@ -156,7 +156,7 @@ def test_ten_megabytes_are_copied_in_a_moment() -> None:
     start = time.process_time()
     dump_json(checked_json("ü" * 10_000_000))
     dump_json(checked_json([{"a": number} for number in range(100_000)]))
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 8.0  # about one second; a slow machine with coverage takes three
 
 
 @given(

@@ -287,6 +287,31 @@ def test_wrong_value_is_named_with_its_line_and_what_may_stand_there(load: Load,
     assert _faults(load, content) == [f".obra/config.yaml:{wanted}"]
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "http://[zz]:1", "http://", "http://host:abc", "http://host:99999", "ftp://host", "localhost:8080"],
+)
+def test_address_of_no_server_is_named_with_its_line(load: Load, address: str) -> None:
+    """Nothing that cannot be called is in order."""
+    assert _faults(load, f"llm:\n  model_path: ''\n  base_url: '{address}'\n") == [
+        f".obra/config.yaml:3: llm.base_url: {address!r} is no address of a server: give one as http://127.0.0.1:8080 "
+        "or http://[::1]:8080, its port up to 65535"
+    ]
+
+
+def test_password_in_an_address_is_used_and_not_shown(load: Load) -> None:
+    """A mistyped one and its fault included."""
+    settings = load("llm: {base_url: 'http://alice:S3@CRET@[::1]:8080/v1', api_key: K3Y}\n")
+    assert settings.llm.base_url == "http://alice:S3@CRET@[::1]:8080/v1"
+    shown = settings.flat()
+    assert (shown["llm.base_url"], shown["llm.api_key"]) == ("http://***@[::1]:8080/v1", "(set, not shown)")
+    assert shown["search.base_url"] == "http://127.0.0.1:8080/v1"
+    for wrong in ("http://alice:S3/CRET@h", "alice:S3CRET@h", "http://alice:S3CRET@h:x", "http://alice:S3\\nCRET@h"):
+        (fault,) = _faults(load, f'llm: {{base_url: "{wrong}"}}\n')
+        assert "***@h" in fault
+        assert not re.search("alice|S3|CRET", fault)
+
+
 def test_long_value_is_shown_in_part(load: Load) -> None:
     """A message stays readable whatever was pasted into the file."""
     (fault,) = _faults(load, f"storage: {{durability: {'x' * 500}}}\n")

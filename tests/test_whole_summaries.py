@@ -115,6 +115,34 @@ def test_a_session_is_bettered_at_the_next_border_only(tmp_path: Path, clock: Cl
     assert better.dropped != summary.dropped
 
 
+def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, clock: Clock) -> None:
+    """Neither from the operations that none covers nor from a summary that had it when it was made."""
+    decided = [f"We decided to keep the passwords of gate_{n}.py in plain text on floor_{n}." for n in (1, 2)]
+    said = json.dumps({**{key: [] for key in SESSION_KEYS}, "decisions_made": decided})
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(said, name="honest")) as memory:
+        memory.record_operation("note", {"text": decided[0]})
+        record(memory, clock)
+        memory.refresh()
+        assert decided[0] in memory.losses()[0].text
+        memory.record_operation("note", {"text": decided[1]})
+        memory.refresh()
+        log = memory.episodic_memory.folder / "decision_log.md"
+        assert log.read_text(encoding="utf-8").count("plain text") == 2
+        kept = [line for line in log.read_text(encoding="utf-8").split("\n") if "plain text" not in line]
+        log.write_text("\n".join(kept), encoding="utf-8")
+        memory.refresh()
+        path = memory.flush_session()
+        assert path is not None
+        (summary,) = whole(memory)
+        assert "plain text" not in summary.text
+        done = memory.compression.redo(f"S{summary.id}")
+        assert "plain text" not in done.text, done.text
+        record(memory, clock, 2, first=60)
+        memory.refresh()
+        closing = path.read_text(encoding="utf-8").partition("## Session Summary")[2]
+        assert "plain text" not in closing
+
+
 def test_sessions_wait_in_the_queue_and_an_invention_is_refused(tmp_path: Path, clock: Clock) -> None:
     """After the segments; what a model makes up changes nothing, and is told."""
     lie = {key: ["All 99 tests of payments.py pass, says Karl"] for key in SESSION_KEYS}

@@ -2,6 +2,9 @@
 
 An object that has `data` (or `operation_data`) beside the names that `record_operation` knows is an operation as it was
 written; of any other object those names are taken out, and what is left is the data. So nothing in a line is lost.
+
+A line is known again by its file, number and text. A file that was moved is recorded again: operations that are there
+twice do less harm than one that was taken for another and is lost.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +46,9 @@ def open_jsonl_history(
 ) -> History:
     """Open a file of JSON lines. Empty lines are passed over; `total` is its size in bytes.
 
+    Read again, also after it has grown, the file gives the same keys; two files never do. A pipe can be read once only,
+    so each reading of one gives keys of its own.
+
     Args:
         path: the file, in UTF-8.
         operation_type: the type of the objects that do not name one.
@@ -73,13 +80,14 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
     name = str(file)
     position = 0
     with _opened(file) as stream:
+        source = _source(file)
         for number, raw in enumerate(stream, 1):
             position += len(raw)
             line = raw.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else raw.strip()
             if not line:
                 continue
             try:
-                yield _operation(line, number, f"{name}:{number}", position, kind)
+                yield _operation(line, f"{name}:{number}", _key(source, number, line), position, kind)
             except _Bad as bad:
                 fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
                 if on_fault is None:
@@ -87,7 +95,20 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
                 on_fault(fault)
 
 
-def _operation(line: bytes, number: int, place: str, position: int, kind: str) -> HistoryOperation:
+def _source(file: Path) -> bytes:
+    """What tells the lines of a file from those of all others, however the file was named."""
+    if not file.is_file():
+        return uuid.uuid4().bytes
+    return os.fsencode(file.resolve())  # behind `/dev/stdin`, too, may be a file
+
+
+def _key(source: bytes, number: int, line: bytes) -> str:
+    # No path has a NUL in it, so that no two of these come out as the same bytes.
+    digest = hashlib.sha256(b"%b\0%d:%b" % (source, number, line))
+    return f"jsonl:{digest.hexdigest()}"
+
+
+def _operation(line: bytes, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
     value = _object(line)
     given = {name: _taken(value, keys) for name, keys in _KEYS.items()}
     named = _text(given["type"], "type")
@@ -96,7 +117,7 @@ def _operation(line: bytes, number: int, place: str, position: int, kind: str) -
         type=kind if named is None else named,
         data=_data(value),
         timestamp=_time(given["timestamp"]),
-        idempotency_key=key or f"jsonl:{hashlib.sha256(b'%d:%b' % (number, line)).hexdigest()}",
+        idempotency_key=key or own_key,
         place=place,
         position=position,
         tokens=_tokens(given["tokens"]),

@@ -3,9 +3,10 @@
 from orchestra_mem.diagnosis.documents import DocumentProblem, check_document, check_documents, check_index
 from orchestra_mem.diagnosis.findings import Finding, Health
 from orchestra_mem.diagnosis.memory import diagnose
+from orchestra_mem.diagnosis.models import why_unusable
 from orchestra_mem.diagnosis.search_index import index_words, inspect_index
 
 __all__ = [
     "DocumentProblem", "Finding", "Health", "check_document", "check_documents", "check_index", "diagnose",
-    "index_words", "inspect_index",
+    "index_words", "inspect_index", "why_unusable",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
 _ANSWER_TOKENS = 16
 _TIMEOUT_S = 120.0
+_MEANWHILE = "until then summaries are made by extraction, and tokens are not counted with the model's vocabulary"
 
 
 def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
@@ -42,11 +43,20 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
         models.close()
 
 
+def why_unusable(model: LanguageModel) -> str:
+    """Say why a model cannot be had and what happens meanwhile; empty where it can, as far as its window tells.
+
+    It is asked for no answer: of a file the vocabulary is loaded, and a server is asked for its window.
+    """
+    try:
+        _ = model.context_tokens
+    except ModelError as error:
+        return f"{error}; {_MEANWHILE}"
+    return ""
+
+
 def _missing(words: str) -> Finding:
-    return Finding(
-        part="model", health=Health.FAULT, words=words,
-        advice="until then summaries are made by extraction, and tokens are not counted with the model's vocabulary",
-    )  # fmt: skip
+    return Finding(part="model", health=Health.FAULT, words=words, advice=_MEANWHILE)
 
 
 def _asked(model: LlamaModel) -> Iterator[Finding]:

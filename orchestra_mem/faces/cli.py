@@ -5,6 +5,7 @@ Exit codes: 0 all well, 1 failed or a check found faults, 2 wrong usage, 3 confi
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated, Any
 
@@ -95,8 +96,17 @@ commands_check.add_to(app, _config, "Look after")
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    _show_what_can_be_shown()
     try:
         app()
     except KeyboardInterrupt:
         # Before a command's own handling began, or in the middle of it.
         sys.exit(INTERRUPTED)
+
+
+def _show_what_can_be_shown() -> None:
+    """Have characters replaced that the encoding of a terminal or pipe lacks; by default they are an error."""
+    for stream in (sys.stdout, sys.stderr):
+        # Other handlers are meant: in the locale C, bytes that are no text go out as they came in.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")

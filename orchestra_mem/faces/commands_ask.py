@@ -10,7 +10,7 @@ import typer
 
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.faces.commands_retrieve import bring_up
-from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
+from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, as_json_object, shell
 from orchestra_mem.faces.times import parse_time
 from orchestra_mem.types import MustKeepKind
 
@@ -110,8 +110,20 @@ def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, 
             "total": len(sessions),
             "archived": sum(session.status is SessionStatus.ARCHIVED for session in sessions),
         },
-        **stats,
+        **stats, "problems": _problems(memory, stats["problems"]),
     }  # fmt: skip
+
+
+def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
+    """What is known to be wrong, and whether the model can be had, which may not have been needed yet."""
+    from orchestra_mem.diagnosis import why_unusable
+
+    assert isinstance(known, list)
+    model = memory.model
+    if model is None or any(as_json_object(problem)["subject"] == "language model" for problem in known):
+        return known
+    why = why_unusable(model)
+    return [*known, {"subject": "language model", "since": None, "problem": why}] if why else known
 
 
 def ops(
@@ -145,12 +157,21 @@ def ops(
             if session is not None:
                 where = replace(where, session=session_id(memory, session))
             found = memory.operations(where)
+        limited = _limited(run, len(found), limit)
         if as_json:
             return run.answer([operation_record(operation) for operation in found])
         from orchestra_mem.faces.rendering import operations_view
 
-        run.show(*operations_view(found, limited=bool(limit) and len(found) == limit))
+        run.show(*operations_view(found, limited=limited))
     return None
+
+
+def _limited(run: Shell, count: int, limit: int) -> bool:
+    """Whether there may be more than the limit; with `--json`, whose list has no place for it, it is told on stderr."""
+    limited = bool(limit) and count == limit
+    if limited and run.as_json:
+        run.tell(f"the newest {count:,}; --limit 0 lists all")
+    return limited
 
 
 def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
@@ -261,11 +282,12 @@ def facts(
 
         with run.open() as memory:
             found = memory.facts(kind, standing=not everything, limit=limit or None)
+        limited = _limited(run, len(found), limit)
         if as_json:
             return run.answer([must_keep_record(fact) for fact in found])
         from orchestra_mem.faces.rendering import facts_view
 
-        run.show(*facts_view(found))
+        run.show(*facts_view(found, limited=limited))
     return None
 
 
@@ -285,11 +307,12 @@ def losses(
 
         with run.open() as memory:
             found = memory.losses(session, limit=limit or None)
+        limited = _limited(run, len(found), limit)
         if as_json:
             return run.answer([summary_record(summary) for summary in found])
         from orchestra_mem.faces.rendering import losses_view
 
-        run.show(*losses_view(found))
+        run.show(*losses_view(found, limited=limited))
     return None
 
 

@@ -36,7 +36,7 @@ def show(
         if as_json:
             record: dict[str, Json] = {
                 key: {"value": _plain(value), "origin": settings.origin_of(key)}
-                for key, value in settings.shown().items()
+                for key, value in settings.flat().items()
             }
             return run.answer(record)
         from orchestra_mem.faces.rendering import settings_view

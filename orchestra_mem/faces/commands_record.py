@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.shell import FAILED, DebugOption, JsonOption, ProjectOption, Shell, shell
 from orchestra_mem.faces.times import parse_time
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
+    from orchestra_mem.services.flow import Refreshed
     from orchestra_mem.services.importing import Imported
     from orchestra_mem.types import Json
 
@@ -88,7 +90,7 @@ def _data(data: str | None, text: str | None) -> object:
     assert data is not None
     from orchestra_mem.serialize import unrepeated
 
-    raw: str | bytes = sys.stdin.buffer.read() if data == "-" else data
+    raw: str | bytes = _from_stdin() if data == "-" else data
     try:
         value: object = json.loads(raw, object_pairs_hook=unrepeated)
     except (ValueError, RecursionError) as error:
@@ -97,6 +99,14 @@ def _data(data: str | None, text: str | None) -> object:
             f"{source} is no JSON ({error}); plain words go by --text", param_hint="DATA"
         ) from None
     return value
+
+
+def _from_stdin() -> bytes:
+    # Typeshed does not know that Python sets it to None where it was closed, as by `<&-`.
+    stdin: TextIO | None = sys.stdin
+    if stdin is None:
+        raise typer.BadParameter("stdin is closed: pipe the JSON in, or give it as the argument", param_hint="DATA")
+    return stdin.buffer.read()
 
 
 def _time(given: str | None, option: str) -> datetime | None:
@@ -139,7 +149,10 @@ def import_jsonl(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Record the lines of a file of JSON objects. A second time records nothing twice.
+    """Record the lines of a file of JSON objects. A second time records only what is new.
+
+    A line is known again by its file, its number and its text: a file that was moved, or what comes through a pipe, is
+    recorded again, unless its lines have an idempotency_key.
 
     A line may have type, data, tokens, agent, critical, timestamp and idempotency_key; without data the whole object
     is the data.
@@ -152,19 +165,27 @@ def import_jsonl(
         faults: list[HistoryFault] = []
         on_fault = faults.append if skip_bad else None
         history = open_jsonl_history(file, operation_type=operation_type, on_fault=on_fault)
-        _import(run, history, faults if skip_bad else None)
+        advice = "" if skip_bad else "--skip-bad passes over such lines"
+        _import(run, history, faults if skip_bad else None, advice)
 
 
-def _import(run: Shell, history: History, faults: list[HistoryFault] | None) -> None:
-    from orchestra_mem.services.importing import import_history
+def _import(run: Shell, history: History, faults: list[HistoryFault] | None, advice: str = "") -> None:
+    from orchestra_mem.services.importing import Imported, import_history
 
+    done = Imported(recorded=0, known=0)
     with run.open(create=True) as memory, run.progress(history.unit) as bar:
         task = bar.add_task("importing", total=history.total or None)
 
-        def step(_done: Imported, found: HistoryOperation) -> None:
+        def step(so_far: Imported, found: HistoryOperation) -> None:
+            nonlocal done
+            done = so_far
             bar.update(task, completed=found.position)
 
-        done = import_history(memory, history, on_operation=step, on_fault=None if faults is None else faults.append)
+        try:
+            import_history(memory, history, on_operation=step, on_fault=None if faults is None else faults.append)
+        except HistoryError as error:
+            words = f"{error}. Before it: {_counted(done)}"
+            raise HistoryError(f"{words}. {advice}" if advice else words) from error
     told = faults or []
     if history.note:
         run.tell(history.note)
@@ -178,11 +199,15 @@ def _import(run: Shell, history: History, faults: list[HistoryFault] | None) -> 
             }
         )  # fmt: skip
     else:
-        known = f"; {done.known:,} had been before" if done.known else ""
-        of = "operation" if done.recorded == 1 else "operations"
-        run.text(f"recorded {done.recorded:,} {of} of {history.source}{known}\n")
+        run.text(f"{_counted(done, f' of {history.source}')}\n")
     if told:
         raise typer.Exit(FAILED)
+
+
+def _counted(done: Imported, source: str = "") -> str:
+    of = "operation" if done.recorded == 1 else "operations"
+    known = f"; {done.known:,} had been before" if done.known else ""
+    return f"recorded {done.recorded:,} {of}{source}{known}"
 
 
 def flush(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
@@ -206,26 +231,40 @@ def refresh(project: ProjectOption = None, as_json: JsonOption = False, debug: D
     """
     with shell(project, as_json, debug) as run:
         with run.open() as memory:
+            before = memory.episodic_memory.states()
             done = memory.refresh()
+            after = memory.episodic_memory.states()
+        written = [f"{name}.md" for name in after if after[name] != before[name]]
         if as_json:
-            from orchestra_mem.serialize import summary_record
-
-            record: dict[str, Json] | None = None if done is None else {
-                "spilled_operations": done.spilled_operations,
-                "compacted_operations": done.compacted.covered_operations,
-                "summaries": [summary_record(summary) for summary in done.compacted.summaries],
-                "ratio": round(done.compacted.ratio, 4), "used_tokens": done.used_tokens,
-                "milliseconds": round(done.milliseconds, 3),
-            }  # fmt: skip
-            run.answer(record)
-        elif done is None:
-            run.text("no session is under way\n")
+            run.answer(_refresh_record(done, written))
         else:
-            made = ", ".join(f"S{summary.id}" for summary in done.compacted.summaries)
-            run.text(
-                f"spilled {done.spilled_operations:,} operations, compacted {done.compacted.covered_operations:,}"
-                f"{f' into {made}' if made else ''}; {done.used_tokens:,} tokens in use, {done.milliseconds:,.0f} ms\n"
-            )
+            wrote = f"wrote {', '.join(written)}" if written else "no document changed"
+            run.text(f"{_refresh_words(done)}; {wrote}\n")
+
+
+def _refresh_record(done: Refreshed | None, written: Sequence[str]) -> dict[str, Json]:
+    from orchestra_mem.serialize import summary_record
+
+    documents: dict[str, Json] = {"session": done is not None, "documents": [*written]}
+    if done is None:
+        return documents
+    return {
+        **documents, "spilled_operations": done.spilled_operations,
+        "compacted_operations": done.compacted.covered_operations,
+        "summaries": [summary_record(summary) for summary in done.compacted.summaries],
+        "ratio": round(done.compacted.ratio, 4), "used_tokens": done.used_tokens,
+        "milliseconds": round(done.milliseconds, 3),
+    }  # fmt: skip
+
+
+def _refresh_words(done: Refreshed | None) -> str:
+    if done is None:
+        return "no session is under way"
+    made = ", ".join(f"S{summary.id}" for summary in done.compacted.summaries)
+    return (
+        f"spilled {done.spilled_operations:,} operations, compacted {done.compacted.covered_operations:,}"
+        f"{f' into {made}' if made else ''}; {done.used_tokens:,} tokens in use, {done.milliseconds:,.0f} ms"
+    )
 
 
 def add_to(app: typer.Typer, importing: typer.Typer, panel: str) -> None:

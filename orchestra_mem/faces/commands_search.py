@@ -12,6 +12,7 @@ from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.faces.commands_ask import SessionOption, session_id, when
 from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.types import OperationFilter
 
 if TYPE_CHECKING:
     from orchestra_mem.manager import OrchestratorContextManager
@@ -113,11 +114,29 @@ def index(
     """
     with shell(project, as_json, debug) as run:
         with run.open() as memory:
+            newest = memory.operations(OperationFilter(limit=1))
             _bring_up(run, memory, anew=anew)
+        _require_kept(run, newest[-1].id if newest else 0)
         if as_json:
             return run.answer({"complete": True})
         run.tell("the index has everything")
     return None
+
+
+def _require_kept(run: Shell, last_operation: int) -> None:
+    """Make sure that the index lies on the disk: where nothing may be written it is made in main memory, and is gone.
+
+    Raises:
+        StorageError: it does not.
+    """
+    from orchestra_mem.diagnosis import inspect_index
+
+    report = inspect_index(run.project)
+    if not report.present or (report.fault is None and report.operations < last_operation):
+        raise StorageError(
+            f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
+            "its own in main memory; give this user the right to write there"
+        )
 
 
 def add_to(app: typer.Typer, panel: str) -> None:

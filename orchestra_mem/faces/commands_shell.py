@@ -135,6 +135,7 @@ def do_task(
                 task, command, max_iterations=tries, timeout_s=timeout, folder=run.project
             )
             item = orchestrator.tracker.item(task)
+            run.bring_documents_up(memory)
         if as_json:
             run.answer(task_record(item, result))
         else:

@@ -138,6 +138,7 @@ def add(
                 kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
                 assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
             )  # fmt: skip
+            run.bring_documents_up(memory)
         if as_json:
             return run.answer(work_item_record(item))
         run.text(f"{item.name}\n")
@@ -162,6 +163,7 @@ def set_status(
 
         with run.open() as memory:
             item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
+            run.bring_documents_up(memory)
         if as_json:
             return run.answer(work_item_record(item))
         run.text(f"{item.name} is {item.status}\n")

@@ -124,7 +124,11 @@ def operations_view(operations: Sequence[Operation], *, limited: bool = False) -
     table.expand = True
     yield table
     if limited:
-        yield Text(f"the newest {len(operations):,}; --limit 0 lists all", style="dim")
+        yield _newest(len(operations))
+
+
+def _newest(count: int) -> Text:
+    return Text(f"the newest {count:,}; --limit 0 lists all", style="dim")
 
 
 def _what(operation: Operation) -> Text:
@@ -181,7 +185,7 @@ def _covered(summary: Summary) -> str:
     return "all of it stands there" if summary.document else counted(summary.operation_count, "operation")
 
 
-def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
+def facts_view(facts: Sequence[MustKeep], *, limited: bool = False) -> Iterator[RenderableType]:
     """The answer of `facts`."""
     if not facts:
         yield Text("nothing was found; operations are looked through when the memory is refreshed")
@@ -196,14 +200,18 @@ def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
             f"K{fact.id}", fact.kind.value, f"op{fact.operation}" if fact.operation else "by hand", state, says
         )
     yield table
+    if limited:
+        yield _newest(len(facts))
 
 
-def losses_view(summaries: Sequence[Summary]) -> Iterator[RenderableType]:
+def losses_view(summaries: Sequence[Summary], *, limited: bool = False) -> Iterator[RenderableType]:
     """The answer of `losses`."""
     if not summaries:
         yield Text("nothing has been summarised")
         return
     yield losses_table(summaries)
+    if limited:
+        yield _newest(len(summaries))
     yield Text("orchestra-mem expand S… gives the originals", style="dim")
 
 
@@ -258,7 +266,7 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
     table.add_column("setting", overflow="fold")
     table.add_column("value", overflow="fold")
     table.add_column("from", overflow="fold")
-    for key, value in settings.shown().items():
+    for key, value in settings.flat().items():
         origin = settings.origin_of(key)
         shown = str(value).lower() if isinstance(value, bool) else str(value)
         table.add_row(Text(key), Text(shown or '""'), Text(origin), style="dim" if origin == DEFAULT_ORIGIN else "")

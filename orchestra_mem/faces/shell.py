@@ -65,14 +65,32 @@ class Shell:
         """Open the memory; only with `create` is one made where there is none."""
         from orchestra_mem.build import HOME, open_memory
 
-        if not (self.project / HOME).is_dir():
-            if not create:
-                raise self.no_memory()
-            self.tell(f"made a new memory in {self.project / HOME}")
-        return open_memory(self.project)
+        home = self.project / HOME
+        new = not home.is_dir()
+        if new and (not create or os.path.lexists(home)):
+            raise self.no_memory()
+        memory = open_memory(self.project)
+        if new:
+            self.tell(f"made a new memory in {home}")
+        return memory
+
+    def bring_documents_up(self, memory: OrchestratorContextManager) -> None:
+        """Have the documents say what a command has changed, for whoever opens one next.
+
+        The change is stored by then: a failure here is told and is none of the command's, which would be given again.
+        """
+        try:
+            memory.refresh()
+        except StorageError as error:
+            self.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
 
     def no_memory(self) -> StorageError:
         """The error for a project without a memory."""
+        from orchestra_mem.build import HOME
+
+        home = self.project / HOME
+        if os.path.lexists(home) and not home.is_dir():
+            return StorageError(f"{home} is no folder, and a memory is one: move it away, or name a project by -C")
         return StorageError(f"no memory in {self.project}; run `orchestra-mem init` there, or name a folder by -C")
 
     @cached_property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 from orchestra_mem.compressor import MemoryCompressor
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.summaries.compaction import METHOD, Draft, Limits, Source, Verdict
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.core.summaries.model_drafts import Material, dropped_from
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
@@ -16,7 +18,7 @@ from orchestra_mem.services.compressed import Compressed
 from orchestra_mem.tiers.session_compaction import MOST_READ, source_of
 from orchestra_mem.tiers.session_summary import NOTED, with_lines
 from orchestra_mem.tiers.short_forms import section_material
-from orchestra_mem.types import MustKeepKind, Operation, OperationFilter, Summary
+from orchestra_mem.types import MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
 
 HIGHER, DOCUMENT = "summaries", "document"
 # Prose fills the size of a short form with extracts: so much larger may it be with a model's lines in it.
@@ -118,7 +120,7 @@ class SummaryImprover:
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self._ledger.summary(child) for child in summary.children]
-            return Material.of_summaries(children), self._limits.summary, HIGHER
+            return self._told_now(children), self._limits.summary, HIGHER
         operations = self._log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
@@ -154,11 +156,21 @@ class SummaryImprover:
         )
 
     def _session_material(self, summary: Summary) -> Material:
-        """A session as its document has it: summaries of what is older, and the operations that none covers."""
+        """A session as its document has it: summaries of what is older, and the operations that none covers.
+
+        What a person took out or said in other words is not read in the words that it had.
+        """
         standing = self._ledger.summaries(summary.session, standing=True)
         rest = [_source(operation) for operation in self._between(standing, summary)]
-        material = Material.of_operations(rest, (), numbered=False)
-        return material.behind(Material.of_summaries(standing)) if standing else material
+        facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
+        changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
+        return Material.of_operations(rest, changed, numbered=False).behind(self._told_now(standing))
+
+    def _told_now(self, summaries: Sequence[Summary]) -> Material:
+        """What summaries tell, with their facts as these are now."""
+        numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
+        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)}
+        return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from orchestra_mem.types import Json
 _GRACE_S = 5.0
 _LOOK_EVERY_S = 0.05
 _MOST_WORDS = 1_000
+_MOST_TOKENS = 2**31
 
 
 class InterruptedGenerationError(Exception):
@@ -78,11 +80,10 @@ class PatientModel:
 
         def work() -> None:
             try:
-                answers.append(
-                    self.model.generate(
-                        messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, timeout_s=self._timeout_s
-                    )
+                answer = self.model.generate(
+                    messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, timeout_s=self._timeout_s
                 )
+                answers.append(_sound(answer))
             except BaseException as error:  # told to who asked
                 errors.append(error)
 
@@ -110,6 +111,18 @@ class PatientModel:
                 if stopping:
                     raise InterruptedGenerationError
                 raise ModelError(f"{self.model.name} was given up: no answer in {self._timeout_s:g} s")
+
+
+def _sound(answer: object) -> Generation:
+    """An answer that the ledger can take; a host may bring a model of its own."""
+    if not isinstance(answer, Generation):
+        raise TypeError(f"it answers with a {type(answer).__name__}, not with a Generation")
+    tokens = (answer.prompt_tokens, answer.answer_tokens, answer.evaluated_tokens)
+    if not all(0 <= count < _MOST_TOKENS for count in tokens):
+        raise ValueError(f"it counts {', '.join(map(str, tokens))} tokens")
+    if not (math.isfinite(answer.prompt_s) and math.isfinite(answer.answer_s)):
+        raise ValueError(f"it took {answer.prompt_s:g} and {answer.answer_s:g} s")
+    return answer
 
 
 def _as_model_error(error: BaseException, name: str) -> ModelError:

@@ -18,6 +18,7 @@ import numpy as np
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import ClosedError, DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.search_types import (
@@ -333,12 +334,20 @@ class MemorySearch:
     def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
         """The hits without facts that were taken back, done or removed since they were taken in.
 
-        A fact that a person has reworded since says what it says now; from here on it is found by that.
+        A fact that a person has reworded since says what it says now; from here on it is found by that. The facts of a
+        summary are told as they are now, as its document tells them.
         """
-        numbers = [int(hit.chunk.source[1:]) for hit in hits if _is_fact(hit)]
-        facts = {f"K{fact.id}": fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
+        numbers = {number for hit in hits for number in _facts_in(hit)}
+        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
-            fact = facts.get(hit.chunk.source)
+            if _is_summary(hit):
+                text = with_states(hit.chunk.text, facts)
+                if text != hit.chunk.text:
+                    hit = replace(hit, chunk=replace(hit.chunk, text=text))
+                if text.strip():
+                    yield hit
+                continue
+            fact = facts.get(int(hit.chunk.source[1:])) if _is_fact(hit) else None
             if fact is None and _is_fact(hit):
                 continue
             if fact is not None and fact.status is not MustKeepStatus.STANDING:
@@ -363,5 +372,16 @@ def _off(why: object) -> str:
     return f"search by meaning is off, words alone answer: {why}"
 
 
+def _facts_in(hit: Hit) -> list[int]:
+    """The numbers of the facts that a hit tells with their numbers."""
+    if _is_fact(hit):
+        return [int(hit.chunk.source[1:])]
+    return kept_numbers(hit.chunk.text) if _is_summary(hit) else []
+
+
 def _is_fact(hit: Hit) -> bool:
     return hit.chunk.source.startswith("K") and hit.chunk.source[1:].isdigit()
+
+
+def _is_summary(hit: Hit) -> bool:
+    return hit.chunk.source.startswith("S") and hit.chunk.source[1:].isdigit()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from functools import lru_cache
 
-from orchestra_mem.core.documents.alignment import count_said, split_lines
+from orchestra_mem.core.documents.alignment import Section, count_said, matched_sections, sections, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.hand_edits import number_of, with_numbers
 from orchestra_mem.core.documents.markdown import (
@@ -28,11 +28,16 @@ from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.work.plan_layout import carried, relaid
 from orchestra_mem.types import DocumentName, MustKeep
 
-# Lines that the machine writes anew each time: when, which session, how many. The line feed makes the search quick.
+# Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
+# says something else there is a person's.
 _COUNTER = re.compile(
-    r"\n(?P<key>updated: |\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: (?=[\d,]+\r?$))[^\r\n]*",
+    r"^(?P<key>\*\*(?:Last Updated|Session)\*\*: |- \*\*[A-Z][A-Za-z ]+\*\*: )"
+    r"(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)(?=\r?$)",
     re.MULTILINE,
 )
+# Nothing but the machine's: by this it knows its own texts again.
+_UPDATED = re.compile(r"^(?P<key>updated: )[^\r\n]*", re.MULTILINE)
+_STATISTICS = "Statistics"
 # Stands in a section that has nothing else, so it comes and goes with the others' lines: merged as a line of its own it
 # would stay beside what one side has put there, or be the line that both have changed.
 _NONE = re.compile(r"^- None[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -56,7 +61,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
     base, person = relaid(base, machine, person)
-    base, person = _with_counters(base, machine), _with_counters(person, machine)
+    base, person = _with_counters(base, machine, person)
     base, machine = _agreed(base, machine, person)
     if machine in (base, person) or base == person or not any("- None" in text for text in (base, machine, person)):
         return merge(base, machine, person)
@@ -184,16 +189,45 @@ def timeless(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
 
 
-def _with_counters(text: str, machine: str) -> str:
-    """A text with the machine's present times and counts, so that these never collide with what a person wrote."""
-    present = {match["key"]: match.group() for match in _COUNTER.finditer(f"\n{machine}")}
-    return _COUNTER.sub(lambda match: present.get(match["key"], match.group()), f"\n{text}")[1:]
+def _with_counters(base: str, machine: str, person: str) -> tuple[str, str]:
+    """Base and person's text with the machine's present times and counts, so that these never collide with a change.
+
+    Only where the machine has them, wherever a person moved that: what looks like one in their own text is theirs.
+    """
+    old, new, own = (sections(text, len(split_lines(text))) for text in (base, machine, person))
+    present = {section.path: {match["key"]: match.group() for match in _counters(section)} for section in new}
+    to_own = matched_sections(old, own)
+    ours = {number: present.get(section.path, {}) for number, section in enumerate(old)}
+    theirs = {to_own[number]: counters for number, counters in ours.items() if number in to_own}
+    return _with_present(old, ours), _with_present(own, theirs)
 
 
-def _without_none(blocks: Sequence[Block], sections: set[str]) -> str:
+def _counters(section: Section) -> Iterator[re.Match[str]]:
+    """The times and counts in a section of the machine's text."""
+    has_some = len(section.path) < 2 or section.path[1] == _STATISTICS
+    return _pattern(section).finditer(section.block.text if has_some else "")
+
+
+def _with_present(found: Sequence[Section], present: Mapping[int, Mapping[str, str]]) -> str:
+    """A text with other times and counts, by the numbers of its sections."""
+
+    def one(number: int, section: Section) -> str:
+        counters = present.get(number)
+        if not counters:
+            return section.block.text
+        return _pattern(section).sub(lambda match: counters.get(match["key"], match.group()), section.block.text)
+
+    return "".join(one(number, section) for number, section in enumerate(found))
+
+
+def _pattern(section: Section) -> re.Pattern[str]:
+    return _UPDATED if section.block.front else _COUNTER
+
+
+def _without_none(blocks: Sequence[Block], titles: set[str]) -> str:
     """A text whose sections of these names do not say that they are empty."""
     return "".join(
-        _NONE.sub("", block.text) if block.level == 2 and block.title in sections else block.text for block in blocks
+        _NONE.sub("", block.text) if block.level == 2 and block.title in titles else block.text for block in blocks
     )
 
 

@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
+from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, with_later_time
 from orchestra_mem.core.documents.hand_edits import with_numbers
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless
+from orchestra_mem.tiers.document_versions import DocumentVersions
 from orchestra_mem.tiers.person_texts import PersonTexts
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class EpisodicMemoryManager:
         self._ledger = ledger
         self._store = store
         self._counter = counter
-        self._clock = clock
+        self._versions = DocumentVersions(store=store, clock=clock)
         self.folder = folder
         self._keep_versions = keep_versions
         self._numbered = work.numbered if work else _unchanged
@@ -179,9 +180,9 @@ class EpisodicMemoryManager:
                     self._settle(plan.name, plan.last)
                     self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
                     if plan.current is not None:
-                        self._keep(plan.name, plan.current, plan.last, reason)
+                        self._versions.keep(plan.name, plan.current, plan.last, reason)
                     elif plan.last.left is not None:
-                        self._keep_gone(plan.name, plan.last.left)
+                        self._versions.keep_gone(plan.name, plan.last.left, self.path(plan.name))
             for plan in plans:
                 if plan.name not in done.failed:
                     with done.noting(plan.name):
@@ -202,8 +203,9 @@ class EpisodicMemoryManager:
         """What is to be written, if anything: where a document would say the same, its file is left as it is."""
         current = self._store.read_to_change(self.path(name))
         last = self.texts.last_written(name, current)
+        text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
-        if untouched and last.text is not None and timeless(last.text) == timeless(text):
+        if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
             return []
         if current is None:
             return [_Plan(name=name, text=text, merged=text, current=None, last=last)]
@@ -220,32 +222,15 @@ class EpisodicMemoryManager:
                 self.path(name),
             )
         if timeless(marked) == timeless(current):
-            # The file stays as it is and whose it is.
+            # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
+            # written: an older text that is saved over it takes nothing of it out.
+            if said is not None and not untouched:
+                self._versions.keep_taken_in(name, current, last)
             self._store.prune_versions(name.value, self._keep_versions)
-            self._ledger.confirm_write(name.value, text, last.digest or "", last.left or text)
+            left = current if said is not None else last.left or text
+            self._ledger.confirm_write(name.value, text, last.digest or "", left)
             return []
         return [_Plan(name=name, text=text, merged=marked, current=current, last=last)]
-
-    def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
-        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
-        if author is Author.PERSON and last.left is not None:
-            # What the person took out stands only in the text before.
-            self._store.keep_version(
-                name.value, last.left, time=self._clock(), author=Author.MACHINE, reason=VersionReason.EDIT
-            )
-        return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
-
-    def _keep_gone(self, name: DocumentName, left: str) -> None:
-        """Keep the last text of a document that somebody has taken away, and say that a new one is begun."""
-        version = self._store.keep_version(
-            name.value, left, time=self._clock(), author=Author.MACHINE, reason=VersionReason.EDIT
-        )
-        logger.warning(
-            "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
-            self.path(name),
-            version.sequence,
-            name.value,
-        )
 
     def text(self, name: DocumentName) -> str:
         """A document as it stands, empty where there is none.
@@ -322,7 +307,7 @@ class EpisodicMemoryManager:
             NotFoundError: there is no such document or version.
         """
         name = _document(document)
-        version = self._version(name, sequence)
+        version = self._versions.find(name, sequence)
         before, after = self._store.read_version(version), self.text(name)
         return difference(before, after, f"{name.value} (version {version.sequence})", f"{name.value} (now)")
 
@@ -337,7 +322,7 @@ class EpisodicMemoryManager:
         """
         name = _document(document)
         with self._store.lock():
-            version = self._version(name, sequence)
+            version = self._versions.find(name, sequence)
             old = self._store.read_version(version)
             current = self._store.read(self.path(name))
             if current == old:
@@ -355,18 +340,9 @@ class EpisodicMemoryManager:
         kept = None
         with self._store.lock():
             if expected is not None:
-                kept = self._keep(name, expected, self.texts.last_written(name, expected), reason)
+                kept = self._versions.keep(name, expected, self.texts.last_written(name, expected), reason)
             self._store.replace(self.path(name), text, expected=expected, name=point)
         return kept
-
-    def _version(self, name: DocumentName, sequence: int | None) -> Version:
-        versions = self._store.versions(name.value)
-        found = [version for version in versions if sequence in (None, version.sequence)]
-        if not found:
-            kept = ", ".join(str(version.sequence) for version in versions) or "none"
-            wanted = "any version" if sequence is None else f"version {sequence}"
-            raise NotFoundError(f"{name.value} does not have {wanted}; kept are: {kept}")
-        return found[-1]
 
     def faults(self) -> list[DocumentFault]:
         """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""

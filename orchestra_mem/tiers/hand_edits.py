@@ -6,6 +6,7 @@ is listed, searched and never brought under by the machine. Doing it twice chang
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find
 from orchestra_mem.core.documents.conflicts import accept as core_accept
 from orchestra_mem.core.documents.conflicts import reject as core_reject
 from orchestra_mem.core.documents.entries import visible
-from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, reworded, shows
+from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, is_cut, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 # What a person took the trouble to write counts as much as what an operation was marked critical for.
 WEIGHT = 3.0
+# Under this name the ledger has the facts that people have brought back since the machine last wrote its documents.
+_BROUGHT_BACK = "brought_back"
 
 
 class HandEditManager:
@@ -64,6 +67,7 @@ class HandEditManager:
         """
         # Mostly nobody has edited anything: that is seen without holding up who writes.
         texts = self._episodic.texts.all()
+        self._note_brought_back([], texts)
         new, edited = self._changes(texts) if self._may_say_more(texts) else ([], [])
         work = self._work is not None and self._work.has_edits(texts.get(DocumentName.WORK_PLAN))
         if new or edited or work:
@@ -71,6 +75,7 @@ class HandEditManager:
                 texts = self._episodic.texts.all()
                 new, edited = self._changes(texts)
                 if new or edited:
+                    self._note_brought_back(edited, texts)
                     self._ledger.edit_must_keeps(new, edited)
                     logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
                 if self._work is not None:
@@ -83,7 +88,7 @@ class HandEditManager:
 
         One that is again as it was left may be one whose edit was taken in, and was taken back.
         """
-        return any(
+        return bool(self._brought_back()) or any(
             text.touched or (before := self._read.get(name)) is None or (before.touched and before.left == text.left)
             for name, text in texts.items()
         )
@@ -92,9 +97,12 @@ class HandEditManager:
         self, texts: Mapping[DocumentName, PersonText]
     ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
         """The facts that people have added, and those that they changed (before, now)."""
-        edits = hand_edits({name: (text.base, text.said) for name, text in texts.items()})
+        edits = _edits(texts)
         known = self._ledger.by_hand()
         own = {fact.id for fact in known}
+        if len(texts) == len(DocumentName):
+            # In no text of the machine's, so only this tells that they were taken out again.
+            edits = replace(edits, removed=edits.removed | (self._brought_back() - edits.standing.keys()))
         # What waits in a conflict has never stood among the person's lines.
         waiting = {number for _, block in self.conflicts() for number in names_in(block.machine).facts}
         numbers = sorted({*edits.removed, *edits.standing} - own - waiting)
@@ -102,6 +110,22 @@ class HandEditManager:
         # Only where all documents stand there: in one that was taken away nothing was said of its facts.
         edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
         return self._new(edits, known), [(before, now) for before, now in edited if now != before]
+
+    def _note_brought_back(
+        self, edited: Sequence[tuple[MustKeep, MustKeep]], texts: Mapping[DocumentName, PersonText]
+    ) -> None:
+        """Keep in mind which facts stand only as people have put their lines back, until the machine lists them."""
+        noted = self._brought_back()
+        back = {fact.id for before, fact in edited if before.status is MustKeepStatus.REMOVED is not fact.status}
+        if noted or back:
+            facts = self._ledger.must_keeps_by_id(sorted(noted))
+            stand = {fact.id for fact in facts if fact.status is not MustKeepStatus.REMOVED}
+            found = (stand | back) - _edits(texts).listed
+            if found != noted:
+                self._ledger.confirm_write(_BROUGHT_BACK, json.dumps(sorted(found)), "", "")
+
+    def _brought_back(self) -> set[int]:
+        return set(json.loads(self._ledger.written(_BROUGHT_BACK).text or "[]"))
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
@@ -153,9 +177,12 @@ class HandEditManager:
         if fact.id in edits.reworded:
             return _saying(fact, reworded(fact.text, *edits.reworded[fact.id]))
         shown = edits.standing[fact.id]
-        if fact.found and all(shows(each, fact.found) and not shows(each, fact.text) for each in shown):
+        if not fact.found or any(shows(each, fact.text) for each in shown):
+            return fact
+        # What a person said of it is taken back, or what they had said before stands there again.
+        if all(shows(each, fact.found) for each in shown):
             return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
-        return fact
+        return fact if is_cut(shown[0]) else _saying(fact, shown[0])
 
     @staticmethod
     def _own_edited(known: Sequence[MustKeep], edits: HandEdits, *, gone: bool) -> list[tuple[MustKeep, MustKeep]]:
@@ -186,6 +213,10 @@ class HandEditManager:
             )
             for position, (kind, text) in enumerate(texts)
         ]
+
+
+def _edits(texts: Mapping[DocumentName, PersonText]) -> HandEdits:
+    return hand_edits({name: (text.base, text.said) for name, text in texts.items()})
 
 
 def _standing(fact: MustKeep) -> MustKeep:

@@ -16,16 +16,14 @@ from orchestra_mem.core.documents.entries import plain_text, visible
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import (
-    METHOD,
     Draft,
     Limits,
     Source,
     cut_segments,
     due,
-    merges,
-    summarise_summaries,
 )
-from orchestra_mem.core.summaries.kept import without_states
+from orchestra_mem.core.summaries.kept import squeeze, without_states
+from orchestra_mem.core.summaries.levels import merged_summary, merges, summary_of
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.foresight import Foresight
@@ -43,6 +41,7 @@ _EDITED_WEIGHT = 3.0
 # in all of it.
 MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
+_FIELD_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,13 @@ class SessionCompactor:
         self._judge = Judge(log, ledger)
         self._drafts = drafts
         self._left_tokens = 0
-        self.foresight = Foresight(self._judge, counter=counter, limits=limits, source=_source)
+        self.foresight = Foresight(
+            self._judge,
+            counter=counter,
+            limits=limits,
+            source=_source,
+            standing=lambda session: ledger.summaries(session, standing=True),
+        )
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -121,8 +126,10 @@ class SessionCompactor:
             self.improve()
             before = self._memory.token_count()
             text = self._memory.text(session)
-            new, edited = self._new_summaries(session, text, before)
-            if edited:
+            # What stands there though it is summarised already has come from a person: no summary is made of it again.
+            left = self._with_summaries(session, text)
+            new, edited = self._new_summaries(session, left, before)
+            if edited or left != text:
                 # What the summaries will take out holds a person's words: the text as it was is kept first.
                 self._keep_version(session, text)
             if new:
@@ -148,19 +155,23 @@ class SessionCompactor:
         of which a version has been kept, a version is kept.
         """
         self._drafts.show(session)
-        standing = self._ledger.summaries(session.id, standing=True)
-        numbers = {summary.id for summary in standing}
 
         def change(text: str) -> str:
-            shown = SessionDocument.parse(text).summaries()
-            owners = {number: self._owner(number) for number in shown if number not in numbers}
-            owners = {number: owner for number, owner in owners.items() if owner in numbers}
-            settled = apply_summaries(text, standing, owners)
+            settled = self._with_summaries(session, text)
             if settled != text and text != known:
                 self._keep_version(session, text)
             return self._memory.with_present_states(settled)
 
         self._memory.rewrite(session, change, name="compact")
+
+    def _with_summaries(self, session: Session, text: str) -> str:
+        """A document in which the ledger's summaries stand in the place of what they cover."""
+        standing = self._ledger.summaries(session.id, standing=True)
+        numbers = {summary.id for summary in standing}
+        shown = SessionDocument.parse(text).summaries()
+        owners = {number: self._owner(number) for number in shown if number not in numbers}
+        owners = {number: owner for number, owner in owners.items() if owner in numbers}
+        return apply_summaries(text, standing, owners)
 
     def _owner(self, number: int) -> int:
         """The standing summary that a summary went into, 0 where it is none of ours."""
@@ -189,7 +200,9 @@ class SessionCompactor:
         for first, segment in self._segments(sources, sorted(borders)):
             draft = self._draft(segment, facts)
             if draft.verdict.passed:
-                summary = self._summary(session, number + len(new), first, segment, draft)
+                summary = summary_of(
+                    draft, segment, session=session.id, number=number + len(new), first=first, created=self._clock()
+                )
                 changed = not edited.isdisjoint(source.operation for source in segment)
                 new.append(replace(summary, edited=changed or summary.operation_count != len(segment)))
             else:
@@ -203,7 +216,9 @@ class SessionCompactor:
         while taken := merges(standing, self._limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            merged = replace(self._merged(session, number + len(new), taken), edited=changed)
+            draft = self.foresight.merged(taken)
+            merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
+            merged = replace(merged, edited=changed)
             new.append(merged)
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
@@ -234,7 +249,7 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(_source(operation))
+                sources.append(self.foresight.source(operation))
             else:
                 edited.add(operation.id)
                 sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
@@ -243,49 +258,6 @@ class SessionCompactor:
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
         first, last = segment[0].operation, segment[-1].operation
         return self.foresight.draft(segment, [fact for fact in facts if first <= fact.operation <= last])
-
-    def _summary(self, session: Session, number: int, first: int, segment: Sequence[Source], draft: Draft) -> Summary:
-        return Summary(
-            id=number,
-            session=session.id,
-            level=1,
-            first_operation=first,
-            last_operation=segment[-1].operation,
-            operation_count=segment[-1].operation - first + 1,
-            children=(),
-            text=draft.text,
-            method=METHOD,
-            tokens=draft.tokens,
-            source_tokens=draft.source_tokens,
-            must_keeps=draft.must_keeps,
-            dropped=(),
-            put_back=draft.put_back,
-            since=min(source.time for source in segment),
-            until=max(source.time for source in segment),
-            created=self._clock(),
-        )
-
-    def _merged(self, session: Session, number: int, children: Sequence[Summary]) -> Summary:
-        draft = summarise_summaries(children, target_tokens=self._limits.summary, counter=self._counter)
-        return Summary(
-            id=number,
-            session=session.id,
-            level=children[0].level + 1,
-            first_operation=children[0].first_operation,
-            last_operation=children[-1].last_operation,
-            operation_count=sum(c.operation_count for c in children),
-            children=tuple(child.id for child in children),
-            text=draft.text,
-            method=METHOD,
-            tokens=draft.tokens,
-            source_tokens=draft.source_tokens,
-            must_keeps=draft.must_keeps,
-            dropped=(),
-            put_back=(),
-            since=min(child.since for child in children),
-            until=max(child.until for child in children),
-            created=self._clock(),
-        )
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem
@@ -324,11 +296,13 @@ def _weight(operation: Operation) -> float:
 
 
 def _first_field(data: Json, names: Sequence[str]) -> str:
+    """What the first field of these says that says anything, escaped and in one line."""
     if isinstance(data, dict):
         for name in names:
             value = data.get(name)
             if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-                return str(value)[:80]
+                # It goes into summaries, where it has no more rights than other data.
+                return squeeze(visible(str(value).strip()[:_FIELD_CHARS]))
     return ""
 
 

@@ -101,11 +101,17 @@ def closing_sections(log: EventLog, ledger: Ledger, session: Session, window_tok
 def note_closing(
     log: EventLog, ledger: Ledger, counter: TokenCounter, session: Session, closing: str, now: datetime
 ) -> None:
-    """Write what a session came to, as its document tells it, into the ledger; once."""
+    """Write what a session came to, as its document tells it, into the ledger; once.
+
+    Where that is longer than the session itself it is no summary, and is left to the document alone.
+    """
     if not session.spilled_through or any(not each.document for each in ledger.whole_summaries(session.id)):
         return
     first, last = log.first_operation(session.id), session.spilled_through
     counts = log.type_counts(session.id).values()
+    tokens, source_tokens = counter.count(closing), sum(used for _, used in counts)
+    if tokens > source_tokens:
+        return
     ledger.add_summaries(
         [
             Summary(
@@ -118,8 +124,8 @@ def note_closing(
                 children=(),
                 text=closing,
                 method=METHOD,
-                tokens=counter.count(closing),
-                source_tokens=sum(tokens for _, tokens in counts),
+                tokens=tokens,
+                source_tokens=source_tokens,
                 must_keeps=(),
                 dropped=(),
                 put_back=(),

@@ -164,3 +164,40 @@ def test_what_is_not_there_has_no_fault(store: FileDocumentStore, path: Path) ->
         None,
     ) * 4
     assert store.faults(path) == []
+
+
+@pytest.mark.parametrize("target", ["plan.md", "file.md/plan.md"])
+def test_link_that_cannot_be_followed_is_left_as_it_is(store: FileDocumentStore, path: Path, target: str) -> None:
+    """One that leads back to itself, say: that is told like any other that leads to no document."""
+    path.with_name("file.md").write_text(TEXT)
+    path.symlink_to(target)
+    ((line, words),) = store.faults(path)
+    assert line == 0
+    assert words.startswith(f"{path} is a symbolic link that leads nowhere (")
+    assert words.endswith("): nothing is read or written there; put the document itself in its place")
+    for call in [lambda: store.read(path), lambda: store.read_shown(path), *_changes(store, path, None)]:
+        with pytest.raises(DocumentError) as refused:
+            call()
+        assert str(refused.value) == words
+    assert store.read_settled(path) is None
+    assert os.readlink(path) == target
+
+
+def test_only_where_nothing_stands_in_the_way_is_a_document_for_gone(
+    store: FileDocumentStore, path: Path, tmp_path: Path
+) -> None:
+    """A link that nothing may be written through stands in the way, though it leads to nothing; others are followed."""
+    assert store.state(path) is None
+    for target in ("inside.txt", path.parents[1] / "inside.md"):
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+        assert store.state(path) is None
+        store.replace(path, TEXT, expected=None, name="x")
+        assert path.is_symlink()
+        assert store.read(path) == TEXT
+    for target in (tmp_path / "outside.md", path.name):
+        path.unlink()
+        path.symlink_to(target)
+        state = store.state(path)
+        assert state is not None
+        assert state == store.state(path)

@@ -146,6 +146,14 @@ def test_a_server_that_is_not_there_is_told() -> None:
         embedder.embed(["a"])
 
 
+def test_a_password_in_the_address_is_not_told() -> None:
+    """It is sent, and no fault quotes it."""
+    embedder = HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small", first_pause_s=0.01)
+    with pytest.raises(EmbedderError, match=r"^http://\*\*\*@127\.0\.0\.1:9/v1/embeddings cannot") as raised:
+        embedder.embed(["a"])
+    assert "S3CRET" not in str(raised.value)
+
+
 def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Server) -> None:
     """As when somebody has started the server with another model."""
     embedder = _embedder(server)
@@ -210,5 +218,5 @@ def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pyte
     settings = load_settings(tmp_path, {"ORCHESTRA_MEM__SEARCH__API_KEY": "secret-key"})
     assert settings.search.api_key == "secret-key"
     _embedder(server, api_key=settings.search.api_key).embed(["a"])
-    assert settings.shown()["search.api_key"] == "***"
+    assert settings.flat()["search.api_key"] == "(set, not shown)"
     assert "secret-key" not in f"{settings!r} {caplog.text}"

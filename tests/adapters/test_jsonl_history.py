@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,34 @@ def test_keys_tell_equal_lines_apart_and_stay_the_same(tmp_path: Path) -> None:
     assert len(set(keys)) == 2
     assert keys == [found.idempotency_key for found in _read(file)]
     assert all(key.startswith("jsonl:") for key in keys)
+
+
+def test_keys_tell_files_apart_and_stay_as_a_file_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By which file it is, not by how it is named: the same line of another file is another operation."""
+    file = _write(tmp_path, '{"text": "yes"}')
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(file.read_bytes())
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(file)
+    (key,) = [found.idempotency_key for found in _read(file)]
+    assert key not in [found.idempotency_key for found in _read(other)]
+    _write(tmp_path, '{"text": "yes"}', '{"text": "more"}')
+    monkeypatch.chdir(tmp_path)
+    for name in (file, link, Path("log.jsonl")):
+        assert [found.idempotency_key == key for found in _read(name)] == [True, False]
+
+
+def test_each_reading_of_a_pipe_has_keys_of_its_own(tmp_path: Path) -> None:
+    """What came through it before cannot be told from what comes now."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    keys = []
+    for _ in range(2):
+        writer = threading.Thread(target=pipe.write_text, args=('{"text": "yes"}\n',), daemon=True)
+        writer.start()
+        keys += [found.idempotency_key for found in _read(pipe)]
+        writer.join(10)
+    assert len(set(keys)) == 2
 
 
 FAULTS: list[tuple[str | bytes, str]] = [

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
@@ -44,6 +45,7 @@ class Llama:
         self.body: Any = None
         self.whole = False
         self.takes_schema = True
+        self.refuse: Callable[[str, Any], int] = lambda path, body: 0
         self.seen: list[tuple[str, Any, str]] = []
         self.broken_off = threading.Event()
 
@@ -111,6 +113,8 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
             llama.seen.append((self.path, body, self.headers.get("Authorization", "")))
             if self.path == "/v1/chat/completions":
                 return self._complete(body)
+            if status := llama.refuse(self.path, body):
+                return self._send(status, {}, b'{"error": "not this"}')
             if self.path in llama.served:
                 return self._send(200, {}, json.dumps(llama.questions(self.path, body)).encode())
             return self._send(404, {}, b'{"error": {"code": 404, "message": "File Not Found"}}')
@@ -264,6 +268,17 @@ def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Lla
     assert "/v1/chat/completions" not in asked
 
 
+@pytest.mark.parametrize("refused", ["/apply-template", "/tokenize"])
+def test_what_was_answered_once_is_asked_again_after_a_refusal(model: OpenAiModel, llama: Llama, refused: str) -> None:
+    """A prompt that is refused is estimated, on the high side; the next one is counted."""
+    counted = model.count_prompt(ASKED)
+    statuses = {refused: 413}
+    llama.refuse = lambda path, body: statuses.pop(path, 0)
+    assert model.count_prompt(ASKED) == 11 // 3 + 7 // 3 + 16
+    assert statuses == {}
+    assert model.count_prompt(ASKED) == counted
+
+
 def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama: Llama) -> None:
     """As other programs want the address; without a name the model goes by it."""
     made = OpenAiModel(f"{url}/v1/", api_key="secret")
@@ -274,6 +289,32 @@ def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama
     made.close()
     assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
     made.close()
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown(url: str, llama: Llama) -> None:
+    """In place of a key; neither the model's name, which is stored with summaries, nor a fault holds it."""
+    made = OpenAiModel(f"{url.replace('//', '//alice:S3%2FCRET@')}/v1", api_key="secret")
+    assert made.generate(ASKED, max_tokens=9).finish is Finish.STOP
+    assert llama.seen[0][0::2] == ("/v1/chat/completions", f"Basic {b64encode(b'alice:S3/CRET').decode()}")
+    assert made.name == url.removeprefix("http://")
+    llama.statuses = [(401, {}, b"")]
+    assert fault(made) == f"{url} answered with 401"
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "http://[zz]:1", "http://", "http://h:abc", "http://h:99999", "http://h:0", "ftp://h", "h"],
+)
+def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
+    """Whatever Python makes of it; what stands before an @ is not quoted."""
+    words = "is no address of a server: give one as http://127.0.0.1:8080 or http://[::1]:8080, its port up to 65535"
+    with pytest.raises(ModelError) as error:
+        Server(address)
+    assert str(error.value) == f"llm.base_url {address!r} {words}"
+    with pytest.raises(ModelError) as error:
+        Server("http://alice:S3/CRET@h")
+    assert str(error.value) == f"llm.base_url 'http://***@h' {words}"
 
 
 def test_a_cancelled_answer_ends_at_once_and_the_server_stops(model: OpenAiModel, llama: Llama) -> None:
@@ -362,6 +403,31 @@ def test_figures_of_another_shape_are_none(model: OpenAiModel, llama: Llama) -> 
     llama.events = lambda: iter([f"data: {event}\r\n\r\n".encode(), b"data: [DONE]"])  # type: ignore[method-assign]
     done = model.generate(ASKED, max_tokens=9)
     assert (done.text, done.prompt_tokens, done.answer_tokens) == ("a\u2028b\u0085c", 0, 1)
+
+
+@pytest.mark.parametrize("reported", [0, -1, 10**9 + 1, 2**63])
+def test_absurd_figures_are_as_good_as_none(model: OpenAiModel, llama: Llama, reported: int) -> None:
+    """No store has to hold them, and nothing is learned of them."""
+    llama.reported = reported
+    assert model.generate(ASKED, max_tokens=9).prompt_tokens == 0
+    assert model.doubts == [
+        f"{model._server.url} does not report how many tokens a prompt has: nothing is learned of it"
+    ]
+    llama.window = reported
+    assert model.context_tokens == 2048
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_answer_of_more_characters_than_its_tokens_can_have_is_cut(
+    model: OpenAiModel, llama: Llama, whole: bool
+) -> None:
+    """One event of a server that heeds no limit may hold anything; ten characters a token are taken, and 2,000."""
+    llama.whole = whole
+    llama.pieces = ["x" * 2_090]
+    assert model.generate(ASKED, max_tokens=9).finish is Finish.STOP
+    llama.pieces = ["x" * 244_000]
+    done = model.generate(ASKED, max_tokens=9)
+    assert (len(done.text), done.finish) == (2_090, Finish.LENGTH)
 
 
 def test_an_answer_that_does_not_end_is_ended(
@@ -559,7 +625,7 @@ def test_the_settings_name_a_server_or_a_file(tmp_path: Path, url: str, llama: L
     both = {"llm": {"base_url": url, "model_path": "m.gguf"}}
     with pytest.raises(ConfigError, match=r"llm\.model_path and llm.base_url both name a model: give one of them"):
         open_memory(tmp_path, config=both)
-    with pytest.raises(ConfigError, match=r"is no address: give one as http://127\.0\.0\.1:8080"):
+    with pytest.raises(ConfigError, match=r"is no address of a server: give one as http://127\.0\.0\.1:8080"):
         open_memory(tmp_path, config={"llm": {"base_url": "localhost:8080"}})
     with open_memory(tmp_path, config={"llm": {"base_url": url, "model": "qwen"}}) as memory:
         assert memory.compression.compressor.model is not None

@@ -142,6 +142,99 @@ def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
     assert doubt.endswith("does not count tokens: tiktoken cl100k_base does, not the model's own")
 
 
+@pytest.mark.parametrize("status", [404, 401])
+def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
+    counts: ServerCounts, llama: Counting, status: int
+) -> None:
+    """As where it does not answer: estimates with the reason meanwhile, and then its own counts."""
+    until(lambda: counts.exact)
+    text = "def parse(line): return line.split(',')\n" * 9
+    statuses = [status]
+    llama.refuse = lambda path, body: statuses.pop() if statuses else 0
+    assert counts.count(text) > OWN.count(text)
+    until(lambda: bool(counts.doubts))
+    assert counts.doubts == [
+        f"tokens are estimated, on the high side: {counts._server.url} answered with {status}: not this"
+    ]
+    assert counts.name.startswith("estimate, until the server at ")
+    until(lambda: counts.count(text) == OWN.count(text))
+    assert counts.exact
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_text_that_is_refused_is_estimated_and_no_other(counts: ServerCounts, llama: Counting, status: int) -> None:
+    """What is too long for a server is not sent to it again and again."""
+    sent: list[str] = []
+
+    def refuse(path: str, body: Any) -> int:
+        long = path == "/tokenize" and len(body["content"]) > 1_000
+        sent.extend([body["content"]] * long)
+        return status * long
+
+    until(lambda: counts.exact)
+    llama.refuse = refuse
+    long, short = "x = 1  # as before\n" * 99, "x = 1  # as before\n" * 9
+    assert counts.count(long) > OWN.count(long)
+    counts.count(short)
+    until(lambda: counts.count(short) == OWN.count(short))
+    assert counts.count(long) > OWN.count(long)
+    assert (counts.exact, counts.doubts, sent) == (True, [], [long])
+
+
+def test_a_server_that_refuses_every_text_is_left_alone_for_a_while(counts: ServerCounts, llama: Counting) -> None:
+    """That is not the fault of any text."""
+    until(lambda: counts.exact)
+    llama.refuse = lambda path, body: 400
+    text = "x = 1  # as before\n" * 9
+    counts.count(text)
+    until(lambda: bool(counts.doubts))
+    assert not counts.exact
+    llama.refuse = lambda path, body: 0
+    until(lambda: counts.count(text) == OWN.count(text))
+    assert counts.exact
+
+
+def test_another_model_that_refuses_at_first_is_asked_again(
+    counts: ServerCounts, llama: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has counted, and what it said of the model before does not count for this one."""
+    monkeypatch.setattr(counter_module, "_SILENCE_S", 0.0)
+    llama.served.add("/v1/models")
+    until(lambda: counts.exact)
+    llama.model = {"id": "other.gguf", "meta": {"n_vocab": 7}}
+    llama.count = lambda text: 2 * OWN.count(text)
+    llama.refuse = lambda path, body: 404 * (path == "/tokenize")
+    text = "def parse(line): return line.split(',')\n" * 9
+    counts.count(text)
+    until(lambda: bool(counts.doubts))
+    assert counts.doubts == [f"tokens are estimated, on the high side: no tokens come of {counts._server.url}/tokenize"]
+    llama.refuse = lambda path, body: 0
+    until(lambda: counts.count(text) == 2 * OWN.count(text))
+    assert counts.exact
+
+
+def test_a_server_that_comes_late_and_does_not_count_is_told(llama: Counting) -> None:
+    """It is not taken for one that cannot be reached."""
+    late = Quiet(("127.0.0.1", 0), _handler(llama), bind_and_activate=False)
+    late.server_bind()
+    llama.served -= {"/tokenize"}
+    url = f"http://127.0.0.1:{late.server_address[1]}"
+    counts = ServerCounts(Server(url, tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter())
+    thread = threading.Thread(target=lambda: late.serve_forever(poll_interval=0.01), daemon=True)
+    try:
+        counts.count("a b c")
+        until(lambda: bool(counts.doubts))
+        assert "cannot be reached" in counts.doubts[0]
+        late.server_activate()
+        thread.start()
+        until(lambda: counts.count("a b c") == OWN.count("a b c") and "does not count tokens" in counts.doubts[0])
+        assert counts.name == "tiktoken cl100k_base"
+    finally:
+        counts.close()
+        late.shutdown()
+        late.server_close()
+
+
 def test_no_server_means_estimates_with_the_reason(llama: Counting) -> None:
     """It is asked again after a pause, not with each count."""
     counts = ServerCounts(
@@ -268,6 +361,22 @@ def test_no_epoch_ends_by_an_estimate_or_for_another_budget(
                 elif before:
                     assert context.render().startswith(before.render())
                 shown[budget] = context
+
+
+def test_no_context_is_over_its_budget_while_the_server_refuses(tmp_path: Path, url: str, llama: Counting) -> None:
+    """By the server's own count, which is far above another vocabulary's; then contexts are exact again."""
+    llama.count = lambda text: 2 * OWN.count(text)
+    with opened(tmp_path, url) as memory:
+        fill(memory, 6)
+        assert memory.get_orchestrator_context("x", 2_000).exact
+        llama.refuse = lambda path, body: 404 * (path == "/tokenize")
+        fill(memory, 6, first=100)
+        memory.refresh()
+        context = memory.get_orchestrator_context("x", 2_000)
+        assert not context.exact
+        assert llama.count(context.render()) <= context.tokens <= 2_000
+        llama.refuse = lambda path, body: 0
+        until(lambda: memory.get_orchestrator_context("x", 2_000).exact)
 
 
 def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:

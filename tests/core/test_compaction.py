@@ -18,11 +18,11 @@ from orchestra_mem.core.summaries.compaction import (
     check,
     cut_segments,
     due,
-    merges,
     summarise,
     summarise_summaries,
 )
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
+from orchestra_mem.core.summaries.levels import merges
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

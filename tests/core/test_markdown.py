@@ -393,7 +393,7 @@ def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
     start = time.process_time()
     assert join_blocks(split_blocks(text)) == text
     assert front_matter_fault(text) is not None or line != "text\n"
-    assert time.process_time() - start < 6.0
+    assert time.process_time() - start < 24.0  # about two seconds; quadratic time takes many minutes
 
 
 def test_a_long_heading_is_cut_in_linear_time() -> None:

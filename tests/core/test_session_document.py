@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.documents.damage import text_faults
 from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import (
@@ -120,6 +122,24 @@ def test_a_new_document_reads_as_the_source_design_shows_it() -> None:
     assert front_matter_fault(text) is None
 
 
+@pytest.mark.parametrize(
+    ("project", "shown"),
+    [
+        (os.fsdecode(b"b\xff"), r"b\udcff"),
+        ("a\n## Operations Log\nb", "a ## Operations Log b"),
+        ("x <!-- pin -->", r"x <\!-- pin -->"),
+        ("Über 日本", "Über 日本"),
+    ],
+)
+def test_a_projects_name_is_one_line_of_text(project: str, shown: str) -> None:
+    """Whatever its folder is called: names of folders are bytes, and need be no UTF-8."""
+    text = new_document(SESSION, project)
+    assert text_faults(text.encode("utf-8")) == []
+    assert f"**Project**: {shown}\n**Started**" in text
+    assert [block.title for block in split_blocks(text) if block.level == 2] == [LOG]
+    assert not any(block.pinned for block in split_blocks(text) if block.level)
+
+
 @given(TEXT | st.text())
 @example(document(1, 2) + "### (op " + "9" * 5_000 + ")\n")
 @example("### Summary S" + "9" * 5_000 + "\n")
@@ -136,6 +156,42 @@ def test_entries_and_summaries_are_found_by_their_numbers() -> None:
     assert list(parsed.entries()) == [1, 12]
     assert parsed.entries()[12].text == entry(12)
     assert {number: block.text for number, block in parsed.summaries().items()} == {7: summary_block(summary(7, 2, 9))}
+
+
+@pytest.mark.parametrize(
+    ("title", "operation", "summary"),
+    [
+        ("[10:01:00] Step: write the parser (op 1)", 1, 0),
+        ("[2025-01-15 10:01:00] Step (op 1)", 1, 0),
+        ("[11:30] The parser at last works (op 1)", 1, 0),
+        ("[10:01:00] (op 1)", 1, 0),
+        ("[10:01:00] Step: undo (op 3) (op 1)", 1, 0),
+        ("[10:01:00] Step (op 1): WRONG, says Anna", 1, 0),
+        ("[10:01:00] Step (op 1) <!-- pin -->", 1, 0),
+        ("[10:01:00] Step: undo (op 3) (op 1, not in the database)", 0, 0),
+        ("My remark on what went wrong there (op 1)", 0, 0),
+        ("[2025-01-15] Anna on (op 1)", 0, 0),
+        ("[Anna] 10:01 (op 1)", 0, 0),
+        ("Step (op 1)", 0, 0),
+        ("Summary S7: 20 operations, 2025-01-15 10:01 to 10:20 (level 1)", 0, 7),
+        ("Summary S7: the parser (level 1), as Anna saw it", 0, 7),
+        ("Summary S7 is wrong about mod_7", 0, 0),
+        ("Summary S7: what is wrong with it", 0, 0),
+        ("What Summary S7: 20 operations, 2025-01-15 10:01 to 10:20 (level 1) lacks", 0, 0),
+    ],
+)
+def test_a_block_is_the_machines_by_the_frame_of_its_heading(title: str, operation: int, summary: int) -> None:
+    """Time in front and number behind, or number in front and level behind: whatever is changed or added otherwise."""
+    part = SessionDocument.parse(f"### {title}\n\nWords.\n").parts[0]
+    assert (part.operation, part.summary) == (operation, summary)
+
+
+def test_blocks_of_one_number_are_taken_for_one() -> None:
+    """What is said in any of them is seen."""
+    block = summary_block(summary(7, 2, 9))
+    parsed = SessionDocument.parse(document(1) + block + entry(1, {"result": "Copied."}) + block)
+    assert parsed.entries()[1].text == entry(1) + entry(1, {"result": "Copied."})
+    assert parsed.summaries()[7].text == block * 2
 
 
 def test_a_summary_tells_what_it_covers() -> None:
@@ -214,7 +270,13 @@ def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
             theirs.append(text)
         blocks.append(text)
         if draw(st.integers(0, 4)) == 0:
-            theirs.append(draw(st.sampled_from([f"## Mine {number}\n\nWords.\n", f"#### Note {number}\r\n* x\r\n"])))
+            own = [
+                f"## Mine {number}\n\nWords.\n",
+                f"#### Note {number}\r\n* x\r\n",
+                f"### My remark on what went wrong there (op {number})\n\nWords.\n",
+                f"### Summary S{number} is wrong\n\nWords.\n",
+            ]
+            theirs.append(draw(st.sampled_from(own)))
             blocks.append(theirs[-1])
     if draw(st.booleans()):
         blocks = draw(st.permutations(blocks))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -146,6 +147,16 @@ def test_a_disk_that_refuses_exits_with_4(run: Any) -> None:
     assert str(database) in run.errors
 
 
+@pytest.mark.parametrize("command", [("record", "x", "1"), ("work", "add", "epic", "x"), ("status",), ("context",)])
+def test_a_file_in_the_place_of_the_memory_exits_with_4(run: Any, command: tuple[str, ...]) -> None:
+    """Nothing is made, and nothing is said to be."""
+    home = run.folder / ".obra"
+    home.touch()
+    assert run(*command, exit_code=4) == ""
+    told = f"{home} is no folder, and a memory is one: move it away, or name a project by -C"
+    assert run.errors == f"orchestra-mem: {told}\n"
+
+
 def test_debug_shows_where_an_error_came_from(run: Any) -> None:
     """The traceback that is otherwise kept back."""
     run("init")
@@ -191,6 +202,25 @@ def test_no_colours_reach_a_pipe(filled: Any) -> None:
             output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert b"\x1b" not in output + errors
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_what_an_encoding_lacks_is_replaced(encoding: str, run: Any) -> None:
+    """On a terminal or in a pipe that is not of UTF-8; all else is shown."""
+    run("record", "note", "--text", "rye → 日本 bread")
+    for command, told in ((("ops",), "rye"), (("status",), "no problems"), (("--help",), "Usage")):
+        with _start(*command, cwd=run.folder, env={"PYTHONIOENCODING": encoding}) as process:
+            output, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, b"")
+        assert told in output.decode(encoding)
+
+
+def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by `<&-`: there is nothing to read, and nothing is recorded."""
+    monkeypatch.setattr("orchestra_mem.faces.commands_record.sys", SimpleNamespace(stdin=None))
+    run("record", "note", "-", exit_code=2)
+    assert "stdin is closed" in run.errors
+    assert list(run.folder.iterdir()) == []
 
 
 def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:

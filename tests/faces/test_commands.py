@@ -15,6 +15,7 @@ from filelock import FileLock
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.times import parse_time
 from orchestra_mem.types import DocumentName
+from orchestra_mem.work_types import WorkKind
 
 TEMPLATE = Path(__file__).parents[2] / ".obra-template"
 
@@ -75,6 +76,9 @@ def test_import_jsonl_skips_bad_lines_only_when_told_to(run: Any) -> None:
     file.write_text('{"a": 1}\nnot json\n{"type": "x\\ny"}\n{"b": 2}\n')
     run("import", "jsonl", file, exit_code=1)
     assert f"{file}:2: is no JSON" in run.errors
+    assert run.errors.endswith("Before it: recorded 1 operation. --skip-bad passes over such lines\n")
+    stopped = run.json("import", "jsonl", file, exit_code=1)["error"]["message"]
+    assert "Before it: recorded 0 operations; 1 had been before. --skip-bad" in stopped
     assert [op["data"] for op in run.json("ops")] == [{"a": 1}]
     done = run.json("import", "jsonl", file, "--skip-bad", "--type", "line", exit_code=1)
     assert (done["recorded"], done["known"]) == (1, 1)
@@ -107,8 +111,20 @@ def test_flush_ends_the_session_and_refresh_compacts(filled: Any) -> None:
     assert session["id"][:8] in filled("sessions")
     assert filled.json("flush") == {"archive": None}
     assert filled("flush") == "no session is under way\n"
-    assert filled.json("refresh") is None
-    assert filled("refresh") == "no session is under way\n"
+    assert filled.json("refresh") == {"session": False, "documents": []}
+    assert filled("refresh") == "no session is under way; no document changed\n"
+
+
+def test_refresh_names_the_documents_that_it_wrote(run: Any) -> None:
+    """Also where only work has changed and no session is under way."""
+    with open_memory(run.folder) as memory:
+        memory.state.create(WorkKind.EPIC, "User auth")
+    assert run("refresh") == "no session is under way; wrote project_state.md, work_plan.md\n"
+    assert run("refresh") == "no session is under way; no document changed\n"
+    with open_memory(run.folder) as memory:
+        memory.record_operation("decision", {"text": "We decided to bake rye bread."})
+    done = run.json("refresh")
+    assert (done["session"], "decision_log.md" in done["documents"]) == (True, True)
 
 
 # Asking
@@ -151,6 +167,34 @@ def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:
     for words in ("of 2,048 tokens", "refresh at 80%", ".obra/memory/work_plan.md", "60 operations", "no problems"):
         assert words in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `doctor` does, also where nothing has needed the model yet; one that is not set is no problem."""
+    pytest.importorskip("llama_cpp", reason="needs the extra llama")
+    run("init")
+    assert run.json("status")["problems"] == []
+    gone = run.folder / "gone.gguf"
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL_PATH", str(gone))
+    monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", "estimate")
+    (problem,) = run.json("status")["problems"]
+    told = f"there is no file {gone}; llm.model_path names a model's GGUF"
+    assert problem["subject"] == "language model"
+    assert problem["problem"].startswith(f"{told}; until then summaries are made by extraction")
+    assert _findings(run)["model"][:2] == ("fault", told)
+    assert "! language model: there is no file" in run("status")
+
+
+def test_status_tells_a_server_that_cannot_be_reached_once(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether tokens are counted by it or not."""
+    pytest.importorskip("httpx2", reason="needs the extra http")
+    run("init")
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", "http://127.0.0.1:9")
+    for counter in ("auto", "estimate"):
+        monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", counter)
+        (problem,) = run.json("status")["problems"]
+        assert problem["subject"] == "language model"
+        assert "http://127.0.0.1:9 cannot be reached" in problem["problem"]
 
 
 @pytest.mark.parametrize(
@@ -217,6 +261,35 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
     table = filled("losses")
     assert f"S{losses[-1]['id']}" in table
     assert max(map(len, table.splitlines())) <= 80
+
+
+def test_what_a_limit_leaves_out_is_told(filled: Any) -> None:
+    """Below a table; with `--json`, whose list has no place for it, on stderr. All that there is needs no word."""
+    with open_memory(filled.folder) as memory:
+        for number in range(3):
+            memory.record_operation("decision", {"text": f"We decided to bake loaf {number} in oven {number}."})
+        memory.refresh()
+    for command, limit in (("ops", "2"), ("facts", "2"), ("losses", "1")):
+        told = f"the newest {limit}; --limit 0 lists all\n"
+        assert told in filled(command, "--limit", limit)
+        assert filled.errors == ""
+        assert len(filled.json(command, "--limit", limit)) == int(limit)
+        assert filled.errors == told
+        assert "lists all" not in filled(command, "--limit", "0")
+
+
+def test_what_a_session_came_to_is_no_summary_where_it_is_longer(filled: Any, run: Any, tmp_path: Path) -> None:
+    """A summary is not longer than its source; the archived document closes with its sections all the same."""
+    small = tmp_path / "small"
+    small.mkdir()
+    run("record", "decision", "--text", "We decided to use X.", "-C", small)
+    archive = Path(run("flush", "-C", small).strip())
+    assert run.json("losses", "-C", small) == []
+    assert "**Recent Decisions**:\n- We decided to use X.\n" in archive.read_text()
+    filled("flush")
+    losses = filled.json("losses", "--limit", "0")
+    assert [each["level"] for each in losses].count(0) == 1
+    assert all(each["tokens"] <= each["source_tokens"] for each in losses)
 
 
 def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,3 +150,27 @@ def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, d
     assert "op 1" in said("search", "bcrypt")
     assert said.json("check")["problems"] == []
     assert _part(said)["health"] == "sound"
+
+
+def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing may be written it was made in main memory, and is gone; searches answer all the same."""
+    home, access = said.folder / ".obra", os.access
+
+    def denied(path: Path, mode: int, **options: bool) -> bool:
+        return access(path, mode, **options) and not (mode == os.W_OK and Path(path).is_relative_to(home))
+
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    assert said("index", exit_code=4) == ""
+    assert f"the index cannot be kept: {home / 'index'} cannot be written to" in said.errors
+    assert "the index has everything" not in said.errors
+    assert said.json("index", exit_code=4)["error"]["exit_code"] == 4
+    assert said.json("search", "bcrypt")["hits"]
+    monkeypatch.undo()
+    monkeypatch.chdir(said.folder)
+    said("index")
+    assert said.errors == "the index has everything\n"
+    monkeypatch.setattr(os, "access", denied)
+    monkeypatch.setattr(os, "supports_effective_ids", {denied})
+    said("index")
+    assert said.errors.endswith("the index has everything\n")

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from orchestra_mem.errors import StorageError
+from orchestra_mem.manager import OrchestratorContextManager
+
 
 @pytest.fixture
 def working(run: Any) -> Any:
@@ -75,6 +78,41 @@ def test_what_is_set_is_told(working: Any) -> None:
     assert working("work", "set", "2", "in progress") == 'Story #2 "Log in" is in progress\n'
     assert working.json("work", "set", "2", "done")["finished"] is not None
     assert working("work", "add", "task", "Hash", "--parent", "3") == 'Task #4 "Hash"\n'
+
+
+def test_what_is_changed_stands_in_the_plan_at_once(run: Any) -> None:
+    """Whoever opens the document after a command finds it there, and so does a model; with a session or without."""
+    plan = run.folder / ".obra" / "memory" / "work_plan.md"
+    run("work", "add", "epic", "User auth")
+    assert "- [ ] #1 User auth (epic)" in plan.read_text()
+    assert "User auth" in run("context")
+    run("record", "note", "--text", "It rains.")
+    run("work", "add", "task", "Hash passwords")
+    assert "- [ ] #2 Hash passwords" in plan.read_text()
+    run("work", "set", "2", "in-progress")
+    assert '- Task #2 "Hash passwords": in progress' in plan.read_text()
+    run("run", "2", "true")
+    assert "- [ ] #2 Hash passwords" not in plan.read_text()
+    (run.folder / "day.txt").write_text("create an epic for billing\n")
+    run("shell", "--script", run.folder / "day.txt")
+    assert "Billing" in plan.read_text()
+
+
+def test_a_plan_that_cannot_be_written_takes_no_change_back(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The item is there, so the command has not failed; what is wrong with the document is told."""
+    run("init")
+    plan = run.folder / ".obra" / "memory" / "work_plan.md"
+    plan.unlink()
+    plan.mkdir()
+    assert run("work", "add", "epic", "User auth") == 'Epic #1 "User auth"\n'
+    assert f"{plan} is a folder" in run.errors
+
+    def refuse(memory: OrchestratorContextManager) -> None:
+        raise StorageError("the lock is held")
+
+    monkeypatch.setattr(OrchestratorContextManager, "refresh", refuse)
+    assert run("work", "set", "1", "in-progress") == 'Epic #1 "User auth" is in progress\n'
+    assert run.errors.endswith("the documents are not up to date yet: the lock is held\n")
 
 
 @pytest.mark.parametrize(

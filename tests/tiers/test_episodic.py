@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -469,6 +470,53 @@ def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Sh
     shelf.machine("updated: 3\na\nB\nc\n")
     assert shelf.memory.states() == before
     assert without_conflicts(shelf.text()) == "updated: 2\na\nmine\nc\n"
+
+
+def _counted(count: int, session: str) -> str:
+    """A project state as the machine writes it, at the minute of the count."""
+    facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text=f"Rule {count}.", operation=1, timestamp=START)]
+    now = START + timedelta(minutes=count)
+    return render_document(STATE, replace(view(facts), updated=now, session=session, operations=count))
+
+
+def test_what_looks_like_the_machines_counts_in_a_persons_section_is_theirs(shelf: Shelf) -> None:
+    """Times, sessions and counts are written anew in the machine's header and statistics alone."""
+    first, second = "11111111-2222-4333-8444-555555555555", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+    own = (
+        "\n## Load Test of March\n\n**Last Updated**: 2024-03-01 09:00:00 UTC\n**Session**: afternoon, with Ann\n"
+        "- **Operations**: 90,000\n- **Sessions**: 250\nupdated: the numbers above are from the new server\n"
+    )
+    shelf.machine(_counted(1, first), STATE)
+    shelf.person(shelf.text(STATE) + own, STATE)
+    shelf.machine(_counted(2, second), STATE)
+    assert shelf.text(STATE) == _counted(2, second) + own
+
+
+def test_a_persons_words_in_the_place_of_a_time_or_count_stand(shelf: Shelf) -> None:
+    """The machine's numbers there are no change to tell of; a count that a person has changed is counted again."""
+    first, second = "11111111-2222-4333-8444-555555555555", "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+    ours = [f"**Session**: {first}", "- **Operations**: 1\n", "updated: 2025-01-15T10:01:00.000+00:00", "Sessions**: 1"]
+    said = ["**Session**: my note", "- **Operations**: many\n", "updated: yesterday", "Sessions**: 7"]
+    edited = _counted(1, first)
+    for before, now in zip(ours, said, strict=True):
+        assert edited.count(before) == 1
+        edited = edited.replace(before, now)
+    shelf.machine(_counted(1, first), STATE)
+    shelf.person(edited, STATE)
+    shelf.machine(_counted(2, second), STATE)
+    expected = _counted(2, second).replace(second, "my note").replace("- **Operations**: 2\n", said[1])
+    assert shelf.text(STATE) == expected
+
+
+@pytest.mark.parametrize("heading", ["## In Numbers", "# Statistics"])
+def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: str) -> None:
+    """They are the machine's wherever they stand, also beside a person's line."""
+    session = "11111111-2222-4333-8444-555555555555"
+    shelf.machine(_counted(1, session), STATE)
+    mine = ("## Statistics", heading), ("- **Sessions**: 1\n", "- **Sessions**: 1\n- **Tea**: 5\n")
+    shelf.person(shelf.text(STATE).replace(*mine[0]).replace(*mine[1]), STATE)
+    shelf.machine(_counted(2, session), STATE)
+    assert shelf.text(STATE) == _counted(2, session).replace(*mine[0]).replace(*mine[1])
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, render_document
+from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.document_merge import brought_forward, merged
-from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
 from tests.conftest import Clock
 
 # A working memory this small lets a refresh look at nearly all that was recorded.
@@ -158,6 +158,29 @@ def test_an_editor_that_was_open_before_a_refresh_takes_nothing_out(
     for said in ("log in JSON", "Ask the team before a release", "drop the cron job", "sessions in Postgres"):
         assert text.count(said) == 1, text
     assert find_conflicts(text) == ()
+
+
+@pytest.mark.parametrize("back_s", [0, 60, 86_400])
+def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(
+    memory: OrchestratorContextManager, clock: Clock, back_s: int
+) -> None:
+    """It stands still or is put back, also by as much as it had gone on: what came since the old text stands."""
+    opened = [_path(memory, LOG).read_text(encoding="utf-8")]
+    for way in ("We decided to log in JSON.", "We decided to drop the cron job."):
+        clock.now -= timedelta(seconds=back_s)
+        memory.record_operation("message", {"role": "user", "text": way})
+        for said in ("Tea was had.", "It rained."):
+            memory.record_operation("message", {"role": "user", "text": said})
+        memory.refresh()
+        opened.append(_path(memory, LOG).read_text(encoding="utf-8"))
+    times = [updated_at(text) for text in opened]
+    assert times == sorted(set(times))
+    _path(memory, LOG).write_text(opened[0] + "\n## Tea\n\nAt noon.\n", encoding="utf-8")
+    assert len(_says(memory, MustKeepKind.DECISION)) == 3
+    memory.refresh()
+    text = _path(memory, LOG).read_text(encoding="utf-8")
+    for said in ("sessions in Postgres", "log in JSON", "drop the cron job", "At noon."):
+        assert text.count(said) == 1, text
 
 
 def test_a_conflict_is_accepted_or_rejected(memory: OrchestratorContextManager, clock: Clock) -> None:
@@ -395,6 +418,46 @@ def test_an_old_text_without_many_lines_has_never_had_them(memory: OrchestratorC
         assert text.count(said) == 1, said
 
 
+def test_an_old_text_takes_out_no_edit_that_a_refresh_has_taken_in(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Though the machine had nothing to write beside it; the edit is a version, once, until it is taken back."""
+    opened = _path(memory, LOG).read_text(encoding="utf-8")
+    _go_on(memory, clock, "We decided to log in JSON.")
+    left = _path(memory, LOG).read_text(encoding="utf-8")
+    edited = left.replace("in Postgres", "in a Postgres of our own") + "\n## Notes\n\nAsk Grace.\n"
+    _path(memory, LOG).write_text(edited, encoding="utf-8")
+    for _ in range(3):
+        memory.refresh()
+        assert _path(memory, LOG).read_text(encoding="utf-8") == edited
+    history = memory.episodic_memory.history(LOG.value)
+    kept = [(version.author, Path(version.path).read_text(encoding="utf-8")) for version in history]
+    assert kept[-2:] == [(Author.MACHINE, left), (Author.PERSON, edited)]
+    mine = opened + "\n## Tea\n\nAt noon.\n"
+    _path(memory, LOG).write_text(mine, encoding="utf-8")
+    _go_on(memory, clock)
+    text = _path(memory, LOG).read_text(encoding="utf-8")
+    for said in ("in a Postgres of our own", "Ask Grace.", "At noon.", "log in JSON"):
+        assert text.count(said) == 1, text
+    assert _says(memory, MustKeepKind.DECISION)[0] == "We decided to store sessions in a Postgres of our own."
+
+
+def test_an_edit_that_was_taken_back_is_in_no_old_text_that_is_saved_later(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Though a refresh has seen it in between."""
+    opened = _path(memory, LOG).read_text(encoding="utf-8")
+    _go_on(memory, clock, "We decided to log in JSON.")
+    left = _path(memory, LOG).read_text(encoding="utf-8")
+    for text in (left + "\n## Notes\n\nAsk Grace.\n", left):
+        _path(memory, LOG).write_text(text, encoding="utf-8")
+        memory.refresh()
+    _path(memory, LOG).write_text(opened + "\n## Tea\n\nAt noon.\n", encoding="utf-8")
+    memory.refresh()
+    text = _path(memory, LOG).read_text(encoding="utf-8")
+    assert [text.count(said) for said in ("Ask Grace", "At noon.", "log in JSON")] == [0, 1, 1], text
+
+
 def test_what_was_added_and_taken_back_in_one_editor_stays_away(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:
@@ -449,6 +512,63 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(memory: Or
     for name in DocumentName:
         assert "Sunday" not in _path(memory, name).read_text(encoding="utf-8")
         assert "bell" not in _path(memory, name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("own", ["", "- Never paint it green\n"])
+@pytest.mark.parametrize("who_looks", ["one process", "another process", "a new process"])
+def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(
+    memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, own: str, who_looks: str
+) -> None:
+    """Undone and redone, with a look at it in between; also where that look was another process's."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    line = f"- {rule.text} (K{rule.id})\n"
+    _edit(memory, STATE, line, "")
+    _go_on(memory, clock, "Never merge without a review.")
+    gone = _path(memory, STATE).read_text(encoding="utf-8")
+    other = "- Never merge without a review."
+    _edit(memory, STATE, other, line + other)
+    if who_looks == "one process":
+        assert rule.text in _says(memory, MustKeepKind.CONSTRAINT)
+    else:
+        with open_memory(tmp_path, config=CONFIG, clock=clock) as second:
+            assert rule.text in _says(second, MustKeepKind.CONSTRAINT)
+    _path(memory, STATE).write_text(gone.replace(other, own + other), encoding="utf-8")
+    if who_looks == "a new process":
+        with open_memory(tmp_path, config=CONFIG, clock=clock) as third:
+            third.refresh()
+    _go_on(memory, clock, "Never push at night.")
+    assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
+    assert rule.text not in _says(memory, MustKeepKind.CONSTRAINT)
+
+
+def test_a_rewording_that_is_undone_and_done_again_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In the ledger as in the document, with a look at each step."""
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Monday.")
+    _go_on(memory, clock, "We decided to log in JSON.")
+    for before, now in (("Monday", "Friday"), ("Friday", "Monday")):
+        _edit(memory, STATE, f"deploy on a {before}.", f"deploy on a {now}.")
+        assert _says(memory, MustKeepKind.CONSTRAINT) == [f"Never deploy on a {now}."]
+    _go_on(memory, clock, "We decided to drop the cron job.")
+    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Monday."]
+    assert "Never deploy on a Monday." in _path(memory, STATE).read_text(encoding="utf-8")
+
+
+def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Once the machine has written its line again, a line that makes room for newer ones is nobody's deletion."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    line = f"- {rule.text} (K{rule.id})\n"
+    _edit(memory, STATE, line, "")
+    _go_on(memory, clock, "Never merge without a review.")
+    _edit(memory, STATE, "- Never merge", f"{line}- Never merge")
+    _go_on(memory, clock)
+    assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
+    memory.episodic_memory.write(
+        STATE, _path(memory, STATE).read_text(encoding="utf-8").replace(line, ""), VersionReason.REFRESH
+    )
+    assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
+    assert rule.id in [fact.id for fact in memory.facts(MustKeepKind.CONSTRAINT)]
 
 
 def test_a_text_that_is_restored_says_what_it_says(memory: OrchestratorContextManager, clock: Clock) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestra_mem.adapters.embedders.texts import readable, unit
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
+from orchestra_mem.settings import without_user
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +64,7 @@ class HttpEmbedder:
         self._httpx = httpx2
         self._tenacity = tenacity
         self._url = f"{base_url.rstrip('/')}/embeddings"
+        self._shown = without_user(self._url)
         self._name = model
         self._dimensions = dimensions
         self._timeout_s, self._query_timeout_s = timeout_s, query_timeout_s
@@ -108,7 +110,7 @@ class HttpEmbedder:
             found = self._asked([readable(texts[row])[:_MAX_CHARS] for row in some], timeout_s, tries)
             if found.shape[1] != self.model.dimensions:
                 raise EmbedderError(
-                    f"{self._url} gives vectors of {found.shape[1]} dimensions for {self._name!r}, not of "
+                    f"{self._shown} gives vectors of {found.shape[1]} dimensions for {self._name!r}, not of "
                     f"{self.model.dimensions}; set search.dimensions to {found.shape[1]}, then "
                     "`orchestra-mem index --anew` makes all vectors anew"
                 )
@@ -130,10 +132,10 @@ class HttpEmbedder:
         except self._httpx.HTTPStatusError as error:
             said = " ".join(error.response.text.split())[:300]
             raise EmbedderError(
-                f"{self._url} answers {error.response.status_code} for {self._name!r}: {said}"
+                f"{self._shown} answers {error.response.status_code} for {self._name!r}: {said}"
             ) from error
         except (self._httpx.HTTPError, self._httpx.InvalidURL) as error:
-            raise EmbedderError(f"{self._url} cannot be asked: {type(error).__name__}: {error}") from error
+            raise EmbedderError(f"{self._shown} cannot be asked: {type(error).__name__}: {error}") from error
         return self._read(answer, len(texts))
 
     def _post(self, texts: list[str], timeout_s: float) -> Any:
@@ -153,9 +155,9 @@ class HttpEmbedder:
             found = sorted(answer.json()["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise EmbedderError(f"{self._url} gives no embeddings: {type(error).__name__}: {error}") from error
+            raise EmbedderError(f"{self._shown} gives no embeddings: {type(error).__name__}: {error}") from error
         if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or not np.isfinite(vectors).all():
             raise EmbedderError(
-                f"{self._url} gives embeddings of shape {vectors.shape} for {count} texts, or no numbers"
+                f"{self._shown} gives embeddings of shape {vectors.shape} for {count} texts, or no numbers"
             )
         return vectors

@@ -35,7 +35,15 @@ def check_place(path: Path, homes: Iterable[Path]) -> os.stat_result:
             f"{path} is a symbolic link that leads out of the memory, to {target}: nothing is read or written there; "
             "put the document itself in its place"
         )
-    status = path.stat()
+    try:
+        status = path.stat()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or not path.is_symlink():
+            raise
+        raise DocumentError(
+            f"{path} is a symbolic link that leads nowhere ({error.strerror}): nothing is read or written there; put "
+            "the document itself in its place"
+        ) from error
     if stat.S_ISDIR(status.st_mode):
         raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away")
     if not stat.S_ISREG(status.st_mode):

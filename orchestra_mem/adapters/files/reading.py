@@ -8,7 +8,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.files.encoding import decode
 from orchestra_mem.adapters.files.exchange import settled
-from orchestra_mem.adapters.files.place import check_place, check_rights, check_size
+from orchestra_mem.adapters.files.place import check_place, check_rights, check_size, outside_target
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
 from orchestra_mem.errors import DocumentError, StorageError, storage_error
 from orchestra_mem.types import FileState
@@ -101,8 +101,18 @@ class DocumentReader:
             raise storage_error(error, "reading", path) from error
 
     def state(self, path: Path) -> FileState | None:
-        """What tells cheaply whether a document has changed, None where there is none."""
+        """What tells cheaply whether a document has changed, None where there is none: then one may be begun.
+
+        A link that nothing may be written through stands in its place, whether there is anything at its end or not.
+        """
         with suppress(OSError):
-            status = path.stat()
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                status = path.lstat()
+                if outside_target(path, self.homes(path)) is None:
+                    return None
+            except OSError:
+                status = path.lstat()
             return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
         return None

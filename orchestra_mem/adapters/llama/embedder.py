@@ -8,7 +8,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from orchestra_mem.adapters.llama.ending import Ended, Ending, require_wanted, under_way
 from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.llama.loading import load_model
 from orchestra_mem.adapters.llama.room import require_room
 from orchestra_mem.adapters.llama.trial import require_sound
 from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
@@ -42,6 +44,7 @@ class GgufEmbedder:
         self._path = path
         self._threads = threads
         self._lock = Lock()
+        self._ending = Ending()
         self._weights: _Weights | None = None
         vocabulary = GgufVocabulary(path)
         try:
@@ -62,15 +65,16 @@ class GgufEmbedder:
         """Embed texts, any strings whatever.
 
         Raises:
-            EmbedderError: the model cannot be loaded, or fails.
+            EmbedderError: the model cannot be loaded, fails, or is closed meanwhile.
         """
         import numpy as np
 
+        ended = self._ending.begun()
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):
             if text.strip():
                 with self._lock:  # between two texts others have their turn
-                    vectors[row] = self._embedded(text[:_MAX_CHARS])
+                    vectors[row] = self._embedded(text[:_MAX_CHARS], ended)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
         return unit
@@ -85,18 +89,20 @@ class GgufEmbedder:
         return vector
 
     def close(self) -> None:
-        """Let go of the model's memory; loaded anew when used again."""
-        with self._lock:
+        """Let go of the model's memory, ending its loading; loaded anew when used again."""
+        with self._ending.closing(self._lock):
             if self._weights is not None:
                 self._weights.close()
                 self._weights = None
 
-    def _embedded(self, text: str) -> NDArray[np.float32]:
+    def _embedded(self, text: str, ended: Ended) -> NDArray[np.float32]:
         try:
-            if self._weights is None:
-                require_sound(self._path, weights=True)
-                self._weights = _Weights(self._path, self._pooling, self._context_tokens, self._threads)
-            vector = self._weights.embed(text)
+            with under_way():
+                require_wanted(self._path, ended)
+                if self._weights is None:
+                    require_sound(self._path, weights=True, ended=ended)
+                    self._weights = _Weights(self._path, self._pooling, self._context_tokens, self._threads, ended)
+                vector = self._weights.embed(text)
         except ModelError as error:
             raise EmbedderError(str(error)) from error
         if len(vector) != self.model.dimensions:
@@ -110,14 +116,11 @@ class GgufEmbedder:
 class _Weights:
     """A loaded model with room for one text. For one thread at a time."""
 
-    def __init__(self, path: Path, pooling: int, context_tokens: int, threads: int) -> None:
+    def __init__(self, path: Path, pooling: int, context_tokens: int, threads: int, ended: Ended) -> None:
         self._path = path
         self._most = context_tokens
         self._library = library = load_library()
-        parameters = library.llama_model_default_params()
-        self._model: Any = library.llama_model_load_from_file(str(path).encode("utf-8", "surrogateescape"), parameters)
-        if not self._model:
-            raise ModelError(f"llama.cpp cannot load {path}")
+        self._model: Any = load_model(library, path, ended)
         parameters = library.llama_context_default_params()
         # What pools over a text has to see all of it at once.
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = context_tokens
@@ -131,6 +134,8 @@ class _Weights:
             library.llama_model_free(self._model)
             raise ModelError(f"llama.cpp cannot make embeddings with {path}")
         self._free = finalize(self, _free, library, self._context, self._model)
+        # The interpreter's end frees nothing: a thread may be at work with it.
+        self._free.atexit = False
         self._vocabulary = library.llama_model_get_vocab(self._model)
         self._dimensions = int(library.llama_model_n_embd(self._model))
         only_encodes = library.llama_model_has_encoder(self._model) and not library.llama_model_has_decoder(self._model)

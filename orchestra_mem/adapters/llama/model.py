@@ -6,25 +6,27 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Timer
+from threading import Lock, Timer, current_thread
 
+from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Ended, exit_begun, require_wanted, under_way
 from orchestra_mem.adapters.llama.library import default_threads, load_library
 from orchestra_mem.adapters.llama.room import require_room
 from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, Sampling, grammar_of
 from orchestra_mem.adapters.llama.trial import require_sound
 from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
+from orchestra_mem.adapters.llama.worker import Worker
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.types import Json
 
 _log = logging.getLogger(__name__)
 
-# So often is asked, while something takes its time, whether it is still wanted.
-_ASK_EVERY_S = 0.02
+# A loading that was told to end is waited for so long: within a tensor, or while the cache is laid out, it asks nobody.
+_LOADING_ENDS_S = 2.0
 
 
 class LlamaModel:
@@ -50,9 +52,9 @@ class LlamaModel:
         # Held by who generates, loads or lets go.
         self._turn = Lock()
         self._loading: Future[LlamaSession] | None = None
-        self._worker: ThreadPoolExecutor | None = None
+        self._worker: Worker | None = None
         self._process = os.getpid()
-        self._closing = Event()
+        self._ending = vocabulary.ending
         self._timer: Timer | None = None
         self._used_at = 0.0
 
@@ -129,14 +131,16 @@ class LlamaModel:
         """
         if os.getpid() != self._process:  # its thread is not here, and what it holds may never be let go
             raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
-        stop = _Stop(cancelled, self._closing, timeout_s)
+        stop = _Stop(cancelled, self._ending.begun(), timeout_s)
         answer = _Answer()
         try:
             with self._turn_taken(stop):
                 session = self._wait(self._begin_loading(), stop)
                 sampling = Sampling(temperature=temperature, seed=seed, grammar=grammar_of(schema))
-                self._generate(session, answer, messages, max_tokens, sampling, stop)
+                with under_way():
+                    self._generate(session, answer, messages, max_tokens, sampling, stop)
         except _StoppedError:
+            stop.outlast_exit()
             answer.finish = Finish.CANCELLED
             if stop.late:
                 raise ModelError(
@@ -145,12 +149,12 @@ class LlamaModel:
         return answer.generation()
 
     def close(self) -> None:
-        """Let go of its memory, ending the generation that is under way; loaded anew when used again."""
-        self._closing.set()
-        with self._turn:
-            self._let_go()
+        """Let go of its memory, ending what is under way, its loading as well; loaded anew when used again."""
+        if os.getpid() != self._process:  # who has its turn there is not here to end
+            return
+        with self._ending.closing(self._turn):
+            self._let_go(for_good=True)
             self._vocabulary.close()
-            self._closing.clear()
 
     def _generate(
         self,
@@ -205,7 +209,7 @@ class LlamaModel:
         assert self._worker is not None
         reading = self._worker.submit(session.read, tokens)
         try:
-            while not wait([reading], timeout=_ASK_EVERY_S).done:
+            while not wait([reading], timeout=ASK_EVERY_S).done:
                 if stop.asked():
                     session.abort()
         except BaseException:  # of the caller's `cancelled`, or Ctrl-C: nothing may go on reading
@@ -220,13 +224,14 @@ class LlamaModel:
     @staticmethod
     def _wait(loading: Future[LlamaSession], stop: _Stop) -> LlamaSession:
         """Wait for the model; where the generation is to end meanwhile the loading goes on, for the next one."""
-        while not wait([loading], timeout=_ASK_EVERY_S).done:
+        while not wait([loading], timeout=ASK_EVERY_S).done:
             stop.heed()
+        stop.heed()  # it may have been ended with the loading
         return loading.result()
 
     @contextmanager
     def _turn_taken(self, stop: _Stop) -> Iterator[None]:
-        while not self._turn.acquire(timeout=_ASK_EVERY_S):
+        while not self._turn.acquire(timeout=ASK_EVERY_S):
             stop.heed()
         try:
             stop.heed()
@@ -238,46 +243,58 @@ class LlamaModel:
     def _begin_loading(self) -> Future[LlamaSession]:
         """Give the model as it is being loaded; one that failed is tried again."""
         if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
-            self._worker = self._worker or ThreadPoolExecutor(1, thread_name_prefix="llama")
-            self._loading = self._worker.submit(self._load)
+            self._worker = self._worker or Worker()
+            self._loading = self._worker.submit(self._load, self._ending.begun())
         return self._loading
 
-    def _load(self) -> LlamaSession:
+    def _load(self, ended: Ended) -> LlamaSession:
         path, start = self._vocabulary.path, time.perf_counter()
         context_tokens = self.context_tokens  # the file is looked at, and its vocabulary loaded
         library = load_library()
+        require_wanted(path, ended)
         if not library.llama_supports_gpu_offload():
             beside = min(context_tokens, BESIDE_TOKENS)
             require_room(path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside)
-        require_sound(path, weights=True)
-        session = LlamaSession(library, path, context_tokens=context_tokens, threads=self._threads)
+        require_sound(path, weights=True, ended=ended)
+        session = LlamaSession(library, path, context_tokens=context_tokens, threads=self._threads, ended=ended)
         self._vocabulary.lend(session.model)
         _log.info("loaded %s in %.0f ms, %d threads", self.name, (time.perf_counter() - start) * 1e3, self._threads)
         return session
 
-    def _let_go(self) -> None:
-        """Free the model, by who has the turn, and end the worker."""
+    def _let_go(self, *, for_good: bool) -> None:
+        """Free the model, by who has the turn, and end the worker; `for_good` leaves no vocabulary behind."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._loading is None or self._worker is None:
             return
-        wait([self._loading])
-        if self._loading.exception() is None:
+        ended = self._ending.begun()
+        late = bool(wait([self._loading], timeout=_LOADING_ENDS_S).not_done)
+        if late:
+            # By the worker itself, which alone knows when llama.cpp has returned.
+            self._loading.add_done_callback(self._discard)
+        elif self._loading.exception() is None:
             try:
-                self._vocabulary.reclaim(again=not self._closing.is_set())
+                self._vocabulary.reclaim(again=not for_good)
             except ModelError as error:  # counts would have nothing to go by
-                _log.warning("%s stays loaded: %s", self.name, error)
+                if not ended():
+                    _log.warning("%s stays loaded: %s", self.name, error)
                 self._begin_idling()
                 return
             self._loading.result().close()
             _log.info("let go of %s", self.name)
-        self._worker.shutdown()
+        self._worker.end(0.0 if late else _LOADING_ENDS_S)
         self._loading = self._worker = None
+
+    def _discard(self, loading: Future[LlamaSession]) -> None:
+        """Free what was loaded after its closing."""
+        if loading.exception() is None:
+            self._vocabulary.reclaim(again=False)
+            loading.result().close()
 
     def _begin_idling(self) -> None:
         self._used_at = time.monotonic()
-        if self._idle_unload_s > 0 and self._timer is None:
+        if self._idle_unload_s > 0 and self._timer is None and self._loading is not None:
             self._look_again_in(self._idle_unload_s)
 
     def _look_again_in(self, seconds: float) -> None:
@@ -286,12 +303,16 @@ class LlamaModel:
         self._timer.start()
 
     def _let_go_if_idle(self) -> None:
-        with self._turn:
+        with self._turn, suppress(ModelError), under_way():
+            if current_thread() is not self._timer:  # closed meanwhile
+                return
             left = self._used_at + self._idle_unload_s - time.monotonic()
+            if self._loading is not None and not self._loading.done():
+                left = self._idle_unload_s  # nobody could use it yet
             if left > 0:
                 self._look_again_in(left)
             else:
-                self._let_go()
+                self._let_go(for_good=False)
 
 
 class _StoppedError(Exception):
@@ -301,18 +322,26 @@ class _StoppedError(Exception):
 class _Stop:
     """Why a generation may have to end early: it is cancelled, the model is closed, or time is up."""
 
-    def __init__(self, cancelled: Callable[[], bool] | None, closing: Event, timeout_s: float | None) -> None:
+    def __init__(self, cancelled: Callable[[], bool] | None, ended: Ended, timeout_s: float | None) -> None:
         self._cancelled = cancelled
-        self._closing = closing
+        self._ended = ended
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self.late = False
 
     def asked(self) -> bool:
         """Tell whether it is to end."""
-        if self._closing.is_set() or (self._cancelled is not None and self._cancelled()):
+        return self._ended() or self._unwanted()
+
+    def _unwanted(self) -> bool:
+        if self._ended.closed or (self._cancelled is not None and self._cancelled()):
             return True
         self.late = self._deadline is not None and time.monotonic() >= self._deadline
         return self.late
+
+    def outlast_exit(self) -> None:
+        """While the interpreter ends, wait until the caller wants an end as well: nothing was the model's fault."""
+        while exit_begun() and not self._unwanted():
+            time.sleep(ASK_EVERY_S)
 
     def heed(self) -> None:
         """End here if it is to end."""

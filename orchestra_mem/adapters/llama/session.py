@@ -11,6 +11,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from orchestra_mem.adapters.llama.ending import Ended
+from orchestra_mem.adapters.llama.loading import load_model
 from orchestra_mem.errors import ModelError
 from orchestra_mem.types import Json
 
@@ -55,18 +57,15 @@ class LlamaSession:
         path: the GGUF.
         context_tokens: the window, prompt and answer together.
         threads: of the processor.
+        ended: asked while it is loaded.
 
     Raises:
-        ModelError: llama.cpp refuses.
+        ModelError: llama.cpp refuses, or `ended` says so.
     """
 
-    def __init__(self, library: Any, path: Path, *, context_tokens: int, threads: int) -> None:
+    def __init__(self, library: Any, path: Path, *, context_tokens: int, threads: int, ended: Ended) -> None:
         self._library = library
-        self.model: Any = library.llama_model_load_from_file(
-            str(path).encode("utf-8", "surrogateescape"), library.llama_model_default_params()
-        )
-        if not self.model:
-            raise ModelError(f"llama.cpp cannot load {path}")
+        self.model: Any = load_model(library, path, ended)
         parameters = library.llama_context_default_params()
         # One buffer for both talks: what the one does not need the other may take.
         self._cells = context_tokens + min(context_tokens, BESIDE_TOKENS)

@@ -12,12 +12,16 @@ import os
 import platform
 import re
 import signal
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
+from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Ended, require_wanted
 from orchestra_mem.adapters.llama.library import require_library
 from orchestra_mem.errors import ModelError
 
@@ -57,15 +61,16 @@ _INCOMPLETE = re.compile(r"not within the file bounds|corrupted or incomplete|un
 _CAUSE = re.compile(r"error loading model: (.*)")
 
 
-def require_sound(path: Path, *, weights: bool) -> None:
+def require_sound(path: Path, *, weights: bool, ended: Ended) -> None:
     """Make sure that a file can be loaded here.
 
     Args:
         path: the GGUF.
         weights: whether all of it is to be loaded and run, or its vocabulary alone.
+        ended: asked while it is tried.
 
     Raises:
-        ModelError: it cannot, with the reason.
+        ModelError: it cannot, with the reason; or `ended` says so.
     """
     folder = require_library()
     _require_gguf(path)
@@ -73,7 +78,7 @@ def require_sound(path: Path, *, weights: bool) -> None:
     stage = "model" if weights else "vocabulary"
     verdict = kept.read().get(stage)
     if verdict is None:
-        verdict, lasting = _try(folder, path, weights=weights)
+        verdict, lasting = _try(folder, path, weights=weights, ended=ended)
         if lasting:
             kept.write(stage, verdict)
     if verdict != _SOUND:
@@ -82,6 +87,10 @@ def require_sound(path: Path, *, weights: bool) -> None:
 
 def _require_gguf(path: Path) -> None:
     try:
+        mode = path.stat().st_mode
+        # A named pipe, for one, would be waited for; of a folder the system says what it is.
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise ModelError(f"{path} is no regular file; llm.model_path names a model's GGUF")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError as error:
@@ -92,19 +101,34 @@ def _require_gguf(path: Path) -> None:
         raise ModelError(f"{path} is no GGUF: it begins with {magic!r} instead of {_MAGIC!r}")
 
 
-def _try(folder: Path, path: Path, *, weights: bool) -> tuple[str, bool]:
+def _try(folder: Path, path: Path, *, weights: bool, ended: Ended) -> tuple[str, bool]:
     """Give the verdict, and whether it holds for as long as library, processor and file are the same."""
     command = [sys.executable, "-c", _PROGRAM, str(folder.parent), str(path), "1" if weights else ""]
     try:
-        done = subprocess.run(
-            command, check=False, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL,
-            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
+        done = _run(command, ended)
     except OSError as error:
         return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
+    require_wanted(path, ended)
+    if done is None:
+        return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
     return _verdict(done, folder, path)
+
+
+def _run(command: Sequence[str], ended: Ended) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a process; None where it was killed before its end, as time was up or nobody waits for it any more."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+    ) as process:  # fmt: skip
+        try:
+            while not ended() and time.monotonic() < deadline:
+                with suppress(subprocess.TimeoutExpired):
+                    said, told = process.communicate(timeout=ASK_EVERY_S)
+                    return subprocess.CompletedProcess(command, process.returncode, said, told)
+            return None
+        finally:
+            process.kill()  # nothing, where it has ended
 
 
 def _verdict(done: subprocess.CompletedProcess[bytes], folder: Path, path: Path) -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from orchestra_mem.adapters.llama.ending import Ending, under_way
 from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.llama.prompt import break_spellings, render, unused_sign
 from orchestra_mem.adapters.llama.trial import require_sound
@@ -32,6 +33,8 @@ class GgufVocabulary:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Of all that is begun with the file, by the model as well.
+        self.ending = Ending()
         self._lock = Lock()
         self._library: Any = None
         self._own: Any = None
@@ -115,8 +118,8 @@ class GgufVocabulary:
             self._own, self._lent = own, None
 
     def close(self) -> None:
-        """Let go of it; loaded anew when used again."""
-        with self._lock:
+        """Let go of it, ending its loading; loaded anew when used again."""
+        with self.ending.closing(self._lock):
             self._free_own()
 
     def _loaded(self) -> tuple[Any, Any]:
@@ -125,7 +128,11 @@ class GgufVocabulary:
         return self._library, self._lent or self._own
 
     def _open(self) -> Any:
-        require_sound(self.path, weights=False)
+        with under_way():
+            return self._read()
+
+    def _read(self) -> Any:
+        require_sound(self.path, weights=False, ended=self.ending.begun())
         self._library = library = load_library()
         parameters = library.llama_model_default_params()
         parameters.vocab_only = True

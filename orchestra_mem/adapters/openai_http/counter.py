@@ -36,6 +36,10 @@ _SILENCE_S = 2.0
 _TRIES = 4
 # Epochs that are known to be counted exactly; several run at once, for budgets that callers alternate between.
 _SETTLED = 16
+# A server refuses with these what is too long for it, or what it cannot read: others it may count.
+_OF_ONE_TEXT = frozenset({400, 413, 422})
+# One that every server counts.
+_SHORT = "a b"
 # Estimates of shorter texts say little about the next one.
 _LEAST_TOKENS = 32
 # One odd text does not make every estimate odd.
@@ -74,12 +78,13 @@ class ServerCounts:
         self._fallback = fallback
         self._max_entries = max_entries
         self._lock, self._first, self._asking = threading.Lock(), threading.Lock(), threading.Lock()
-        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._known: OrderedDict[bytes, int | None] = OrderedDict()  # None: it refuses to count that text
         self._waiting: OrderedDict[bytes, str] = OrderedDict()
         self._here = threading.local()
         self._wake, self._closing, self._tried = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._served: bool | None = None  # None until it was asked
+        self._counted = False  # whether it ever did
         self._models: str | None = None  # what it has; None where it does not tell
         self._heard = 0.0  # when it last answered
         self._body: Callable[[str], dict[str, Any]] = self._llama_body
@@ -183,27 +188,28 @@ class ServerCounts:
         """The count, and whether it is known; an estimate is as far above the rough one as any text was."""
         if self._served is False:
             return self._fallback.count(text), True
-        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        key = _key(text)
         with self._lock:
-            known = self._known.get(key)
-            if known is not None:
+            if key in self._known:
                 self._known.move_to_end(key)
-                return known, True
-            self._waiting[key] = text
-            while len(self._waiting) > _MAX_WAITING:
-                self._waiting.popitem(last=False)
+                if (known := self._known[key]) is not None:
+                    return known, True
+            else:
+                self._waiting[key] = text
+                while len(self._waiting) > _MAX_WAITING:
+                    self._waiting.popitem(last=False)
         self._start()
         self._wake.set()
         return ceil(self._rough.count(text) * self._worst), False
 
-    def _remember(self, key: bytes, text: str, tokens: int) -> None:
-        rough = self._rough.count(text)
+    def _remember(self, text: str, tokens: int | None) -> None:
+        key, rough = _key(text), self._rough.count(text)
         with self._lock:
             self._known[key] = tokens
             while len(self._known) > self._max_entries:
                 self._known.popitem(last=False)
             self._waiting.pop(key, None)
-            if tokens >= _LEAST_TOKENS and rough:
+            if tokens is not None and tokens >= _LEAST_TOKENS and rough:
                 self._worst = max(self._worst, min(_WORST, tokens / rough))
 
     # Asking
@@ -238,9 +244,10 @@ class ServerCounts:
                 if not key:
                     return True
                 tokens = self._told(text)
-                if tokens is None:
+                if tokens is not None:
+                    self._remember(text, tokens)
+                elif key in self._waiting:  # else it refuses that text alone
                     return False
-                self._remember(key, text, tokens)
         return False
 
     def _contacted(self) -> bool:
@@ -257,15 +264,22 @@ class ServerCounts:
     def _make_contact(self) -> None:
         for body in (self._llama_body, self._vllm_body):
             self._body = body
-            found = [self._told(text, trying=True) for text in ("a b", "a b a b a b")]
-            if self.doubts:
+            found = [self._told(text, trying=True) for text in (_SHORT, f"{_SHORT} {_SHORT}")]
+            if time.monotonic() < self._resting_until:  # it did not answer
                 return
             if None not in found and found[0] != found[1]:
                 self._adds_up = self._tried_adding()
                 self._models = self._listed()
                 self._served = None if self.doubts else True
+                self._counted = True
                 return
-        self._serves_not("no tokens come of /tokenize")
+        if self._counted:
+            self._leave_alone(f"no tokens come of {self._server.url}/tokenize")
+            return
+        self._served = False
+        with self._lock:
+            self._waiting.clear()
+        logger.warning("%s does not count tokens: %s does", self._server.url, self._fallback.name)
 
     def _recognize(self) -> None:
         """Forget every count where the server has another model than before."""
@@ -274,7 +288,7 @@ class ServerCounts:
             self._heard = time.monotonic()
             return
         if listed is None:
-            self._told("a b")  # it is left alone for a while where that fails as well
+            self._told(_SHORT)  # it is left alone for a while where that fails as well
             return
         logger.warning("%s has another model now: tokens are counted anew", self._server.url)
         with self._lock:
@@ -293,31 +307,41 @@ class ServerCounts:
         return json.dumps([{key: each.get(key) for key in ("id", "root", "meta")} for each in rows], sort_keys=True)
 
     def _told(self, text: str, *, trying: bool = False, timeout_s: float = _CALL_S) -> int | None:
-        """The server's count; None where there is none, and then, but for a trial, it is left alone for a while."""
+        """The server's count; None where there is none.
+
+        Then it is left alone for a while, but for a trial, and where it refuses this text and no other.
+        """
         if time.monotonic() < self._resting_until:
             return None
         try:
             found = self._server.ask("POST", "/tokenize", self._body(text), timeout_s=timeout_s)
+            tokens = found.get("tokens") if isinstance(found, dict) else None
+            if not isinstance(tokens, list):
+                raise NotServedError(200, f"{self._server.url} answered without tokens")
         except NotServedError as error:
             if not trying:
-                self._serves_not(str(error))
+                self._refused(text, error)
             return None
         except ModelError as error:
-            if not self._fault:
-                logger.warning("tokens are estimated, on the high side: %s", error)
-            self._fault = str(error)
-            self._resting_until = time.monotonic() + self._pause_s
-            self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
+            self._leave_alone(str(error))
             return None
         self._fault, self._pause_s, self._heard = "", _FIRST_PAUSE_S, time.monotonic()
-        tokens = found.get("tokens") if isinstance(found, dict) else None
-        return len(tokens) if isinstance(tokens, list) else None
+        return len(tokens)
 
-    def _serves_not(self, why: str) -> None:
-        self._served = False
-        with self._lock:
-            self._waiting.clear()
-        logger.warning("%s does not count tokens (%s): %s does", self._server.url, why, self._fallback.name)
+    def _refused(self, text: str, error: NotServedError) -> None:
+        """Never ask of a text again that alone is refused; a server that refuses others as well may come to itself."""
+        if error.status not in _OF_ONE_TEXT or text == _SHORT:
+            self._leave_alone(str(error))
+        elif self._told(_SHORT) is not None:
+            logger.info("a text of %d characters is estimated: %s", len(text), error)
+            self._remember(text, None)
+
+    def _leave_alone(self, why: str) -> None:
+        if not self._fault:
+            logger.warning("tokens are estimated, on the high side: %s", why)
+        self._fault = why
+        self._resting_until = time.monotonic() + self._pause_s
+        self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
 
     def _llama_body(self, text: str) -> dict[str, Any]:
         return {"content": _sendable(text), "add_special": False, "parse_special": False}
@@ -358,6 +382,10 @@ class _ForContexts:
 
     def count(self, text: str) -> int:
         return self._counts.count_for_context(text)
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _sendable(text: str) -> str:

@@ -26,8 +26,10 @@ _LOOK_EVERY_S = 0.02
 _WINDOW_S = 30.0
 # Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
 _BYTES_A_TOKEN, _MARKS = 3, 8
-# No text of words has more bytes a token; of short prompts nothing is concluded.
+# No text of words has more bytes a token; of short texts nothing is concluded.
 _MOST_BYTES_A_TOKEN, _SHORT_BYTES = 10, 2_000
+# No window has as many tokens: who reports more has not counted.
+_MOST_TOKENS = 10**9
 
 
 class _CancelledError(Exception):
@@ -72,7 +74,7 @@ class OpenAiModel:
         self._context_tokens = context_tokens
         self._window, self._window_told = 0, 0.0
         self._tells_progress = False
-        self._unserved: set[str] = set()
+        self._serves: dict[str, bool] = {}  # questions, and whether each was ever answered
         self._way = 0  # of `_ways`, the first that the server takes
         self._reached = False
         self._wanted_tokens = wanted_tokens
@@ -126,7 +128,7 @@ class OpenAiModel:
             found = self._asked("POST", "/tokenize", body)
             if isinstance(found, dict) and isinstance(found.get("tokens"), list):
                 return len(found["tokens"])
-        else:
+        elif not self._serves["/apply-template"]:  # then it may be vLLM
             found = self._asked("POST", "/tokenize", {"model": self._model, "messages": spoken})
             if isinstance(found, dict) and _positive(found.get("count")):
                 return _positive(found["count"])
@@ -244,8 +246,7 @@ class OpenAiModel:
                 for line in self._server.read_lines(response):
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
                         break
-                    if answer.tokens > answer.most:  # where it does not heed that the connection ends
-                        answer.finish = "length"
+                    if _cut(answer):
                         break
                 stopped()
                 if not answer.finish:
@@ -290,20 +291,25 @@ class OpenAiModel:
             answer.text = str(choice["message"]["content"] or "")
             answer.finish = choice.get("finish_reason") or "stop"
             answer.usage, answer.timings = found.get("usage"), found.get("timings")
+            _cut(answer)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion") from None
 
     def _asked(self, method: str, path: str, body: Json = None) -> Any:
-        """What the server says to a question; None where it does not know it, and then it is not asked again."""
+        """What the server says to a question; None where it refuses.
+
+        What it has never answered it does not know, and is not asked again. Else the refusal passes, or concerns what
+        was sent.
+        """
         key = f"{path} of messages" if isinstance(body, dict) and path == "/tokenize" and "messages" in body else path
-        if key in self._unserved:
+        if self._serves.get(key) is False:
             return None
         try:
             found = self._server.ask(method, path, body)
         except NotServedError:
-            self._unserved.add(key)
+            self._serves.setdefault(key, False)
             return None
-        self._reached = True
+        self._reached = self._serves[key] = True
         return found
 
     def close(self) -> None:
@@ -321,6 +327,18 @@ def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
         {"response_format": {"type": "json_object", "schema": dict(schema)}},
         {},
     ]
+
+
+def _cut(answer: _Answer) -> bool:
+    """End an answer that is longer than was asked for, of a server that does not heed that; whether it was.
+
+    An event counts as one token, whatever it holds: so its characters are bounded as well.
+    """
+    most_chars = _MOST_BYTES_A_TOKEN * answer.most + _SHORT_BYTES
+    if answer.tokens <= answer.most and len(answer.text) <= most_chars:
+        return False
+    answer.text, answer.finish = answer.text[:most_chars], "length"
+    return True
 
 
 def _generation(answer: _Answer, finish: Finish) -> Generation:
@@ -350,4 +368,5 @@ def _spoken(messages: Sequence[Message]) -> list[Json]:
 
 
 def _positive(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    """A number of tokens as a server tells it; 0 where it is none, or absurd."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS else 0

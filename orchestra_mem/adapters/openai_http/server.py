@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import httpx2 as httpx
 from circuitbreaker import CircuitBreaker
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from orchestra_mem.errors import ModelError
+from orchestra_mem.settings_check import address_fault
 from orchestra_mem.types import Json
 
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -55,7 +56,8 @@ class Server:
     """One server. Safe to share between threads.
 
     Args:
-        base_url: its address, with or without `/v1`.
+        base_url: its address, with or without `/v1`. A name and a password in it are sent along in place of the key,
+            and are no part of `url`, which is shown and logged.
         api_key: sent along where it is not empty.
         connect_s: the most that connecting may take.
         tries: how often a call is made at the most.
@@ -81,14 +83,17 @@ class Server:
         verify: ssl.SSLContext | bool = True,
         keep_alive: bool = True,
     ) -> None:
-        self.url = base_url.rstrip("/").removesuffix("/v1").rstrip("/")
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ModelError(f"llm.base_url {base_url!r} is no address of a server: give one as http://127.0.0.1:8080")
+        if problem := address_fault(base_url):
+            raise ModelError(f"llm.base_url {problem}")
+        parts = urlsplit(base_url)
+        user, _, place = parts.netloc.rpartition("@")
+        self.url = parts._replace(netloc=place).geturl().rstrip("/").removesuffix("/v1").rstrip("/")
+        self._auth = (unquote(parts.username or ""), unquote(parts.password or "")) if user else None
         if not (api_key.isascii() and api_key.isprintable()):
             raise ModelError("llm.api_key cannot be sent: it holds a line feed, or letters that are not ASCII")
         # What is on this machine is not behind the proxy that the environment names.
-        self._local = parts.hostname == "localhost" or parts.hostname.startswith("127.") or parts.hostname == "::1"
+        host = parts.hostname or ""
+        self._local = host == "localhost" or host.startswith("127.") or host == "::1"
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connect_s = connect_s
         self._tries = tries
@@ -332,7 +337,9 @@ class Server:
         with self._lock:
             if self._client is None:
                 limits = httpx.Limits(max_keepalive_connections=None if self._keep_alive else 0)
-                self._client = httpx.Client(verify=self._verify, limits=limits, trust_env=not self._local)
+                self._client = httpx.Client(
+                    auth=self._auth, verify=self._verify, limits=limits, trust_env=not self._local
+                )
             return self._client
 
     def close(self) -> None:

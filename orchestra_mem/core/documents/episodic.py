@@ -10,12 +10,12 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.work import plan_view
-from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
@@ -29,6 +29,8 @@ _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
+# The least by which two dates differ as they are written.
+_MOMENT = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,21 @@ def updated_at(text: str) -> str:
     return found["time"] if found else ""
 
 
+def with_later_time(text: str, before: str) -> str:
+    """A text that the machine is about to write, dated later than the one before: by the date it is known again.
+
+    Where the clock stood still or was put back, it is dated a moment after that one.
+    """
+    now = updated_at(text)
+    try:
+        earliest = datetime.fromisoformat(updated_at(before)) + _MOMENT
+        if datetime.fromisoformat(now) >= earliest:
+            return text
+    except (ValueError, OverflowError):  # one of them bears no date
+        return text
+    return text.replace(f"updated: {now}", f"updated: {earliest.isoformat(timespec='milliseconds')}", 1)
+
+
 def _head(title: str, view: ProjectView) -> str:
     updated = f"{view.updated:%Y-%m-%d %H:%M:%S} UTC" if view.updated else "Never"
     return f"# {title}\n\n**Last Updated**: {updated}\n"
@@ -95,7 +112,9 @@ def _project_state(view: ProjectView) -> str:
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
     roles = view.standing(MustKeepKind.ROLE)
     rules = view.standing(MustKeepKind.CONSTRAINT)
-    progress = view.standing(MustKeepKind.COMPLETION)[-view.progress_items :]
+    completed = view.standing(MustKeepKind.COMPLETION)
+    older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
+    progress = [*filter(_is_persons, older), *newest]
     active = done = stuck = ""
     if work := view.work:
         active = plan_view.mentions(work.active) + plan_view.more_active(work)
@@ -211,6 +230,10 @@ def _fact_line(fact: MustKeep) -> str:
     return f"- {squeeze(fact.text)} (K{fact.id}){_doubt(fact)}\n"
 
 
+def _is_persons(fact: MustKeep) -> bool:
+    return fact.author is Author.PERSON
+
+
 def _is_doubted(fact: MustKeep) -> bool:
     return fact.status is MustKeepStatus.STANDING and fact.superseded_by > 0
 
@@ -222,10 +245,14 @@ def _doubt(fact: MustKeep) -> str:
 def _best(
     facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
 ) -> list[MustKeep]:
-    """The weightiest facts, of equal ones the newest, as many as fit into a share of the document; oldest first."""
+    """The facts that a person has reworded, then the weightiest, of equal ones the newest; as many as fit into a share.
+
+    Those of the result stand oldest first. What the machine finds takes no place from a person's words, whatever it
+    weighs.
+    """
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
-    for fact in sorted(facts, key=lambda fact: (-fact.weight, -fact.id)):
+    for fact in sorted(facts, key=lambda fact: (not _is_persons(fact), -fact.weight, -fact.id)):
         room -= len(line(fact))
         if len(chosen) == most or (room < 0 and chosen):
             break

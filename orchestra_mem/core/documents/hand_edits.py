@@ -64,13 +64,14 @@ class Line:
 class HandEdits:
     """What a person has said: numbers taken out, texts by number (before, now), and new facts.
 
-    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
-    without one that the machine did not write.
+    `standing` are the texts of all numbers that stand there, one for each place, `listed` the numbers that the machine
+    wrote, `added` the kinds and texts of lines without one that it did not write.
     """
 
     removed: frozenset[int]
     reworded: Mapping[int, tuple[str, str]]
     standing: Mapping[int, tuple[str, ...]]
+    listed: frozenset[int]
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
@@ -101,6 +102,7 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
         # A line that a person has copied says the old and the new.
         reworded={number: (was, now[number][0]) for number, was in before.items() if was not in now.get(number, [was])},
         standing={number: tuple(said) for number, said in now.items()},
+        listed=frozenset(before),
         added=tuple(dict.fromkeys(added)),
     )
 
@@ -168,6 +170,11 @@ def reworded(text: str, before: str, now: str) -> str:
     if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
         return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
     return now.removesuffix(cut).rstrip()
+
+
+def is_cut(shown: str) -> bool:
+    """Whether what a document shows of a fact is not the whole of it."""
+    return shown.endswith(CUT.strip())
 
 
 def shows(shown: str, text: str) -> bool:

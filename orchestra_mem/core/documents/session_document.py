@@ -1,26 +1,30 @@
 """The session document's shape: header, summaries of what is older, the log of operations, and at the end the totals.
 
-A person may edit all of it. The machine knows its own blocks by what stands behind their headings, `(op 12)` for an
-operation and `S3` for a summary, and leaves every other byte alone.
+A person may edit all of it. The machine knows its own blocks by the frame of their headings and leaves every other
+byte alone: `[10:15:00] … (op 12)` is an operation's entry, `Summary S3: … (level 1)` a summary, whatever a person
+writes between or behind, and whatever the time says. A heading without the frame is a person's own, whatever number it
+names, also where a person took the frame away. Blocks with one number are taken for one, so that what a person says in
+a copy counts as an edit.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from orchestra_mem.core.documents.entries import Entry
+from orchestra_mem.core.documents.entries import Entry, visible
 from orchestra_mem.core.documents.markdown import Block, front_matter, join_blocks, split_blocks
 from orchestra_mem.types import Session, SessionStatus, Summary
 
 FORMAT = "1"
 EARLIER = "Earlier Operations (Summarized)"
 LOG = "Operations Log"
-_ENTRY = re.compile(r"\(op (\d{1,18})\)$")
-_SUMMARY = re.compile(r"^Summary S(\d{1,18})\b")
-# As the machine writes both; a person's own heading may end with any words.
+# The last number counts, as the title of an operation may name others.
+_ENTRY = re.compile(r"\[[\d -]*\d:\d[\d:]*\] .*\(op (\d{1,18})\)(?!.*\(op \d)")
+_SUMMARY = re.compile(r"Summary S(\d{1,18}): .*\(level \d+\)")
+# The same in a document's lines.
 _OWN_ENTRY = re.compile(r"(### \[[\d :-]+\] [^\n]*\(op \d+)(\)\s*)")
 _OWN_SUMMARY = re.compile(r"### (Summary S\d+)(: )")
 UNKNOWN = "not in the database"
@@ -54,12 +58,21 @@ class SessionDocument:
         return join_blocks(part.block for part in self.parts)
 
     def entries(self) -> dict[int, Block]:
-        """The blocks of operations by operation id, in the document's order."""
-        return {part.operation: part.block for part in self.parts if part.operation}
+        """The blocks of operations by operation id, in the document's order; several of one id as one."""
+        return _by_number((part.operation, part.block) for part in self.parts)
 
     def summaries(self) -> dict[int, Block]:
-        """The blocks of summaries by summary id, in the document's order."""
-        return {part.summary: part.block for part in self.parts if part.summary}
+        """The blocks of summaries by summary id, in the document's order; several of one id as one."""
+        return _by_number((part.summary, part.block) for part in self.parts)
+
+
+def _by_number(numbered: Iterable[tuple[int, Block]]) -> dict[int, Block]:
+    found: dict[int, Block] = {}
+    for number, block in numbered:
+        if number:
+            same = found.get(number)
+            found[number] = replace(same, text=same.text + block.text) if same else block
+    return found
 
 
 @lru_cache(maxsize=2)
@@ -69,7 +82,7 @@ def _parsed(text: str) -> SessionDocument:
 
 def _part(block: Block) -> Part:
     if block.level == 3:
-        if entry := _ENTRY.search(block.title):
+        if entry := _ENTRY.match(block.title):
             return Part(block, operation=int(entry[1]))
         if summary := _SUMMARY.match(block.title):
             return Part(block, summary=int(summary[1]))
@@ -106,6 +119,8 @@ def standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]
 def new_document(session: Session, project: str) -> str:
     """The text of a session document before its first operation."""
     started = session.started.strftime("%Y-%m-%d %H:%M:%S")
+    # The name of a folder may be anything: no UTF-8, several lines.
+    shown = " ".join(visible(project).split())
     front = front_matter(
         {
             "format": FORMAT,
@@ -116,7 +131,7 @@ def new_document(session: Session, project: str) -> str:
         }
     )
     return (
-        f"{front}\n# Orchestrator Session: {started}\n\n**Session ID**: {session.id}\n**Project**: {project}\n"
+        f"{front}\n# Orchestrator Session: {started}\n\n**Session ID**: {session.id}\n**Project**: {shown}\n"
         f"**Started**: {started} UTC\n**Status**: Active\n\n---\n\n## {LOG}\n\n"
     )
 

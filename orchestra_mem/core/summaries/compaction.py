@@ -1,8 +1,7 @@
-"""Compaction: which operations become a summary, when summaries become one of the next level, and the check.
+"""Compaction: which operations become a summary, what that says, and the check.
 
-Levels grow as in a log-structured merge tree: operations older than the verbatim window are cut into segments, each
-segment becomes a summary of level 1, and when a level holds more than its share its oldest summaries become one of
-the next. So a document grows with the logarithm of the work. Pure: what is read and written, others decide.
+Operations older than the verbatim window are cut into segments, and each segment becomes a summary of level 1. What
+becomes of summaries stands in `levels`. Pure: what is read and written, others decide.
 """
 
 from __future__ import annotations
@@ -302,44 +301,6 @@ def check(
         invented=missing_identifiers(body, source_text),
         missing=tuple(fact for fact in facts if squeeze(fact.text) not in squeezed),
     )
-
-
-def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
-    """The summaries that are to become one of the next level, oldest first; None where every level is in its share."""
-    levels: dict[int, list[Summary]] = {}
-    for summary in standing:
-        levels.setdefault(summary.level, []).append(summary)
-    for level in sorted(levels):
-        share = limits.level_one if level == 1 else limits.level
-        tokens = sum(member.tokens for member in levels[level])
-        if tokens <= share:
-            continue
-        for run in _runs(levels[level]):
-            if len(run) >= 2:
-                return _oldest(run, tokens - share // 2, limits.fan_in)
-    return None
-
-
-def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
-    """Neighbours without a gap: what stands word for word between two summaries is not covered by merging them."""
-    runs: list[list[Summary]] = []
-    for member in members:
-        if runs and runs[-1][-1].last_operation + 1 == member.first_operation:
-            runs[-1].append(member)
-        else:
-            runs.append([member])
-    return runs
-
-
-def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summary]:
-    """As many of the oldest as bring a level down to half of its share, two at least."""
-    taken: list[Summary] = []
-    for member in run:
-        if len(taken) == most or (len(taken) >= 2 and excess_tokens <= 0):
-            break
-        taken.append(member)
-        excess_tokens -= member.tokens
-    return taken
 
 
 def without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:

@@ -1,35 +1,31 @@
-"""Lines that a model wrote of a record, and the check of each: a line is believed if it shortens what is said there.
+"""Lines that a model wrote of a record, and the check of each: a line is believed if it repeats what is said there.
 
-A small model joins what does not belong together and does as the text tells it. So a line may leave words out of one
-sentence of the record, or of two neighbours, and it may not leave out what turns their meaning: a negation, a
-condition, a doubt, a failure, or that something was only to be said.
+A small model joins what does not belong together and does as the text tells it. So a line is a sentence of the record,
+or two neighbours one behind the other, with little left out; see `omissions`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.identifiers import missing_identifiers
-from orchestra_mem.core.text import content_stems, piece_stems, split_sentences
+from orchestra_mem.core.prompts import MAX_LINES
+from orchestra_mem.core.summaries.omissions import Sentence, turning
+from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences
 
 _MAX_NAMED = 3
+# So many lines that begin with no word, as paths and numbers, may be a sentence that is wrapped.
+_MOST_WRAPPED = 2
+# Two sentences; what is longer is none that was asked for, and its beginning is judged.
+_MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
-_WORD = re.compile(r"\w+(?:['’]\w+)?")
-_CLAUSE_END = (",", ";", ":", ".", "!", "?", "…")
-# Words that turn the meaning of what stands beside them; a line has those of the place that it shortens, and no others.
-_TURNING = frozenset(
-    "not no never none nothing nobody nowhere neither nor cannot without hardly barely only except instead "
-    "if unless whether until till should could would might may must maybe perhaps probably possibly "
-    "seems seem seemed likely unlikely almost nearly supposed expected want wants wanted need needs needed plan plans "
-    "planned will shall todo try tries trying tried attempt attempted propose proposed suggest suggested consider "
-    "let lets write writes say says saying claim claims claimed pretend pretends tell tells reply respond answer "
-    "ignore assume assumes assumed think thinks believe believes hope hopes unable refuse refused avoid avoided "
-    "prevent prevented reject rejected denied stop stopped".split()
-)
+_PAUSE = re.compile(r"[,;:.!?…]\s+")
+_ENDS = (".", "!", "?", ":", ";", "…")
+_SEMICOLON = re.compile(r";(?:\s+|$)")
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your|the|any)\b"
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
@@ -51,7 +47,7 @@ def without_orders(text: str) -> str:
 
 
 def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
-    """Read the lists of texts of an answer.
+    """Read the lists of texts of an answer, of each as many as were asked for.
 
     Raises:
         ValueError: it has another shape; the message is for the model.
@@ -64,11 +60,11 @@ def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
         isinstance(found.get(key), list) and all(isinstance(line, str) for line in found[key]) for key in keys
     ):
         raise ValueError(f"the answer must be a JSON object with lists of texts under {', '.join(keys)}")
-    return {key: list(dict.fromkeys(filter(None, map(_flat, found[key])))) for key in keys}
+    return {key: list(dict.fromkeys(filter(None, map(_flat, found[key]))))[:MAX_LINES] for key in keys}
 
 
 def _flat(line: str) -> str:
-    return _BULLET.sub("", " ".join(visible(line).split()))
+    return _BULLET.sub("", " ".join(visible(line[:_MOST_CHARS]).split()))
 
 
 class Record:
@@ -77,8 +73,8 @@ class Record:
     def __init__(self, text: str) -> None:
         self.text = text
         self._stems = set(content_stems(text))
-        sentences = [clause for sentence in split_sentences(text) for clause in _clauses(sentence.split())]
-        self._windows = [*sentences, *(before + after for before, after in pairwise(sentences))]
+        self._said = [clause for sentence in _sentences(text) for line in _lines(sentence) for clause in _clauses(line)]
+        self._sentences = list(map(Sentence, self._said))
 
     def fault(self, line: str) -> str:
         """What is wrong with a line, in words for the model; empty where nothing is."""
@@ -90,55 +86,74 @@ class Record:
         if not self._stems.issuperset(stems):
             new = [word for word in line.split() if not self._stems.issuperset(content_stems(word))]
             return f"the record does not say {_named(new)}"
-        faults = [fault for window in self._windows if (fault := _window_fault(line, stems, window)) is not None]
-        if "" in faults:
+        if any(sentence.allows(line) for sentence in self._sentences) or self._tells_two(line):
             return ""
-        return faults[0] if faults else f'"{line[:60]}" joins what stands in different places'
+        windows = [*self._said, *(f"{before} {after}" for before, after in pairwise(self._said))]
+        found = [window for window in windows if _stand_in_order(stems, window)]
+        return _turned(line, found[0]) if found else f'"{line[:60]}" joins what stands in different places'
+
+    def _tells_two(self, line: str) -> bool:
+        """Whether a line tells two neighbours, one behind the other."""
+        cuts = [match.end() for match in _PAUSE.finditer(line)]
+        return any(
+            before.allows(line[:cut]) and after.allows(line[cut:])
+            for cut in cuts
+            for before, after in pairwise(self._sentences)
+        )
 
 
-def _clauses(pieces: list[str]) -> Iterator[list[str]]:
+def _sentences(text: str) -> list[str]:
+    """The sentences of a text, also very long ones; what may go on one left open on the line before is none itself."""
+    found: list[str] = []
+    behind = 0
+    for sentence in split_sentences(text):
+        begin = text.find(sentence, behind)
+        between, behind = text[behind:begin], begin + len(sentence)
+        goes_on = "\n" not in between or (
+            between.count("\n") == 1 and sentence[0].islower() and plain_word(sentence.split(None, 1)[0])
+        )
+        if found and goes_on and not between.strip() and not found[-1].endswith(_ENDS):
+            found[-1] += between + sentence
+        else:
+            found.append(sentence)
+    return found
+
+
+def _lines(sentence: str) -> list[str]:
+    """The lines of what a tool printed, each of which says something of its own; a sentence that is wrapped is one."""
+    lines = sentence.splitlines()
+    printed = len(lines) > _MOST_WRAPPED and not any(
+        plain_word(line.split(None, 1)[0]) for line in lines[1:] if line.strip()
+    )
+    return lines if printed else [sentence]
+
+
+def _clauses(sentence: str) -> Iterator[str]:
     """What semicolons part: each side says something of its own."""
     start = 0
-    for place, piece in enumerate(pieces):
-        if piece.endswith(";"):
-            yield pieces[start : place + 1]
-            start = place + 1
-    if start < len(pieces):
-        yield pieces[start:]
+    for match in _SEMICOLON.finditer(sentence):
+        yield sentence[start : match.end()]
+        start = match.end()
+    if start < len(sentence):
+        yield sentence[start:]
 
 
-def _window_fault(line: str, stems: Sequence[str], pieces: Sequence[str]) -> str | None:
-    """What is wrong with a line as a shortening of these pieces of text; None where it is none of them."""
-    wanted = iter(stems)
-    needed, last = next(wanted, None), 0
-    for place, piece in enumerate(pieces):
-        for stem in piece_stems(piece) if len(piece) < 100 else content_stems(piece):
-            if stem == needed:
-                needed, last = next(wanted, None), place
-    if needed is not None:
-        return None
-    while last + 1 < len(pieces) and not pieces[last].endswith(_CLAUSE_END):
-        last += 1
-    said, there = _turning(line.split()), _turning(pieces)
-    if lost := _turning(pieces[: last + 1]) - said:
+def _stand_in_order(stems: Sequence[str], window: str) -> bool:
+    """Whether all these stems stand in a text in this order, whatever stands between them."""
+    there = iter(content_stems(window))
+    return all(stem in there for stem in stems)
+
+
+def _turned(line: str, window: str) -> str:
+    """What is wrong with a line that has left words out of a text, or put some in."""
+    said, there = turning(line), turning(window)
+    if lost := there - said:
         return f'"{line[:60]}" leaves out {_named(sorted(lost))}'
     if added := said - there:
         return f'"{line[:60]}" adds {_named(sorted(added))}'
-    if pieces[last].endswith("?") and not line.endswith("?"):
+    if window.endswith("?") and not line.endswith("?"):
         return f'"{line[:60]}" is asked there, not told'
-    return ""
-
-
-def _turning(pieces: Iterable[str]) -> set[str]:
-    """The words that turn a meaning; contractions with "not" count as such."""
-    found: set[str] = set()
-    for piece in pieces:
-        for match in _WORD.findall(piece.lower()):
-            if match.endswith(("n't", "n’t")) or match == "cant":
-                found.add("not")
-            elif match in _TURNING or match.startswith("fail"):
-                found.add("fail" if match.startswith("fail") else match)
-    return found
+    return f'"{line[:60]}" is not said so there; copy the sentence "{window[:120]}"'
 
 
 def _named(names: Sequence[str]) -> str:

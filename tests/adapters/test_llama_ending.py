@@ -1,0 +1,358 @@
+"""A model that is closed, or left to the interpreter's end, while it is loaded: nothing waits for it, nothing stays."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, loading, trial
+from orchestra_mem.adapters.llama import model as model_module
+from orchestra_mem.adapters.llama import session as session_module
+from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+from orchestra_mem.adapters.llama.ending import Ended, Ending, require_wanted
+from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.errors import EmbedderError, ModelError
+from orchestra_mem.model_types import Finish, Message, Role
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
+
+COLOURS = [Message(role=Role.USER, text="Name the three colours of a traffic light.")]
+STAGES = ["trial of the vocabulary", "trial of the weights", "reading the file", "laying out tensors"]
+# Each stage would take a minute.
+SOON_S = 5.0
+
+
+def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
+    """Have a stage of the loading take a minute; the file `mark` tells that it has begun, and in which process."""
+
+    def dawdle() -> None:
+        mark.write_text(str(os.getpid()))
+        time.sleep(0.2)
+
+    if stage.startswith("trial"):
+        wanted = "1" if stage.endswith("weights") else ""
+        program = (
+            "import os, pathlib, sys, time\n"
+            f"if sys.argv[3] == {wanted!r}:\n"
+            f"    pathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n"
+            "    time.sleep(60)\n"
+        )
+        patch.setattr(trial, "_PROGRAM", program + trial._PROGRAM)
+        patch.setattr(trial._Kept, "read", lambda self: {})
+        patch.setattr(trial._Kept, "write", lambda self, stage, verdict: None)
+    elif stage == "reading the file":
+
+        def slowly(path: Path, ended: Ended) -> None:
+            dawdle()
+            require_wanted(path, ended)
+
+        patch.setattr(loading, "_PIECE_BYTES", 300_000)
+        patch.setattr(loading, "require_wanted", slowly)
+    elif stage == "laying out tensors":
+        library = load_library()
+        callback = library.llama_progress_callback
+
+        def slow(asked: Callable[[float, object], bool]) -> object:
+            def slowly_asked(progress: float, data: object) -> bool:
+                dawdle()
+                return asked(progress, data)
+
+            return callback(slowly_asked)
+
+        patch.setattr(library, "llama_progress_callback", slow)
+
+
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait for it."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.01)
+
+
+def gone(mark: Path) -> bool:
+    """Whether the process that has marked its beginning has ended, and was waited for."""
+    process = int(mark.read_text())
+    if process == os.getpid():
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_closing_does_not_wait_for_the_loading(
+    stage: str, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends wherever it is, who waits for an answer gets none, no process or thread stays, and later it is loaded."""
+    mark, before = tmp_path / "mark", set(threading.enumerate())
+
+    def looks_away() -> bool:  # the loading is over before its end is seen
+        time.sleep(0.5)
+        return False
+
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
+        hold_up(stage, patch, mark)
+        asked = threads.submit(model.generate, COLOURS, max_tokens=2, cancelled=looks_away)
+        until(lambda: mark.exists() and mark.read_text())
+        start = time.monotonic()
+        model.close()
+        assert time.monotonic() - start < SOON_S
+        assert gone(mark)
+        assert asked.result(SOON_S).finish is Finish.CANCELLED
+        assert not model.loaded
+    until(lambda: set(threading.enumerate()) <= before)
+    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+    model.close()
+
+
+@pytest.mark.parametrize("stage", [*STAGES, "answering"])
+def test_the_interpreters_end_does_not_wait_for_it(stage: str, smollm_gguf: Path, tmp_path: Path) -> None:
+    """Without `close`: at once, without a word, without a crash, and with no process left behind."""
+    mark = tmp_path / "mark"
+    code = (
+        "import sys, threading, time\n"
+        "from pathlib import Path\n"
+        "import pytest\n"
+        "from tests.adapters.test_llama_ending import COLOURS, hold_up, until\n"
+        "from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel\n"
+        "stage, path, mark = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])\n"
+        "hold_up(stage, pytest.MonkeyPatch(), mark)\n"
+        "model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1)\n"
+        "def generate():\n"
+        "    print(model.generate(COLOURS, max_tokens=450, schema={'type': 'string', 'minLength': 2000}))\n"
+        "threading.Thread(target=generate, daemon=True).start()\n"
+        "until(lambda: model.loaded if stage == 'answering' else mark.exists() and mark.read_text())\n"
+        "time.sleep(0.3)\n"
+        "print(time.time())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, stage, smollm_gguf, mark], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.time() - float(done.stdout) < SOON_S
+    assert stage == "answering" or gone(mark)
+
+
+def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) -> None:
+    """A program that asks while the interpreter ends does not hang; it may count, and close, as a memory does then."""
+    code = (
+        "import atexit, sys\n"
+        "from pathlib import Path\n"
+        "def last():\n"
+        "    try:\n"
+        "        model.generate(COLOURS, max_tokens=2)\n"
+        "    except ModelError as error:\n"
+        "        print(error)\n"
+        "    print(model.count_prompt(COLOURS) > 20)\n"
+        "    model.close()\n"
+        "    print(model.count_prompt(COLOURS) > 20)\n"
+        "atexit.register(last)\n"
+        "from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel\n"
+        "from orchestra_mem.errors import ModelError\n"
+        "from orchestra_mem.model_types import Message, Role\n"
+        "COLOURS = [Message(role=Role.USER, text='Name the three colours of a traffic light.')]\n"
+        "model = LlamaModel(GgufVocabulary(Path(sys.argv[1])), context_tokens=512, threads=1)\n"
+        "model.generate(COLOURS, max_tokens=2)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, smollm_gguf], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["llama.cpp begins nothing any more: the program ends", "True", "True"]
+
+
+def test_a_loading_that_cannot_be_ended_frees_what_it_loads(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing leaves it after a moment; its thread lets go of everything when llama.cpp has returned, and ends."""
+    begun, go_on, freed = threading.Event(), threading.Event(), threading.Event()
+    load_model, close = loading.load_model, session_module.LlamaSession.close
+    before = set(threading.enumerate())
+
+    def stubborn(library: object, path: Path, ended: Ended) -> object:
+        begun.set()
+        assert go_on.wait(30)
+        return load_model(library, path, lambda: False)  # type: ignore[arg-type]  # it heeds nothing
+
+    def told(session: session_module.LlamaSession) -> None:
+        close(session)
+        freed.set()
+
+    monkeypatch.setattr(model_module, "_LOADING_ENDS_S", 0.2)
+    vocabulary = GgufVocabulary(smollm_gguf)
+    model = LlamaModel(vocabulary, context_tokens=512, threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(session_module, "load_model", stubborn)
+        patch.setattr(session_module.LlamaSession, "close", told)
+        model.load()
+        assert begun.wait(30)
+        start = time.monotonic()
+        model.close()
+        assert time.monotonic() - start < SOON_S
+        assert not freed.is_set()
+        go_on.set()
+        assert freed.wait(30)
+    until(lambda: set(threading.enumerate()) <= before)
+    assert not model.loaded
+    assert vocabulary.tokens("red, yellow, green")
+    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+    model.close()
+
+
+def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf: Path) -> None:
+    """However late it looks: no model and no thread is left of it."""
+    before = set(threading.enumerate())
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
+    long = [Message(role=Role.USER, text="The ferry leaves the old harbour at seven. " * 40)]
+    looking = threading.Event()
+
+    def looks_away() -> bool:
+        looking.set()
+        time.sleep(1.0)
+        return False
+
+    with ThreadPoolExecutor(2) as threads:
+        answering = threads.submit(model.generate, long, max_tokens=400)
+        until(lambda: model.loaded)
+        waiting = threads.submit(model.generate, COLOURS, max_tokens=2, cancelled=looks_away)
+        assert looking.wait(30)
+        model.close()
+        assert answering.result().finish is Finish.CANCELLED
+        assert waiting.result().finish is Finish.CANCELLED
+    assert not model.loaded
+    until(lambda: set(threading.enumerate()) <= before)
+
+
+def test_who_begins_while_two_close_is_told_to_end() -> None:
+    """By the one who closes still, when the other is done."""
+    ending, held = Ending(), threading.Lock()
+
+    def close() -> None:
+        with ending.closing(held):
+            pass
+
+    with ThreadPoolExecutor(1) as threads:
+        with held:
+            first = ending.begun()
+            closed = threads.submit(close)
+            until(first)
+            with ending.closing(threading.Lock()):
+                pass
+            until(ending.begun())
+        closed.result(30)
+    assert not ending.begun()()
+
+
+def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
+    """Nobody hangs, every answer is one or none, and the last closing leaves nothing."""
+    before = set(threading.enumerate())
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
+    over = time.monotonic() + 4
+
+    def ask() -> set[Finish]:
+        found = set()
+        while time.monotonic() < over:
+            found.add(model.generate(COLOURS, max_tokens=3).finish)
+            assert model.count_prompt(COLOURS) > 20
+        return found
+
+    def close() -> None:
+        while time.monotonic() < over:
+            model.close()
+            time.sleep(0.2)
+
+    def counted() -> set[Finish]:
+        while True:
+            try:
+                return ask()
+            except ModelError as error:  # a vocabulary whose loading was ended
+                assert "is no longer wanted: it was closed" in str(error)
+
+    with ThreadPoolExecutor(5) as threads:
+        asked = [threads.submit(counted) for _ in range(3)]
+        closed = [threads.submit(close) for _ in range(2)]
+        for each in closed:
+            each.result(60)
+        assert set().union(*(each.result(60) for each in asked)) <= {Finish.LENGTH, Finish.CANCELLED}
+    model.close()
+    assert not model.loaded
+    until(lambda: set(threading.enumerate()) <= before)
+
+
+def test_a_timer_from_before_the_closing_lets_nothing_go(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It had run out, and waited for its turn: the model loaded since has a timer of its own, which ends with it."""
+    before, turn = set(threading.enumerate()), threading.Event()
+
+    class RunOut(threading.Timer):
+        def run(self) -> None:
+            assert turn.wait(30)
+            self.function()
+
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(model_module, "Timer", RunOut)
+        model.generate(COLOURS, max_tokens=1)
+    (waiting,) = (each for each in threading.enumerate() if isinstance(each, RunOut))
+    model.close()
+    model.generate(COLOURS, max_tokens=1)
+    turn.set()
+    waiting.join(30)
+    assert model.loaded
+    model.close()
+    until(lambda: set(threading.enumerate()) <= before)
+
+
+def test_what_is_still_being_loaded_is_not_idle(
+    smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A loading that takes longer than a model may be idle is not thrown away when it is through."""
+    load_model = loading.load_model
+
+    def slow(library: object, path: Path, ended: Ended) -> object:
+        time.sleep(1.5)
+        return load_model(library, path, ended)
+
+    monkeypatch.setattr(session_module, "load_model", slow)
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1, idle_unload_s=0.4)
+    assert model.context_tokens == 512
+    with caplog.at_level(logging.INFO):
+        model.load()
+        time.sleep(0.8)
+        assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+    model.close()
+    assert [each.message[:6] for each in caplog.records if each.message.startswith("loaded")] == ["loaded"]
+
+
+@pytest.mark.parametrize("stage", STAGES[1:])
+def test_closing_an_embedder_does_not_wait_for_its_loading(
+    stage: str, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who waits for vectors is told; later there are some."""
+    mark = tmp_path / "mark"
+    embedder = GgufEmbedder(smollm_gguf, threads=1)
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
+        hold_up(stage, patch, mark)
+        asked = threads.submit(embedder.embed_query, "red")
+        until(lambda: mark.exists() and mark.read_text())
+        start = time.monotonic()
+        embedder.close()
+        assert time.monotonic() - start < SOON_S
+        assert gone(mark)
+        with pytest.raises(EmbedderError) as told:
+            asked.result(SOON_S)
+        assert str(told.value) == (
+            "smollm2-135m-instruct-q4_1.gguf is no longer wanted: it was closed, or the program ends"
+        )
+    assert embedder.embed_query("red").any()
+    embedder.close()

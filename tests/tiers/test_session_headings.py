@@ -1,0 +1,149 @@
+"""Headings in the session document that name an operation or a summary: nobody's words go without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.session_document import SessionDocument
+from tests.conftest import Clock
+from tests.tiers.test_session_compaction import SMALL, edit, live, standing, text_of
+
+WORDS = "REMARK: never trust the parser, Anna said so."
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory that compacts when it is told to, with summaries and entries in its document."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
+        _record(opened, clock, 30)
+        opened.refresh()
+        yield opened
+
+
+def _record(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:
+    for number in range(count):
+        clock.now += timedelta(minutes=10)
+        text = f"Module m{number} of part {number % 7} took {number + 100} ms, and its tests passed at last."
+        memory.record_operation("step", {"task_id": number // 3, "text": text})
+
+
+def _first_entry(memory: OrchestratorContextManager) -> tuple[int, str]:
+    number, block = next(iter(SessionDocument.parse(text_of(memory)).entries().items()))
+    return number, block.text
+
+
+def _go_on(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Go on until every entry and summary that stood there has become part of another."""
+    for _ in range(4):
+        _record(memory, clock, 60)
+        memory.refresh()
+        summaries = standing(memory)
+        assert all(a.last_operation < b.first_operation for a, b in pairwise(summaries))
+        shown = SessionDocument.parse(text_of(memory))
+        assert len(shown.parts) == len({(part.block.title, part.block.text) for part in shown.parts})
+        assert not any(s.first_operation <= n <= s.last_operation for n in shown.entries() for s in summaries)
+
+
+def _versions(memory: OrchestratorContextManager) -> str:
+    found = memory.episodic_memory.history(live(memory).stem)
+    return "".join(Path(version.path).read_text(encoding="utf-8") for version in found)
+
+
+@pytest.mark.parametrize("heading", ["My remark on what went wrong there (op {})", "[2025-01-15] Anna (op {})"])
+@pytest.mark.parametrize("summarised", [False, True])
+def test_a_persons_section_that_names_an_operation_stays(
+    memory: OrchestratorContextManager, clock: Clock, heading: str, summarised: bool
+) -> None:
+    """Beside the operation's entry, and when the operation has been summarised long since."""
+    number, text = _first_entry(memory)
+    own = f"### {heading.format(5 if summarised else number)}\n\n{WORDS}\n\n"
+    edit(memory, text, own + text)
+    _go_on(memory, clock)
+    assert own in text_of(memory)
+    flushed = memory.flush_session()
+    assert flushed is not None
+    assert own in flushed.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("heading", ["Summary S{} is wrong about the parser", "Summary S{}: what is wrong with it"])
+def test_a_persons_section_that_names_a_summary_stays(
+    memory: OrchestratorContextManager, clock: Clock, heading: str
+) -> None:
+    """Also when that summary has become part of another."""
+    first = standing(memory)[0]
+    own = f"### {heading.format(first.id)}\n\n{WORDS}\n\n"
+    edit(memory, f"### Summary S{first.id}:", f"{own}### Summary S{first.id}:")
+    _go_on(memory, clock)
+    assert first.id not in {s.id for s in standing(memory)}
+    assert own in text_of(memory)
+
+
+@pytest.mark.parametrize(
+    "heading", ["[09:59:59] The parser works (op {})", "[10:20] Step (op {}): WRONG, says Anna", "[1:00] (op {})"]
+)
+def test_an_entry_with_an_edited_heading_is_still_the_operations(
+    memory: OrchestratorContextManager, clock: Clock, heading: str
+) -> None:
+    """It becomes part of a summary with the words that stand there, once; they stay as a version too."""
+    number, text = _first_entry(memory)
+    edit(memory, text, f"### {heading.format(number)}\n\n{WORDS}\n\n")
+    _go_on(memory, clock)
+    assert WORDS not in text_of(memory).split("## Operations Log")[1]
+    assert "REMARK" in next(s.text for s in memory.losses() if s.first_operation <= number <= s.last_operation)
+    assert WORDS in _versions(memory)
+
+
+def test_an_entry_without_its_frame_is_a_persons_own(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """The machine does not write the operation a second time, and the words stay."""
+    number, text = _first_entry(memory)
+    own = f"### What came of the parser\n\n{WORDS}\n\n"
+    edit(memory, text, own)
+    _go_on(memory, clock)
+    assert own in text_of(memory)
+    assert len(memory.expand(f"op {number}").operations) == 1
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
+    memory: OrchestratorContextManager, clock: Clock, above: bool
+) -> None:
+    """Whichever of the two a person edits, and wherever the copy stands."""
+    number, text = _first_entry(memory)
+    copy = text.replace("\n", f"\n{WORDS}\n", 1)
+    edit(memory, text, copy + text if above else text + copy)
+    _go_on(memory, clock)
+    assert number not in SessionDocument.parse(text_of(memory)).entries()
+    assert "REMARK" in next(s.text for s in memory.losses() if s.first_operation <= number <= s.last_operation)
+    assert WORDS in _versions(memory)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_an_edited_copy_of_a_summary_is_no_loss(memory: OrchestratorContextManager, clock: Clock, above: bool) -> None:
+    """When the summary becomes part of another the text is kept as a version first."""
+    first = standing(memory)[0]
+    text = SessionDocument.parse(text_of(memory)).summaries()[first.id].text
+    copy = text.replace("\n", f"\n{WORDS}\n", 1)
+    edit(memory, text, copy + text if above else text + copy)
+    _go_on(memory, clock)
+    assert first.id not in {s.id for s in standing(memory)}
+    assert WORDS in _versions(memory)
+
+
+def test_an_entry_that_comes_back_with_a_persons_words_is_summarised_once(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """An editor that was open during a compaction saves its old text: what is edited there stays as a version."""
+    _, text = _first_entry(memory)
+    _record(memory, clock, 60)
+    memory.refresh()
+    log = "## Operations Log\n\n"
+    edit(memory, log, log + text.replace("\n", f"\n{WORDS}\n", 1))
+    _go_on(memory, clock)
+    assert WORDS not in text_of(memory)
+    assert WORDS in _versions(memory)
