@@ -9,7 +9,6 @@ import logging
 import os
 import resource
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from orchestra_mem.diagnosis import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeep
+from tests.timing import assert_quick
 
 SESSION = "session"
 DOCUMENTS = [*(name.value for name in DocumentName), SESSION]
@@ -332,14 +332,20 @@ def test_a_paste_of_50_mb_costs_nothing(used: tuple[Path, datetime], tmp_path: P
                 file.write("A line of a log that somebody has put here.\n" * 23_000)
         state = path.stat().st_size, path.stat().st_mtime_ns
         assert state[0] > 50_000_000
-        start, memory_kb = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        context = memory.get_orchestrator_context("test").render()
-        _record(memory, "meanwhile", 9)
-        memory.refresh()
-        assert memory.get_orchestrator_context("test").tokens > 0
+        memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        contexts = []
+
+        def work() -> None:
+            contexts.append(memory.get_orchestrator_context("test"))
+            _record(memory, "meanwhile", 9)
+            memory.refresh()
+            contexts.append(memory.get_orchestrator_context("test"))
+
+        assert_quick(1.5, work, tries=1)  # where all of it is merged, 13
         (problem,) = _problems(memory)
-        assert time.process_time() - start < 4.0  # below one; where all of it is merged, 13
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_kb < 50_000
+        context = contexts[0].render()
+        assert contexts[1].tokens > 0
         assert SERVED in context
         assert "are shown here.*" in context
         assert problem.startswith(f"{path} is of 5")

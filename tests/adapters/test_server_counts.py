@@ -92,11 +92,11 @@ def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextMa
 
 def test_a_count_is_an_estimate_at_once_and_the_servers_own_later(counts: ServerCounts, llama: Counting) -> None:
     """Nothing waits, however slow the server is; the estimate is not below."""
-    llama.delay_s = 0.5
+    llama.delay_s = 2.0
     text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
     start = time.monotonic()
     first = counts.count(text)
-    assert time.monotonic() - start < 0.4
+    assert time.monotonic() - start < 1.5
     assert first > OWN.count(text)
     llama.delay_s = 0.0
     until(lambda: counts.count(text) == OWN.count(text))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -26,6 +24,7 @@ from orchestra_mem.core.documents.markdown import (
     without_front_matter,
 )
 from orchestra_mem.errors import NotFoundError
+from tests.timing import assert_linear
 
 LINES = st.sampled_from(
     [
@@ -388,17 +387,20 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
     ],
 )
 def test_a_megabyte_is_cut_in_linear_time(line: str) -> None:
-    """Twice the text takes about twice as long, and a megabyte a moment."""
-    text = "---\n" + line * (1_000_000 // len(line))
-    start = time.process_time()
-    assert join_blocks(split_blocks(text)) == text
-    assert front_matter_fault(text) is not None or line != "text\n"
-    assert time.process_time() - start < 24.0  # about two seconds; quadratic time takes many minutes
+    """Twice the text takes about twice as long."""
+
+    def cut(size: int) -> None:
+        text = "---\n" + line * (size // len(line))
+        assert join_blocks(split_blocks(text)) == text
+        assert front_matter_fault(text) is not None or line != "text\n"
+
+    assert_linear(cut, 1_000_000)
 
 
 def test_a_long_heading_is_cut_in_linear_time() -> None:
     """A long run of blanks or marks in a title does not make its cleaning quadratic."""
-    text = "# a" + " " * 20_000 + "b\n# a" + " #" * 10_000 + "b\n"
-    start = time.process_time()
-    assert len(split_blocks(text)) == 2
-    assert time.process_time() - start < 0.5
+
+    def cut(size: int) -> None:
+        assert len(split_blocks("# a" + " " * size + "b\n# a" + " #" * (size // 2) + "b\n")) == 2
+
+    assert_linear(cut, 200_000)

@@ -1,0 +1,68 @@
+"""Bounds of processor time that neither a slow or busy machine breaks nor a tracer of lines, as coverage is one."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+
+# What `_pace` measures on the machine where the seconds of the tests were written down.
+_REFERENCE_S = 0.006
+_TRIES = 4
+# The tracer is called for each line of the package and for none of the yardstick.
+_TRACED = 4.0
+
+
+def repeated(unit: str, chars: int) -> str:
+    """The unit again and again, of so many characters."""
+    return (unit * (chars // len(unit) + 1))[:chars]
+
+
+def spent_s(work: Callable[[], object]) -> float:
+    """Processor time of this process within `work`, in seconds."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _pace() -> float:
+    """How many times slower than the machine of reference this one runs Python now."""
+
+    def yardstick() -> None:
+        words: dict[str, int] = {}
+        for number in range(30_000):
+            word = str(number % 977)
+            words[word] = words.get(word, 0) + len(word)
+
+    now = spent_s(yardstick) / _REFERENCE_S
+    return max(1.0, now) * (_TRACED if sys.gettrace() is not None else 1.0)
+
+
+def assert_quick(seconds: float, work: Callable[[], object], *, tries: int = _TRIES) -> None:
+    """`work` takes at most these seconds of a processor as fast as the one of reference, in one of a few tries."""
+    told: list[str] = []
+    for _ in range(tries):
+        pace = _pace()
+        spent = spent_s(work)
+        pace = max(pace, _pace())
+        if spent <= seconds * pace:
+            return
+        told.append(f"{spent:.2f} s at {pace:.1f} times the pace")
+    raise AssertionError(f"more than {seconds} s: {'; '.join(told)}")
+
+
+def assert_linear(work: Callable[[int], object], size: int) -> None:
+    """`work(size)` takes at most three times its share of what an eighth of it takes, in one of a few tries.
+
+    Where time grew with the square of the size, it would take eight times that share.
+    """
+    told: list[str] = []
+    for _ in range(_TRIES):
+        gc.collect()
+        part = spent_s(lambda: work(size // 8))
+        whole = spent_s(lambda: work(size))
+        if whole <= 3 * 8 * part + 0.05:
+            return
+        told.append(f"{whole:.2f} s where an eighth takes {part:.3f} s")
+    raise AssertionError("; ".join(told))
