@@ -1,7 +1,7 @@
 """Written dialogues, compacted five times: which rules, reversals, roles and open items the model would still be given.
 
-The format is told in `data/README.md`. A fact is told where one line of the context has all its words, and that is to
-be kept; a reversal also needs the old decision to be marked wherever it stands as a fact, or to be gone.
+The format is told in `data/README.md`. A fact is kept where one line of the context has all its words. Of a reversal it
+is told apart whether the old decision is marked, too, wherever it stands as a fact, or is gone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _CONFIG = {
 }
 _START = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
 _FACT_LINE = re.compile(r"\bK\d+\b")
+_READ_SINCE = (106, 109, 139)
 
 
 def load_dialogues(folder: Path) -> list[dict[str, Any]]:
@@ -42,7 +43,7 @@ def load_dialogues(folder: Path) -> list[dict[str, Any]]:
 def is_unread(dialogue: dict[str, Any]) -> bool:
     """Whether a dialogue was never in view of who made what finds facts; see `data/README.md`."""
     number = int(dialogue["id"][1:])
-    return 71 <= number <= 141 or number >= 172
+    return (71 <= number <= 141 or number >= 172) and number not in _READ_SINCE
 
 
 def after_compactions(dialogue: dict[str, Any], others: Sequence[dict[str, Any]]) -> tuple[str, int]:
@@ -78,11 +79,11 @@ def _other_talk(others: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What became of a fact: whether it is `told`, and whether it is `kept`, which asks more of a reversal."""
+    """What became of a fact: whether it is `kept`, and of a reversal whether what it takes back is `marked`."""
 
     fact: dict[str, Any]
-    told: bool
     kept: bool
+    marked: bool
 
 
 def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[Judged]:
@@ -93,8 +94,11 @@ def judge_dialogue(dialogue: dict[str, Any], context: str) -> list[Judged]:
 
 def _judged(fact: dict[str, Any], lines: Sequence[str]) -> Judged:
     words = [*fact["keep"], *([fact["polarity"]] if fact.get("polarity") else [])]
-    told = any(_has(line, words) for line in lines)
-    return Judged(fact=fact, told=told, kept=told and (fact["kind"] != "reversal" or _is_marked(fact, lines)))
+    return Judged(
+        fact=fact,
+        kept=any(_has(line, words) for line in lines),
+        marked=fact["kind"] == "reversal" and _is_marked(fact, lines),
+    )
 
 
 def _is_marked(fact: dict[str, Any], lines: Sequence[str]) -> bool:

@@ -245,9 +245,13 @@ def _measure_dialogues(options: Options, report: Report) -> None:
     report.add("rules_kept_after_5", _share_kept(judged_all), n=len(judged_all),
                note=f"facts of {len(chosen)} dialogues")  # fmt: skip
     report.add("rules_kept_unread", _share_kept(unread), n=len(unread), note="of dialogues that nobody read")
-    report.add("told_after_5", sum(judged.told for judged in judged_all) / len(judged_all), n=len(judged_all),
-               note="the same, whether or not what a reversal takes back is marked")  # fmt: skip
-    report.add("told_unread", sum(judged.told for judged in unread) / len(unread), n=len(unread))
+    for key, reversals in (
+        ("reversals_marked_after_5", found["reversal"]),
+        ("reversals_marked_unread", [judged for judged in unread if judged.fact["kind"] == "reversal"]),
+    ):
+        marked = sum(judged.kept and judged.marked for judged in reversals)
+        report.add(key, marked / len(reversals), n=len(reversals),
+                   note="decisions taken back that are marked so wherever they stand as facts, or gone")  # fmt: skip
     report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that stood word for word")
 
 

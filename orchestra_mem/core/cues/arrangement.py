@@ -97,6 +97,8 @@ ARRANGEMENT_CUES: tuple[Cue, ...] = table(
         r"(?!(?:it|that|this|he|she|who|what|power|light|lights|something|everything|nothing|all|water|heating|internet|"
         r"day|time)\b)[\w'-]+(?: [\w'-]+)? (?:is|are) (?:now |officially |also )?(?:off|history|called off|cancell?ed|"
         r"off the (?:table|menu|list))[.!]*$"),
+    cue(2, "rest retire go", r"\b(?:old|other|former|previous|first|current) (?:thing|one|ones|plan|way|setup|system|"
+        r"idea|version|rule|design|list|tool) (?:may|can) (?:now |finally )?(?:rest in peace|retire|go(?=[,.;!]|$))"),
     cue(2, "wants want", r"(?:^|[,;:.] |\band |\bso )(?:i|we|she|he|they|the \w+|\w+) wants? (?:the|our|all|those|"
         r"these|his|her|its|\w+) "
         r"?(?:[\w-]+ ){0,2}?(?:in (?:[a-z]+)|on (?:the|a)|there|at the|by (?:\w+day|the)|instead|now)(?=[ ,.;]|$)"

@@ -251,9 +251,11 @@ DECISION_CUES: tuple[Cue, ...] = table(
     cue(2, "we",
         r"(?:^|[,;:] |\b(?:so|then|ok|fine|sold|right|alright|deal) )(?:fine|ok|okay|sold|right|deal|so|then|"
         "alright|all right)?,? ?(?:then )?we (?:take|use|go (?:with|by|for|on)|do (?:it|without|the)|keep|buy|stay|"
-        r"leave (?:at|on|the)|start (?:at|on|with)|skip|drop)\b(?! (?:in touch|a lot|walks|hikes|to be|"
+        r"leave (?:at|on|the)|start (?:at|on|with)|(?:open|close|begin|finish|end|lead) with|skip|drop)\b(?! (?:in "
+        "touch|a lot|walks|hikes|to be|"
         r"fun))(?=.{4})(?!.*\b(?:always|usually|often|every)\b)",
-        needs="we take|we use|we go |we do |we keep|we buy|we stay|we leave|we start|we skip|we drop"),
+        needs="we take|we use|we go |we do |we keep|we buy|we stay|we leave|we start|we skip|we drop|we open|"
+        "we close|we begin|we finish|we end|we lead"),
     cue(2, "going",
         r"\b(?:we|they|the [\w ]{2,20}|it|nobody|[\w]+) (?:is|are|'s|'re) (?:not |now |all )?going to (?:be "
         r"(?!(?:fine|ok|great|fun|a|so|good|amazing|able|hard|tough|here|there|happy|the best|epic|awesome)\b)|"

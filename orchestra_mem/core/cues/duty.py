@@ -71,6 +71,19 @@ _CANNOT_STOP = words(
     "parse load connect reach resolve stand keep make get think even really be stop deny do express go compete "
     "remember quite recommend recall tell stress emphasize always put replace beat hide just wrap "
 )
+# Who is forbidden something where they "may not"; of machines it is a guess.
+_PEOPLE = words(
+    "guests visitors children kids students pupils players members volunteers drivers passengers customers patients "
+    "parents employees staff contractors interns tenants dancers singers musicians actors runners riders walkers "
+    "swimmers climbers campers judges voters speakers participants attendees candidates apprentices trainees amateurs "
+    "adults minors dogs cats pets"
+)
+_MAY_NOT_STOP = words(
+    "be have know like want need work happen get see find notice remember understand realise realize agree care think "
+    "feel hear exist fit help matter look seem mean make last survive believe even always ever actually still quite "
+    "fully really necessarily come recognise recognize recall expect enjoy love appreciate hold apply become show "
+    "support receive reach arrive succeed manage turn end return respond answer reply all"
+)
 
 
 DUTY_CUES: tuple[Cue, ...] = table(
@@ -106,6 +119,9 @@ DUTY_CUES: tuple[Cue, ...] = table(
         "^(?:please,? |and |so |also,? )?no (?!(?:kidding|feeling|warning|meaning|missing|failing|breaking|"
         r"existing|remaining|matching)\b)\w+ing\b(?! (?:issues?|errors?|problems?|warnings?|needed|required|"
         r"necessary)\b| \()"),
+    cue(3, "nobody no-one one", rf"\b(?:nobody|no one|no-one) can (?:just )?(?!(?:{_CANNOT_STOP})\b)\w+ [^.;:?]+, not "
+        r"even (?:the |our |my |your |his |her |if |when |for |with |on |in )?\w"),
+    cue(2, "may", rf"\b(?:you|{_PEOPLE}) may not (?!(?:{_MAY_NOT_STOP})\b)\w"),
     cue(1, "don't do", rf"{START}(?:don't|do not) (?!(?:{_DONT_STOP})\b)\w+", imperative=True),
     cue(1, "don't do",
         rf"{START}(?:don't|do not) (?!(?:{_DONT_STOP})\b)\w+ (?!(?:up|you|yourself|me)\b)\w+", imperative=True),
