@@ -55,6 +55,8 @@ _QUOTED = re.compile(
     rf"|«([^«»\n]{{1,{_MAX_QUOTED}}})»"
     rf"|(?<![\w'’])['‘](?!\s)([^'‘’\n]{{1,{_MAX_QUOTED}}})(?<!\s)['’](?![\w'’]))"
 )
+_OPENS = re.compile(r"(?<!\w)[\"'‘]|[`“«]")
+_CLOSES = re.compile(r"[\"'’](?!\w)|[`”»]")
 
 _TOKEN = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
@@ -131,6 +133,19 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
     # A token that stands there whole brings what is within it along.
     tokens = frozenset(in_.split())
     return tuple(identifier for identifier in _find("\n".join(lines), tokens) if identifier not in there)
+
+
+def quoted_names(text: str) -> frozenset[str]:
+    """What stands in quotes or backticks in a text, without them."""
+    return frozenset(name for _, _, name in _quoted(text))
+
+
+def is_quoted_across(line: str, place: int) -> bool:
+    """Tell whether something in quotes or backticks begins before a place of a line and ends behind it."""
+    if not (_OPENS.search(line, max(0, place - _MAX_QUOTED - 1), place)
+            and _CLOSES.search(line, place, place + _MAX_QUOTED + 1)):  # fmt: skip
+        return False  # as for nearly all
+    return any(match.start() < place < match.end() for match in _QUOTED.finditer(line))
 
 
 def _is_within(line: str, text: str) -> bool:

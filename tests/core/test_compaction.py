@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import (
     Limits,
     Source,
@@ -310,6 +311,25 @@ def test_a_higher_summary_names_its_facts_by_number() -> None:
     assert merged.verdict.passed
     assert merged.tokens <= 220
     assert body_of(merged.text).strip()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '- main.go-1046- fmt.Println("\U0001f4ca Session sync summary:") processed\\n",\\n\n',
+        "- four states: `\u2139\ufe0f` not found `\u26a0 ` valid TOML but unknown keys (lists them) `\u274c` invalid "
+        "TOML (shows parse error) Config check runs first in the `RunE`, before provider checks.\n",
+    ],
+)
+def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str) -> None:
+    """A cut within quotes turns inside out what is quoted, and would join what was said in two places."""
+    children = [
+        summary(number, number * 20 + 1, number * 20 + 20, text=f"2025-01-15:\n- It was {word}.\n{said}", tokens=90)
+        for number, word in enumerate(["rebuilt after the outage in Lisbon", "moved into the cellar of the archive"])
+    ]
+    for target in range(10, 130, 5):
+        merged = summarise_summaries(children, target_tokens=target, counter=COUNTER)
+        assert quoted_names(merged.text) <= quoted_names(said)
 
 
 @pytest.mark.parametrize(

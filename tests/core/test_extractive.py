@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render
 from orchestra_mem.core.summaries.shortening import _OPENER, Shortener, clauses, cut
 from orchestra_mem.core.summaries.weighing import _is_encoded
@@ -264,6 +265,23 @@ def test_rendering_groups_by_time_and_speaker() -> None:
         "no date:\n- An operation. Its second line.\n- Another."
     )
     assert render(()) == ""
+
+
+QUOTING = st.lists(
+    st.sampled_from(['"', "'", "`", "“", "”", "«", "»", "’", " ", "a", "b.", "word", ":", ")", "\U0001f4ca "]),
+    min_size=1,
+    max_size=12,
+).map("".join)
+
+
+@given(st.lists(QUOTING, min_size=1, max_size=6))
+@example(['fmt.Println("\U0001f4ca Session summary:")', '%s processed\\n",'])
+@example(["the `first", "and second` part"])
+def test_nothing_is_quoted_that_was_not_said_in_one_piece(texts: list[str]) -> None:
+    """What would be quoted from one extract into the next stands on lines of its own."""
+    found = [Extract(key=1, text=text, score=1.0, speaker="", when="") for text in texts]
+    said = [" ".join(text.split()) for text in texts]
+    assert all(any(name in text for text in said) for name in quoted_names(render(found)))
 
 
 def test_nothing_fits_into_nothing() -> None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 
 from orchestra_mem.core.identifiers import missing_identifiers
-from orchestra_mem.core.summaries.extractive import Passage, extract, render
+from orchestra_mem.core.summaries.extractive import Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
@@ -247,7 +247,8 @@ def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, coun
     passages = [Passage(key=child.first_operation, text=told(child.text)) for child in children]
     source_tokens = sum(child.tokens for child in children)
     source_text = "\n".join(passage.text for passage in passages)
-    body = render(extract(passages, budget=chars_for(target_tokens - counter.count(names), source_text, counter)))
+    chosen = extract(passages, budget=chars_for(target_tokens - counter.count(names), source_text, counter))
+    body = render(without_misquotes(chosen, source_text))
     body = _without_invented(body, missing_identifiers(body, source_text))
     text = f"{body.rstrip()}\n{names}".strip() + "\n"
     verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)

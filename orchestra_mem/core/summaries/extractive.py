@@ -16,6 +16,7 @@ from itertools import chain, repeat
 from math import log
 from operator import mul
 
+from orchestra_mem.core.identifiers import is_quoted_across, quoted_names
 from orchestra_mem.core.summaries.reading import read
 from orchestra_mem.core.summaries.shortening import Clause, Shortener, clauses, cut, unmarked, whole
 from orchestra_mem.core.summaries.weighing import Vocabulary, kind_weight, of_language
@@ -137,8 +138,21 @@ def render(extracts: Iterable[Extract]) -> str:
     return _written((_flat(found.when), _flat(found.speaker), found.key, _flat(found.text)) for found in extracts)
 
 
+def without_misquotes(extracts: Iterable[Extract], source: str) -> list[Extract]:
+    """The extracts that quote nothing but what their source quotes.
+
+    One that begins or ends within quotes can turn inside out what is quoted; where the source is itself made of
+    extracts, that may be what nobody has said in one piece.
+    """
+    there = quoted_names(source)
+    return [found for found in extracts if quoted_names(found.text) <= there]
+
+
 def _written(rows: Iterable[_Row]) -> str:
-    """Write rows whose parts have neither line feeds nor runs of spaces."""
+    """Write rows whose parts have neither line feeds nor runs of spaces.
+
+    What would be quoted from one part into the next is parted: nobody has said that in one piece.
+    """
     lines: list[str] = []
     written = ""
     last: tuple[str, str, int] | None = None
@@ -147,8 +161,10 @@ def _written(rows: Iterable[_Row]) -> str:
             lines.append(f"{when or 'no date'}:")
             written = when
         bullet = (when, speaker, 0 if speaker else key)
-        if bullet == last:
-            lines[-1] += f" {text}" if lines[-1].endswith(_STOPS) else f"; {text}"
+        line = lines[-1] if bullet == last else ""
+        joined = f"{line} {text}" if line.endswith(_STOPS) else f"{line}; {text}"
+        if line and not is_quoted_across(joined, len(line)):
+            lines[-1] = joined
         else:
             lines.append(f"- {speaker}: {text}" if speaker else f"- {text}")
         last = bullet

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.summaries.compaction import Draft, Source, chars_for, checked, headings_of, passages_of
-from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render
+from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.core.summaries.model_lines import without_orders
 from orchestra_mem.core.text import content_stems, split_sentences
@@ -37,7 +37,8 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 class Material:
     """What a summary is made of.
 
-    `kept` stands below it, `facts` are what it may not lack, `must_keeps` their numbers.
+    `kept` stands below it, `facts` are what it may not lack, `must_keeps` their numbers; `extracted` tells that the
+    passages are made of extracts themselves.
     """
 
     passages: tuple[Passage, ...]
@@ -46,6 +47,7 @@ class Material:
     facts: tuple[MustKeep, ...] = ()
     kept: str = ""
     must_keeps: tuple[int, ...] = ()
+    extracted: bool = False
 
     @classmethod
     def of_operations(cls, sources: Sequence[Source], facts: Sequence[MustKeep], *, numbered: bool = True) -> Material:
@@ -73,6 +75,7 @@ class Material:
             source_tokens=sum(child.tokens for child in children),
             kept=name_facts(numbers),
             must_keeps=numbers,
+            extracted=True,
         )
 
     @classmethod
@@ -90,6 +93,7 @@ class Material:
     def behind(self, earlier: Material) -> Material:
         """What another material says and then this one, of neither of which anything has to be kept."""
         return Material(
+            extracted=self.extracted or earlier.extracted,
             passages=(*earlier.passages, *self.passages),
             source_text=f"{earlier.source_text}\n{self.source_text}",
             source_tokens=earlier.source_tokens + self.source_tokens,
@@ -157,7 +161,11 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
     """A checked summary by extraction alone."""
     room = max(target_tokens - counter.count(material.kept), int(target_tokens * _LEAST_BODY))
     chosen = extract(material.passages, budget=chars_for(room, material.source_text, counter), said=material.kept)
-    return _checked(material, render(chosen), counter)
+    return _checked(material, render(_sound(material, chosen)), counter)
+
+
+def _sound(material: Material, lines: Sequence[Extract]) -> Sequence[Extract]:
+    return without_misquotes(lines, material.source_text) if material.extracted else lines
 
 
 def _checked(material: Material, body: str, counter: TokenCounter) -> Draft:
@@ -177,7 +185,7 @@ def improved(
         target_tokens: how large it may be.
         counter: counts tokens.
     """
-    chosen = list(_news(lines, base.text, target_tokens - base.tokens, counter))
+    chosen = list(_news(_sound(material, lines), base.text, target_tokens - base.tokens, counter))
     while chosen:
         draft = _checked(material, _beside(body_of(base.text), chosen), counter)
         if draft.verdict.passed and draft.tokens <= target_tokens:
