@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 # A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
 _AT_ONCE_S = 0.5
+_CLOSING_S = 2.0
 _STEP_S = 0.25
 _UPKEEP_AFTER = 2_000
 # Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
@@ -99,6 +100,7 @@ class MemorySearch:
         notes: what every answer tells.
         embedder: embeds what is no query of the index's; None where there is none.
         guard: keeps searches from an embedder that fails; None where there is none.
+        release: lets go of what the embedder holds, and ends what it is about; called on closing.
     """
 
     def __init__(
@@ -113,8 +115,10 @@ class MemorySearch:
         notes: Sequence[str] = (),
         embedder: Embedder | None = None,
         guard: Guard | None = None,
+        release: Callable[[], object] | None = None,
     ) -> None:
         self._embedder = embedder
+        self._release = release or (lambda: None)
         self._notes = tuple(notes)
         self._guard = guard
         self._jobs: deque[Callable[[], object]] = deque()
@@ -364,8 +368,11 @@ class MemorySearch:
         self._closing.set()
         self._indexer.keep_recalled()
         self._index.close()
+        self._release()
         if self._behind is not None:
-            self._behind.join()
+            # A server may take a minute to answer; what comes then finds the index closed.
+            self._behind.join(_CLOSING_S)
+            self._release()  # it may have begun to embed once more
 
 
 def _off(why: object) -> str:

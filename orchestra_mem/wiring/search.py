@@ -71,6 +71,7 @@ def open_search(
         notes=notes,
         embedder=first,
         guard=guard,
+        release=getattr(embedder, "close", None),  # those that hold a model of their own have one
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.embedders import HttpEmbedder, WordLlamaEmbedder
-from orchestra_mem.errors import ConfigError, EmbedderError
+from orchestra_mem.errors import ClosedError, ConfigError, EmbedderError
 from orchestra_mem.search_types import Embedder, SearchMode
 
 TABLE = WordLlamaEmbedder()
@@ -35,6 +35,8 @@ class Server:
     keys: list[str | None] = field(default_factory=list)
     dimensions: int = 64
     answer: Any = None
+    pause_s: float = 0.6
+    go_on: threading.Event = field(default_factory=threading.Event)
 
     def vectors(self, texts: list[str]) -> Any:
         """What it gives: the bundled table's first dimensions, in no order."""
@@ -56,7 +58,7 @@ def server() -> Iterator[Server]:
             told.keys.append(self.headers["Authorization"])
             status = told.failures.pop(0) if told.failures else 200
             if status is None:
-                time.sleep(0.6)
+                told.go_on.wait(told.pause_s)
                 status = 503
             data = json.dumps(told.vectors(body["input"]) if status == 200 else {"error": "busy now"}).encode()
             self.send_response(status if self.path == "/v1/embeddings" else 404)
@@ -220,3 +222,29 @@ def test_the_key_is_shown_to_nobody(server: Server, tmp_path: Path, caplog: pyte
     _embedder(server, api_key=settings.search.api_key).embed(["a"])
     assert settings.flat()["search.api_key"] == "(set, not shown)"
     assert "secret-key" not in f"{settings!r} {caplog.text}"
+
+
+def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path: Path) -> None:
+    """It may take a minute to embed what search needs; what was recorded is there."""
+    server.failures, server.pause_s = [None] * 9, 60.0
+    search = {"embedder": "http", "base_url": server.url, "model": "small", "dimensions": 64}
+    memory = open_memory(tmp_path, config={"search": search})
+    memory.record_operation("note", {"text": "red bicycle"})
+
+    def ask() -> None:
+        with suppress(ClosedError):
+            memory.search("bicycle")
+
+    asked = threading.Thread(target=ask)
+    asked.start()
+    deadline = time.monotonic() + 30
+    while not server.requests:
+        assert time.monotonic() < deadline, "it was never asked"
+        time.sleep(0.01)
+    start = time.monotonic()
+    memory.close()
+    assert time.monotonic() - start < 10
+    server.go_on.set()
+    asked.join(30)
+    with open_memory(tmp_path) as memory:
+        assert memory.search("bicycle").hits

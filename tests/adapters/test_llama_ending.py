@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -14,14 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from orchestra_mem import open_memory
 from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, loading, trial
 from orchestra_mem.adapters.llama import model as model_module
 from orchestra_mem.adapters.llama import session as session_module
-from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+from orchestra_mem.adapters.llama.embedder import GgufEmbedder, _Weights
 from orchestra_mem.adapters.llama.ending import Ended, Ending, require_wanted
 from orchestra_mem.adapters.llama.library import load_library
-from orchestra_mem.errors import EmbedderError, ModelError
+from orchestra_mem.errors import ClosedError, EmbedderError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
+from orchestra_mem.search_types import SearchMode
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
 
@@ -356,3 +359,33 @@ def test_closing_an_embedder_does_not_wait_for_its_loading(
         )
     assert embedder.embed_query("red").any()
     embedder.close()
+
+
+def test_closing_a_memory_does_not_wait_for_its_embedder(
+    smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was being loaded for search behind is left, and what was loaded is let go of."""
+    mark = tmp_path / "mark"
+    config = {"search": {"embedder": "gguf", "model_path": str(smollm_gguf)}, "tokens": {"counter": "estimate"}}
+    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
+        hold_up("reading the file", patch, mark)
+        memory = open_memory(tmp_path, config=config)
+        memory.record_operation("note", {"text": "The lights are red."})
+        asked = threads.submit(memory.search, "lights")
+        until(lambda: mark.exists() and mark.read_text())
+        start = time.monotonic()
+        memory.close()
+        assert time.monotonic() - start < SOON_S
+        with contextlib.suppress(ClosedError):  # or its words were found in time
+            asked.result(SOON_S)
+    closed: list[_Weights] = []
+
+    def close(weights: _Weights, close: Callable[[_Weights], None] = _Weights.close) -> None:
+        closed.append(weights)
+        close(weights)
+
+    monkeypatch.setattr(_Weights, "close", close)
+    with open_memory(tmp_path, config=config) as memory:
+        assert memory.search("lights", mode=SearchMode.DENSE).hits
+        assert not closed
+    assert len(closed) == 1
