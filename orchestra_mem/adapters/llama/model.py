@@ -139,7 +139,9 @@ class LlamaModel:
                 sampling = Sampling(temperature=temperature, seed=seed, grammar=grammar_of(schema))
                 with under_way():
                     self._generate(session, answer, messages, max_tokens, sampling, stop)
-        except _StoppedError:
+        except (_StoppedError, ModelError) as error:
+            if isinstance(error, ModelError) and not stop.asked():  # else the end was seen elsewhere first
+                raise
             stop.outlast_exit()
             answer.finish = Finish.CANCELLED
             if stop.late:
