@@ -257,6 +257,17 @@ def test_who_begins_while_two_close_is_told_to_end() -> None:
     assert not ending.begun()()
 
 
+def test_who_begins_between_two_closings_of_one_is_told_to_end() -> None:
+    """A model closes its vocabulary as well: what begins when that is done belongs to the closing, not to nobody."""
+    ending = Ending()
+    with ending.closing(threading.Lock()):
+        with ending.closing(threading.Lock()):
+            pass
+        begun = ending.begun()
+    assert begun()
+    assert not ending.begun()()
+
+
 def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
     """Nobody hangs, every answer is one or none, and the last closing leaves nothing."""
     before = set(threading.enumerate())

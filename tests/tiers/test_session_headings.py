@@ -55,7 +55,14 @@ def _versions(memory: OrchestratorContextManager) -> str:
     return "".join(Path(version.path).read_text(encoding="utf-8") for version in found)
 
 
-@pytest.mark.parametrize("heading", ["My remark on what went wrong there (op {})", "[2025-01-15] Anna (op {})"])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "My remark on what went wrong there (op {})",
+        "[2025-01-15] Anna (op {})",
+        "[10:15] Call with Ann about (op {}): she wants it by Friday",
+    ],
+)
 @pytest.mark.parametrize("summarised", [False, True])
 def test_a_persons_section_that_names_an_operation_stays(
     memory: OrchestratorContextManager, clock: Clock, heading: str, summarised: bool
@@ -85,7 +92,7 @@ def test_a_persons_section_that_names_a_summary_stays(
 
 
 @pytest.mark.parametrize(
-    "heading", ["[09:59:59] The parser works (op {})", "[10:20] Step (op {}): WRONG, says Anna", "[1:00] (op {})"]
+    "heading", ["[09:59:59] The parser works (op {})", "[10:20:00] Step (op {}): WRONG, says Anna", "[1:00] (op {})"]
 )
 def test_an_entry_with_an_edited_heading_is_still_the_operations(
     memory: OrchestratorContextManager, clock: Clock, heading: str

@@ -43,6 +43,8 @@ class Ending:
 
     def __init__(self) -> None:
         self._told = Event()
+        self._closings = 0
+        self._counting = Lock()
 
     def begun(self) -> Ended:
         """Give what tells something that begins now whether it is to end."""
@@ -50,15 +52,18 @@ class Ending:
 
     @contextmanager
     def closing(self, lock: Lock) -> Iterator[None]:
-        """Tell who holds a lock to end, as well as who waits for it, and hold it."""
-        self._told.set()
-        while not lock.acquire(timeout=ASK_EVERY_S):
-            self._told.set()  # who closed at the same time may be done, and others have begun since
-        try:
-            yield
-        finally:
-            self._told = Event()
-            lock.release()
+        """Tell who holds a lock to end, as well as who waits for it or begins meanwhile, and hold it."""
+        with self._counting:
+            self._closings += 1
+            self._told.set()
+        with lock:
+            try:
+                yield
+            finally:
+                with self._counting:
+                    self._closings -= 1
+                    if not self._closings:  # who closes still has told the same ones
+                        self._told = Event()
 
 
 def require_wanted(path: Path, ended: Ended) -> None:

@@ -2,7 +2,7 @@
 
 A person may edit all of it. The machine knows its own blocks by the frame of their headings and leaves every other
 byte alone: `[10:15:00] … (op 12)` is an operation's entry, `Summary S3: … (level 1)` a summary, whatever a person
-writes between or behind, and whatever the time says. A heading without the frame is a person's own, whatever number it
+writes between, behind, or in place of the time. A heading without the frame is a person's own, whatever number it
 names, also where a person took the frame away. Blocks with one number are taken for one, so that what a person says in
 a copy counts as an edit.
 """
@@ -21,8 +21,12 @@ from orchestra_mem.types import Session, SessionStatus, Summary
 FORMAT = "1"
 EARLIER = "Earlier Operations (Summarized)"
 LOG = "Operations Log"
-# The last number counts, as the title of an operation may name others.
-_ENTRY = re.compile(r"\[[\d -]*\d:\d[\d:]*\] .*\(op (\d{1,18})\)(?!.*\(op \d)")
+# The last number counts, as the title of an operation may name others. Where something is written behind it, the time
+# must stand as the machine writes it: a person's own "[10:15] Call about (op 3): ..." is no entry.
+_ENTRY = re.compile(
+    r"\[(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\] .*\(op (\d{1,18})\)(?!.*\(op \d)"
+    r"|\[[\d -]*\d:\d[\d:]*\] .*\(op (\d{1,18})\)$"
+)
 _SUMMARY = re.compile(r"Summary S(\d{1,18}): .*\(level \d+\)")
 # The same in a document's lines.
 _OWN_ENTRY = re.compile(r"(### \[[\d :-]+\] [^\n]*\(op \d+)(\)\s*)")
@@ -83,7 +87,7 @@ def _parsed(text: str) -> SessionDocument:
 def _part(block: Block) -> Part:
     if block.level == 3:
         if entry := _ENTRY.match(block.title):
-            return Part(block, operation=int(entry[1]))
+            return Part(block, operation=int(entry[1] or entry[2]))
         if summary := _SUMMARY.match(block.title):
             return Part(block, summary=int(summary[1]))
     return Part(block)

@@ -86,7 +86,8 @@ class Record:
         if not self._stems.issuperset(stems):
             new = [word for word in line.split() if not self._stems.issuperset(content_stems(word))]
             return f"the record does not say {_named(new)}"
-        if any(sentence.allows(line) for sentence in self._sentences) or self._tells_two(line):
+        said = Sentence(line)
+        if any(sentence.allows(said) for sentence in self._sentences) or self._tells_two(line):
             return ""
         windows = [*self._said, *(f"{before} {after}" for before, after in pairwise(self._said))]
         found = [window for window in windows if _stand_in_order(stems, window)]
@@ -94,12 +95,17 @@ class Record:
 
     def _tells_two(self, line: str) -> bool:
         """Whether a line tells two neighbours, one behind the other."""
-        cuts = [match.end() for match in _PAUSE.finditer(line)]
-        return any(
-            before.allows(line[:cut]) and after.allows(line[cut:])
-            for cut in cuts
-            for before, after in pairwise(self._sentences)
-        )
+        longest = max(map(len, self._sentences), default=0)
+        for pause in _PAUSE.finditer(line):
+            first = Sentence(line[: pause.end()])
+            if len(first) > longest:
+                break
+            behind = [after for before, after in pairwise(self._sentences) if before.allows(first)]
+            if behind:
+                second = Sentence(line[pause.end() :])
+                if any(after.allows(second) for after in behind):
+                    return True
+        return False
 
 
 def _sentences(text: str) -> list[str]:

@@ -66,16 +66,20 @@ def turning(text: str) -> Counter[str]:
 
 
 class Sentence:
-    """A sentence that lines are held against."""
+    """A sentence, or a line that is held against one."""
 
     def __init__(self, text: str) -> None:
         self._words = _words(text)
         self._asks = _asks(text)
 
-    def allows(self, line: str) -> bool:
+    def __len__(self) -> int:
+        """So many words, without articles."""
+        return len(self._words)
+
+    def allows(self, line: Sentence) -> bool:
         """Tell whether a line is this sentence, word for word, but for what may be missing."""
-        wanted, there = _words(line), self._words
-        if not 0 < len(wanted) <= len(there) or self._asks != _asks(line):
+        wanted, there = line._words, self._words
+        if not 0 < len(wanted) <= len(there) or self._asks != line._asks:
             return False
         ends = {place for place in _beginnings(there) if there[place].key == wanted[0].key}
         for before, each in pairwise(wanted):
