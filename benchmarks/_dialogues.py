@@ -30,14 +30,9 @@ _FACT_LINE = re.compile(r"\bK\d+\b")
 _READ_SINCE = (106, 109, 139)
 
 
-def load_dialogues(folder: Path) -> list[dict[str, Any]]:
-    """Read `dialogues*.jsonl` in a folder."""
-    lines = [
-        line
-        for file in sorted(folder.glob("dialogues*.jsonl"))
-        for line in file.read_text(encoding="utf-8").splitlines()
-    ]
-    return [json.loads(line) for line in lines if line.strip()]
+def load_dialogues(file: Path) -> list[dict[str, Any]]:
+    """Read the dialogues of a file."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def is_unread(dialogue: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -225,17 +226,15 @@ def _compress(passages: list[Passage], budget_chars: int) -> str:
 
 
 def _measure_dialogues(options: Options, report: Report) -> None:
-    dialogues = load_dialogues(_HERE / "data")
+    dialogues = load_dialogues(_HERE / "data" / "dialogues.jsonl")
     chosen = dialogues[:: max(1, len(dialogues) // _QUICK_DIALOGUES)] if options.quick else dialogues
     found: dict[str, list[Judged]] = {kind: [] for kind in KINDS}
     unread: list[Judged] = []
     verbatim = 0
     for dialogue in chosen:
-        others = [other for other in dialogues if other is not dialogue]
-        at = dialogues.index(dialogue) % len(others)
-        context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])
+        judged_of, word_for_word = _judged(dialogue, dialogues)
         verbatim += word_for_word
-        for judged in judge_dialogue(dialogue, context):
+        for judged in judged_of:
             found[judged.fact["kind"]].append(judged)
             if is_unread(dialogue):
                 unread.append(judged)
@@ -253,6 +252,18 @@ def _measure_dialogues(options: Options, report: Report) -> None:
         report.add(key, marked / len(reversals), n=len(reversals),
                    note="decisions taken back that are marked so wherever they stand as facts, or gone")  # fmt: skip
     report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that stood word for word")
+    fresh = load_dialogues(_HERE / "data" / "fresh-dialogues.jsonl")[:: 3 if options.quick else 1]
+    kept = [judged for dialogue in fresh for judged in _judged(dialogue, dialogues)[0]]
+    report.add("rules_kept_fresh", _share_kept(kept), n=len(kept),
+               note=f"the same of {len(fresh)} dialogues written when all rules stood")  # fmt: skip
+
+
+def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> tuple[list[Judged], int]:
+    """What became of a dialogue's facts, and how many of its turns stood word for word."""
+    others = [other for other in dialogues if other is not dialogue]
+    at = int(dialogue["id"][1:]) % len(others)
+    context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])
+    return judge_dialogue(dialogue, context), word_for_word
 
 
 def _share_kept(judged: list[Judged]) -> float:

@@ -20,8 +20,10 @@ from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
 METHOD = "extractive"
 _MIN_SUMMARY_TOKENS = 48
 _SAMPLE_CHARS = 400
-# However much may not be lost, this share of a summary's size tells what happened.
-_LEAST_BODY = 0.3
+# However much may not be lost, this share of a summary's size tells what happened: where many facts are found, others
+# are not, and stand there. Of 129 facts in dialogues new to all rules 19 stood nowhere at 0.3, at 0.8 there are 6; the
+# largest ratio of recorded histories went from 0.227 to 0.232.
+LEAST_BODY = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +207,7 @@ def summarise(
     passages = passages_of(sources, every)
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = chars_for(max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY)), said_here, counter)
+    spare = chars_for(max(target_tokens - counter.count(kept), int(target_tokens * LEAST_BODY)), said_here, counter)
     body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     return checked(body, facts, kept, f"{headings_of(passages)}\n{said_here}", source_tokens, counter)

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
-from orchestra_mem.core.summaries.compaction import Draft, Source, chars_for, checked, headings_of, passages_of
+from orchestra_mem.core.summaries.compaction import (
+    LEAST_BODY,
+    Draft,
+    Source,
+    chars_for,
+    checked,
+    headings_of,
+    passages_of,
+)
 from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.core.summaries.model_lines import without_orders
@@ -20,8 +28,6 @@ from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
 
-# However much may not be lost, this share of a summary's size tells what happened; as in compaction.
-_LEAST_BODY = 0.3
 # A line that brings less than this many new words or names is not worth its place.
 _LEAST_NEWS = 2
 # Of a session a name alone tells nothing.
@@ -159,7 +165,7 @@ def _share(known: set[str], stems: Sequence[str]) -> float:
 
 def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
     """A checked summary by extraction alone."""
-    room = max(target_tokens - counter.count(material.kept), int(target_tokens * _LEAST_BODY))
+    room = max(target_tokens - counter.count(material.kept), int(target_tokens * LEAST_BODY))
     chosen = extract(material.passages, budget=chars_for(room, material.source_text, counter), said=material.kept)
     return _checked(material, render(_sound(material, chosen)), counter)
 
