@@ -85,10 +85,10 @@ def _tiers(record: dict[str, Json]) -> Iterator[RenderableType]:
         "working", f"{_figure(working['operation_count'])} of {_figure(working['max_operations'])} operations",
         f"{_figure(working['current_tokens'])} of {_figure(working['max_tokens'])}",
     )  # fmt: skip
-    here = f"{_figure(session['operation_count'])} operations" if session["session_id"] else "none under way"
+    here = counted(int(session["operation_count"]), "operation") if session["session_id"] else "none under way"
     table.add_row("session", here, _figure(session.get("current_tokens", 0)))
     table.add_row("", f"{_figure(sessions['archived'])} archived", "")
-    table.add_row("episodic", f"{_figure(episodic['version_count'])} earlier texts", f"{document_tokens:,}")
+    table.add_row("episodic", counted(int(episodic["version_count"]), "earlier text"), f"{document_tokens:,}")
     yield Text("")
     yield table
 
