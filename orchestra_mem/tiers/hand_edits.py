@@ -216,7 +216,7 @@ class HandEditManager:
 
 
 def _edits(texts: Mapping[DocumentName, PersonText]) -> HandEdits:
-    return hand_edits({name: (text.base, text.said) for name, text in texts.items()})
+    return hand_edits({name: (text.base, text.shown, text.said) for name, text in texts.items()})
 
 
 def _standing(fact: MustKeep) -> MustKeep:

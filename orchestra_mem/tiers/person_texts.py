@@ -26,12 +26,13 @@ _MOST_TAKEN_BACK = 4
 class PersonText:
     """A document as it stands on disk.
 
-    `base` is the machine's own last text, "" where it never wrote one, and `said` what a person has made of it, without
-    the conflicts that are shown. `digest` tells the file that this was read from and `left` the one that the machine
-    left; `touched` is whether they differ.
+    `base` is the machine's own last text, "" where it never wrote one, `shown` the one that it left, with what others
+    had written in it, and `said` what a person has made of that, both without the conflicts that are shown. `digest`
+    tells the file that this was read from and `left` the one that the machine left; `touched` is whether they differ.
     """
 
     base: str
+    shown: str
     said: str
     digest: str
     left: str | None
@@ -71,7 +72,10 @@ class PersonTexts:
             last = self.last_written(name, current)
             said = self.said(name, current, last)
             if said is not None:
-                texts[name] = PersonText(base=last.text or "", said=said, digest=digest(current), left=last.digest)
+                shown = said if last.digest == digest(current) else without_conflicts(last.left or "")
+                texts[name] = PersonText(
+                    base=last.text or "", shown=shown, said=said, digest=digest(current), left=last.digest
+                )
         return texts
 
     def last_written(self, name: DocumentName, current: str | None) -> WrittenDocument:

@@ -40,6 +40,7 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
+_NAMED = re.compile(r"\(K\d{1,18}\)")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.
@@ -65,7 +66,7 @@ class HandEdits:
     """What a person has said: numbers taken out, texts by number (before, now), and new facts.
 
     `standing` are the texts of all numbers that stand there, one for each place, `listed` the numbers that the machine
-    wrote, `added` the kinds and texts of lines without one that it did not write.
+    lists, `added` the kinds and texts of lines without one that it did not write.
     """
 
     removed: frozenset[int]
@@ -75,21 +76,25 @@ class HandEdits:
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
-def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
+def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
     """Compare what the machine last wrote with what stands there.
 
     Args:
-        texts: of each document the machine's text and the present one, which may be the same. A fact that a person
-            moved to another document is still there.
+        texts: of each document the machine's own text, the one that it left with what others had written in it, and
+            the present one; they may be the same. A fact that a person moved to another document is still there.
     """
     before: dict[int, str] = {}
+    left_there: dict[int, str] = {}
     now: defaultdict[int, list[str]] = defaultdict(list)
     added: list[tuple[MustKeepKind, str]] = []
-    for name, (base, current) in texts.items():
+    for name, (base, left, current) in texts.items():
         work = name is DocumentName.WORK_PLAN and has_work(base)
         old = list(lines_of(name, base, work=work))
         known = Counter(line.text for line in old)
         before.update((line.number, line.text) for line in old if line.number)
+        # What the machine lists no more may stand there all the same: an earlier text was put back.
+        if left != current and not _named(base).issuperset(_named(left)):
+            left_there.update((line.number, line.text) for line in lines_of(name, left, work=work) if line.number)
         for line in lines_of(name, current, work=work):
             if line.number:
                 now[line.number].append(line.text)
@@ -97,14 +102,19 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]]) -> HandEdits:
                 known[line.text] -= 1
             elif line.kind is not None:
                 added.append((line.kind, line.text))
+    there = left_there | before
     return HandEdits(
-        removed=frozenset(before.keys() - now.keys()),
+        removed=frozenset(there.keys() - now.keys()),
         # A line that a person has copied says the old and the new.
-        reworded={number: (was, now[number][0]) for number, was in before.items() if was not in now.get(number, [was])},
+        reworded={number: (was, now[number][0]) for number, was in there.items() if was not in now.get(number, [was])},
         standing={number: tuple(said) for number, said in now.items()},
         listed=frozenset(before),
         added=tuple(dict.fromkeys(added)),
     )
+
+
+def _named(text: str) -> set[str]:
+    return set(_NAMED.findall(text))
 
 
 def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
