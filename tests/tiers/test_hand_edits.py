@@ -597,22 +597,24 @@ def test_what_only_a_restored_text_still_lists_is_taken_out_or_reworded_as_any_o
     """The machine's own list has gone on to newer things; what a person says of the line is said of the fact."""
     with open_memory(tmp_path, clock=clock, config={"documents": {"progress_items": 2}}) as memory:
         path = _path(memory, STATE)
-        for part in ("parser", "printer", "linker", "loader"):
-            memory.record_operation("task", {"title": part, "status": "completed", "text": f"The {part} works now"})
+
+        def do(*parts: str) -> None:
+            for part in parts:
+                memory.record_operation("task", {"title": part, "status": "completed", "text": f"The {part} works now"})
             _go_on(memory, clock)
-            if part == "printer":
-                kept = path.read_text(encoding="utf-8")
-        fact = next(fact for fact in memory.facts(MustKeepKind.COMPLETION) if "parser" in fact.text)
-        line = next(line for line in kept.split("\n") if f"(K{fact.id})" in line)
+
+        do("parser")
+        (fact,) = memory.facts(MustKeepKind.COMPLETION)
+        line = next(line for line in path.read_text(encoding="utf-8").split("\n") if f"(K{fact.id})" in line)
+        do("printer")
+        do("linker", "loader")
         assert line not in path.read_text(encoding="utf-8")
         version = next(
             v for v in memory.episodic_memory.history(STATE.value) if line in Path(v.path).read_text("utf-8")
         )
         memory.episodic_memory.restore(STATE.value, version.sequence)
-        for part in ("debugger", "profiler"):
-            memory.record_operation("task", {"title": part, "status": "completed", "text": f"The {part} works now"})
-        _go_on(memory, clock)
-        _go_on(memory, clock)
+        do("debugger", "profiler")
+        do()
         _edit(memory, STATE, f"{line}\n", f"- {now} (K{fact.id})\n" if now else "")
         _go_on(memory, clock)
         assert line not in path.read_text(encoding="utf-8")
