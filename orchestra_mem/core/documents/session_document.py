@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from orchestra_mem.core.documents.entries import Entry, visible
 from orchestra_mem.core.documents.markdown import Block, front_matter, join_blocks, split_blocks
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import Session, SessionStatus, Summary
 
 FORMAT = "1"
@@ -124,7 +125,7 @@ def new_document(session: Session, project: str) -> str:
     """The text of a session document before its first operation."""
     started = session.started.strftime("%Y-%m-%d %H:%M:%S")
     # The name of a folder may be anything: no UTF-8, several lines.
-    shown = " ".join(visible(project).split())
+    shown = squeeze(visible(project))
     front = front_matter(
         {
             "format": FORMAT,

@@ -23,7 +23,7 @@ _SAMPLE_CHARS = 400
 # However much may not be lost, this share of a summary's size tells what happened: where many facts are found, others
 # are not, and stand there. Of 129 facts in dialogues new to all rules 19 stood nowhere at 0.3, at 0.8 there are 6; the
 # largest ratio of recorded histories went from 0.227 to 0.232.
-LEAST_BODY = 0.8
+_LEAST_BODY = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +207,8 @@ def summarise(
     passages = passages_of(sources, every)
     said_here = "\n".join(source.text for source in sources)
     source_tokens = sum(source.tokens for source in sources)
-    spare = chars_for(max(target_tokens - counter.count(kept), int(target_tokens * LEAST_BODY)), said_here, counter)
-    body = render(extract(passages, budget=spare, said=f"{said}\n{kept}"))
+    budget = body_chars(target_tokens, kept, said_here, counter)
+    body = render(extract(passages, budget=budget, said=f"{said}\n{kept}"))
     # Times and speakers stand in the headings of entries, not in what they say.
     return checked(body, facts, kept, f"{headings_of(passages)}\n{said_here}", source_tokens, counter)
 
@@ -230,6 +230,12 @@ def passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Pa
 def headings_of(passages: Sequence[Passage]) -> str:
     """What a summary may say of passages besides their texts: when, and who."""
     return "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
+
+
+def body_chars(target_tokens: int, kept: str, text: str, counter: TokenCounter) -> int:
+    """About as many characters of a text as a summary of it has room for beside what is kept below."""
+    room = max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY))
+    return chars_for(room, text, counter)
 
 
 def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:

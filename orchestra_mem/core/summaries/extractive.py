@@ -17,6 +17,7 @@ from math import log
 from operator import mul
 
 from orchestra_mem.core.identifiers import is_quoted_across, quoted_names
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.summaries.reading import read
 from orchestra_mem.core.summaries.shortening import Clause, Shortener, clauses, cut, unmarked, whole
 from orchestra_mem.core.summaries.weighing import Vocabulary, kind_weight, of_language
@@ -135,7 +136,7 @@ def extract(passages: Sequence[Passage], *, budget: int, measure: Measure = len,
 
 def render(extracts: Iterable[Extract]) -> str:
     """Write extracts as markdown: a line for each new time, a bullet for each speaker's or operation's run of them."""
-    return _written((_flat(found.when), _flat(found.speaker), found.key, _flat(found.text)) for found in extracts)
+    return _written((squeeze(found.when), squeeze(found.speaker), found.key, squeeze(found.text)) for found in extracts)
 
 
 def without_misquotes(extracts: Iterable[Extract], source: str) -> list[Extract]:
@@ -169,10 +170,6 @@ def _written(rows: Iterable[_Row]) -> str:
             lines.append(f"- {speaker}: {text}" if speaker else f"- {text}")
         last = bullet
     return "\n".join(lines)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _units(passages: Sequence[Passage], vocabulary: Vocabulary) -> list[_Unit]:
@@ -228,7 +225,7 @@ class _Choice:
         self.measure = measure
         self.weights = _weights(self.units, highest, _names(passages))
         self.worth = self.weights.__getitem__
-        self.labels = [(_flat(passage.when), _flat(passage.speaker), passage.key) for passage in passages]
+        self.labels = [(squeeze(passage.when), squeeze(passage.speaker), passage.key) for passage in passages]
         self.covered: set[str] = set()
         self._cover(self.weights.keys() & content_stems(said))
         self.picks: list[tuple[int, _Run | None]] = []
@@ -256,7 +253,7 @@ class _Choice:
                 index, previous = self.picks.pop()
                 unit = self.units[index]
                 unit.chosen = previous
-                unit.row = self._row(unit, _flat(unit.part(previous))) if previous else unit.row
+                unit.row = self._row(unit, squeeze(unit.part(previous))) if previous else unit.row
             size = self._size()
         return self._extracts()
 
@@ -265,7 +262,7 @@ class _Choice:
         missed: list[tuple[float, int]] = []
         while len(missed) < _PATIENCE and (index := self._next()) is not None:
             unit = self.units[index]
-            text = _flat(unit.part(unit.run))
+            text = squeeze(unit.part(unit.run))
             cost = self.measure(text) + 1
             extra = cost - unit.cost + (0 if unit.chosen else self._frame_cost(index))
             if self.used + extra > allowed:

@@ -12,15 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
-from orchestra_mem.core.summaries.compaction import (
-    LEAST_BODY,
-    Draft,
-    Source,
-    chars_for,
-    checked,
-    headings_of,
-    passages_of,
-)
+from orchestra_mem.core.summaries.compaction import Draft, Source, body_chars, checked, headings_of, passages_of
 from orchestra_mem.core.summaries.extractive import Extract, Passage, extract, render, without_misquotes
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.core.summaries.model_lines import without_orders
@@ -165,8 +157,8 @@ def _share(known: set[str], stems: Sequence[str]) -> float:
 
 def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
     """A checked summary by extraction alone."""
-    room = max(target_tokens - counter.count(material.kept), int(target_tokens * LEAST_BODY))
-    chosen = extract(material.passages, budget=chars_for(room, material.source_text, counter), said=material.kept)
+    budget = body_chars(target_tokens, material.kept, material.source_text, counter)
+    chosen = extract(material.passages, budget=budget, said=material.kept)
     return _checked(material, render(_sound(material, chosen)), counter)
 
 

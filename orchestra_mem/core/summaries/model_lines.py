@@ -14,6 +14,7 @@ from itertools import pairwise
 from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
+from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.summaries.omissions import Sentence, turning
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences
 
@@ -64,7 +65,7 @@ def read_lists(answer: str, keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _flat(line: str) -> str:
-    return _BULLET.sub("", " ".join(visible(line[:_MOST_CHARS]).split()))
+    return _BULLET.sub("", squeeze(visible(line[:_MOST_CHARS])))
 
 
 class Record:
