@@ -78,25 +78,25 @@ class OrchestratorContextManager:
     @property
     def working_memory(self) -> WorkingMemory:
         """The newest operations, in the process."""
-        self._refresh_if_due()
+        self._settle()
         return self._parts.working
 
     @property
     def session_memory(self) -> SessionMemoryManager:
         """The document of the session under way, and those of earlier ones."""
-        self._refresh_if_due()
+        self._settle()
         return self._parts.session
 
     @property
     def episodic_memory(self) -> EpisodicMemoryManager:
         """The documents that outlast sessions, with their versions."""
-        self._refresh_if_due()
+        self._settle()
         return self._parts.episodic
 
     @property
     def context_tracker(self) -> ContextWindowTracker:
         """How full the model's window is."""
-        self._refresh_if_due()
+        self._settle()
         return self._parts.tracker
 
     @property
@@ -348,7 +348,7 @@ class OrchestratorContextManager:
         with self._lock:
             try:
                 if not sys.is_finalizing():
-                    self._refresh_if_due()
+                    self._settle()
             finally:
                 closed, self._closed = self._closed, True
                 if not closed:
@@ -377,20 +377,20 @@ class OrchestratorContextManager:
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
-        """The same for reading: a refresh that is due comes before."""
+        """The same for reading: what is due, a spill or a refresh, comes before."""
         with self._synced():
-            self._flow.refresh_if_due()
+            self._flow.settle()
             yield
 
-    def _refresh_if_due(self) -> None:
-        if self._flow.refresh_due and not self._lock.inherited:
+    def _settle(self, *, briefly: bool = False) -> None:
+        if self._flow.due(briefly=briefly) and not self._lock.inherited:
             with self._lock:
                 if not self._closed:
-                    self._flow.refresh_if_due()
+                    self._flow.settle(briefly=briefly)
 
-    def _in_pause(self) -> None:
+    def _in_pause(self, *, briefly: bool) -> None:
         with self.events.put_off():
-            self._refresh_if_due()
+            self._settle(briefly=briefly)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -304,7 +304,7 @@ def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tm
             assert wait_for_refresh(tracker)
         session = memory.sessions()[-1]
         assert memory.query_recent_operations(limit=1)[0].session == session.id
-        assert not memory._flow.refresh_due
+        assert not memory._flow.due()
         assert tracker.used_tokens() < DUE
 
 

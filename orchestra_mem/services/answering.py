@@ -6,7 +6,8 @@ All of it is derived or can be missing: recording and contexts go on without.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from orchestra_mem.search_types import SearchFilter, SearchMode
 from orchestra_mem.services.flow import Flow
 from orchestra_mem.services.memory_parts import MemoryParts
 from orchestra_mem.services.recall import Recall
-from orchestra_mem.types import Json
+from orchestra_mem.types import FileState, Json
 
 if TYPE_CHECKING:
     from orchestra_mem.retriever import ContextRetriever, Moment
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 # What a question's answer is made from, as far as the response cache goes by it.
 _FACTS = 5
+# File systems tell times by the kernel's tick, 10 ms at most.
+_TICK_NS = 50_000_000
 
 
 class Answering:
@@ -40,7 +43,7 @@ class Answering:
 
     Args:
         parts: the memory's.
-        flow: tells the session under way and the memory's version.
+        flow: tells the session under way.
         settled: brings the tiers up to date and keeps other threads from them while it is held; refuses where closed.
     """
 
@@ -183,9 +186,23 @@ class Answering:
     def _glance(self) -> Moment:
         from orchestra_mem.retriever import Moment
 
-        version = self._flow.version()
+        version = self._version()
         model = self._search.answering_model if self._search else None
         return Moment(version=None if version is None else (version, model), session=self._session)
+
+    def _version(self) -> Hashable:
+        """What differs after every change of the memory; None where a document was saved so lately that it is not sure.
+
+        A second save within the same tick of the file system's clock leaves no trace in a document's state.
+        """
+        parts, session = self._parts, self._flow.session
+        states = [*parts.episodic.states().values()]
+        if session is not None:
+            states += parts.session.foreign_state(session)
+        latest = max((state.modified_ns for state in states if isinstance(state, FileState)), default=0)
+        if abs(time.time_ns() - latest) < _TICK_NS:
+            return None
+        return parts.commit_count(), tuple(states), parts.clock().date()
 
     def _behind(self, job: Callable[[], object]) -> None:
         if self._search is not None:

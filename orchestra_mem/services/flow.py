@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -18,13 +18,12 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.services.memory_parts import MemoryParts
-from orchestra_mem.services.preparation import Preparation
+from orchestra_mem.services.preparation import Pausing, Preparation
 from orchestra_mem.services.recording import Draft
 from orchestra_mem.tiers.episodic import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted
 from orchestra_mem.types import (
     DocumentName,
-    FileState,
     Operation,
     OperationFilter,
     Session,
@@ -36,8 +35,6 @@ logger = logging.getLogger(__name__)
 
 # After a refresh that the disk refused, so many operations pass before the next try.
 _RETRY_AFTER = 25
-# File systems tell times by the kernel's tick, 10 ms at most.
-_TICK_NS = 50_000_000
 # A refresh no longer waits where so many operations as large as the last would make the window critical.
 _ROOM = 2
 
@@ -58,10 +55,10 @@ class Flow:
     Args:
         parts: the memory's.
         tell: told which signal, and by keyword what it says.
-        in_pause: called by another thread in the caller's pauses, for what can wait for one.
+        in_pause: called by another thread in the caller's pauses, see `Preparation`.
     """
 
-    def __init__(self, parts: MemoryParts, tell: Callable[..., None], in_pause: Callable[[], None]) -> None:
+    def __init__(self, parts: MemoryParts, tell: Callable[..., None], in_pause: Pausing) -> None:
         self._parts = parts
         self._tell = tell
         self.preparation = Preparation(parts.compactor.foresight, in_pause)
@@ -69,6 +66,7 @@ class Flow:
         self.last_id = 0
         self._changes = -1
         self._retry_at = 0
+        self._spill_due = False
         self._refresh_due = False
         self._window_known = False
         self._seen_documents: Mapping[DocumentName, object] = {}
@@ -176,16 +174,22 @@ class Flow:
         parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def _keep_within_limits(self, operation: Operation) -> None:
-        """Spill where due. A refresh that is due waits for a pause or the next reading, as long as it can wait."""
+        """See what is due. It waits for a pause or the next reading, as long as it can wait."""
         if self.last_id < self._retry_at:
             return
         parts = self._parts
-        spilled = self._spill(parts.working.overflow())
+        spilled = False
+        if parts.working.overflows:
+            self._spill_due = True
+            if self.preparation.follows and not parts.working.overflows_far:
+                self.preparation.want_moment()
+            else:
+                spilled = self._spill_overflow()
         if not parts.auto_refresh:
             return
-        if parts.tracker.should_refresh() or (spilled and parts.compactor.over_threshold()):
+        if parts.tracker.should_refresh():
             self._refresh_due = True
-        if self.refresh_due and (
+        if self._refresh_due and (
             not self.preparation.follows
             # The next operations may be as large, and a window that overflows is the worst.
             or parts.tracker.would_be_critical(_ROOM * operation.tokens)
@@ -193,19 +197,31 @@ class Flow:
         ):
             self.refresh()
 
-    @property
-    def refresh_due(self) -> bool:
-        """Whether a refresh is due that can be tried now: not within changes that may still be taken back."""
-        return self._refresh_due and self.last_id >= self._retry_at and not self._parts.in_transaction()
+    def due(self, *, briefly: bool = False) -> bool:
+        """Whether something waits that can be done now, or briefly: not within changes that may still be taken back."""
+        waits = self._spill_due or (self._refresh_due and not briefly)
+        return waits and self.last_id >= self._retry_at and not self._parts.in_transaction()
 
-    def refresh_if_due(self) -> None:
-        """Refresh where that has waited for a pause or a reading; what fails is told as where a record does it."""
-        if self.refresh_due:
-            try:
+    def settle(self, *, briefly: bool = False) -> None:
+        """Spill and refresh where that has waited, or spill alone; what fails is told as where a record does it."""
+        if not self.due(briefly=briefly):
+            return
+        try:
+            if not briefly:
                 self.sync()
+            self._spill_overflow()
+            if self._refresh_due and not briefly:
                 self.refresh()
-            except Exception as error:  # as in `record`: nothing that was recorded is in doubt
-                self._fell_behind(self.last_id, error)
+        except Exception as error:  # as in `record`: nothing that was recorded is in doubt
+            self._fell_behind(self.last_id, error)
+
+    def _spill_overflow(self) -> bool:
+        """Put what working memory cannot hold into the next tier; whether there was something."""
+        spilled = self._spill(self._parts.working.overflow()) > 0
+        self._spill_due = False
+        if spilled and self._parts.auto_refresh and self._parts.compactor.over_threshold():
+            self._refresh_due = True
+        return spilled
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:
@@ -304,20 +320,6 @@ class Flow:
         if reason is VersionReason.FLUSH:
             return self._parts.episodic.integrate_session(view, taken)
         return self._parts.episodic.update(view, reason, taken)
-
-    def version(self) -> Hashable:
-        """What differs after every change of the memory; None where a document was saved so lately that it is not sure.
-
-        A second save within the same tick of the file system's clock leaves no trace in a document's state.
-        """
-        states = [*self._parts.episodic.states().values()]
-        session = self.session
-        if session is not None:
-            states += self._parts.session.foreign_state(session)
-        latest = max((state.modified_ns for state in states if isinstance(state, FileState)), default=0)
-        if abs(time.time_ns() - latest) < _TICK_NS:
-            return None
-        return self._parts.commit_count(), tuple(states), self._parts.clock().date()
 
     def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
         """The context for a budget as things stand."""

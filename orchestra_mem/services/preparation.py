@@ -1,8 +1,8 @@
-"""What is done in the caller's pauses: what the next refresh needs of operations and edits, and a refresh that is due.
+"""What is done in the caller's pauses: what the next refresh needs of operations and edits, and what is due.
 
-Nothing depends on it: what was not done ahead the refresh does itself, to the same end, and a refresh that finds no
-pause comes before the next reading. While something is done ahead no lock of the memory is held, and nothing is
-written.
+Nothing depends on it: what was not done ahead the refresh does itself, to the same end, and a spill or a refresh that
+finds no pause comes before the next reading. While something is done ahead no lock of the memory is held, and nothing
+is written.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 from weakref import WeakMethod, WeakSet
 
 from orchestra_mem.tiers.foresight import Foresight
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 # So long nothing is recorded before a pause counts as one. Between its steps, of some 0.1 ms, who comes back can go on.
 _QUIET_S = 0.05
+# What takes a millisecond is done in less: between two records that do not come one upon the other.
+_MOMENT_S = 0.005
 _BETWEEN_S = 0.000_3
 # A thread that has had nothing to do for so long ends.
 _IDLE_S = 10.0
@@ -34,18 +37,28 @@ _LONGEST_STEP_S = 30.0
 _FIRST = 4
 
 
+class Pausing(Protocol):
+    """What is done in a pause, or `briefly` in a moment."""
+
+    def __call__(self, *, briefly: bool) -> None:
+        """Do it."""
+        ...
+
+
 class Preparation:
     """Follows what this process records. The flow calls it under the manager's lock.
 
     Args:
         foresight: prepares operations.
-        at_rest: a method that is called in a pause when nothing is left to be done ahead, by a thread without a lock.
+        in_pause: a method that is called in a pause when nothing is left to be done ahead, and `briefly` in a moment
+            that was wanted; by a thread without a lock.
     """
 
-    def __init__(self, foresight: Foresight, at_rest: Callable[[], None]) -> None:
+    def __init__(self, foresight: Foresight, in_pause: Pausing) -> None:
         self._foresight = foresight
         # Weakly, so that a thread that waits for work keeps no memory that nobody has any more.
-        self._at_rest = WeakMethod(at_rest)
+        self._in_pause = WeakMethod(in_pause)
+        self._moment_wanted = False
         self._waiting: deque[Iterator[None]] = deque(maxlen=_MOST_WAITING)
         self._steps = _load()
         self._worker: threading.Thread | None = None
@@ -78,6 +91,11 @@ class Preparation:
         if self.follows:
             self._wake()
 
+    def want_moment(self) -> None:
+        """Have something done as soon as the caller is still for a moment."""
+        self._moment_wanted = True
+        self._wake()
+
     def stop(self) -> None:
         """End with the step at hand: the memory closes."""
         self._over.set()
@@ -108,19 +126,23 @@ class Preparation:
             self._steps = iter(())
         return True
 
-    def _rest(self) -> None:
-        if at_rest := self._at_rest():
-            at_rest()
+    def _rest(self, *, briefly: bool) -> None:
+        if in_pause := self._in_pause():
+            in_pause(briefly=briefly)
 
     def _work(self) -> None:
         while self._came.wait(_IDLE_S) and not self._over.is_set():
             pause = 0.0 if self._busy else time.monotonic() - self._touched
-            if pause < _QUIET_S:
-                self._over.wait(_QUIET_S - pause)
+            quiet = _MOMENT_S if self._moment_wanted else _QUIET_S
+            if pause < quiet:
+                self._over.wait(quiet - pause)
                 continue
-            if not self._step():
+            if self._moment_wanted:
+                self._moment_wanted = False
+                self._rest(briefly=True)
+            elif not self._step():
                 self._came.clear()
-                self._rest()
+                self._rest(briefly=False)
                 if self._waiting:  # it has come this instant
                     self._came.set()
             time.sleep(_BETWEEN_S)

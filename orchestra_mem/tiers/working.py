@@ -6,6 +6,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.types import Json, Operation
@@ -15,7 +16,7 @@ class WorkingMemory:
     """A deque of entries, up to so many operations and so many tokens. Safe to share between threads.
 
     What is over the limits stays until the caller has put it into the next tier: `overflow` names it, `drop_through`
-    lets it go.
+    lets it go. What is to leave is settled as operations come, so that it does not depend on when the caller does that.
     """
 
     def __init__(self, *, max_operations: int = 50, max_tokens: int = 10_000) -> None:
@@ -23,6 +24,9 @@ class WorkingMemory:
         self.max_tokens = max_tokens
         self._entries: deque[Entry] = deque()
         self._tokens = 0
+        # Of those, at the front, the ones that are to leave.
+        self._leaving = 0
+        self._leaving_tokens = 0
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> None:
@@ -30,13 +34,26 @@ class WorkingMemory:
         with self._lock:
             self._entries.append(entry)
             self._tokens += entry.operation.entry_tokens
+            staying = len(self._entries) - self._leaving
+            if staying > self.max_operations or self._tokens - self._leaving_tokens > self.max_tokens:
+                older = self.older_half()
+                self._leaving = len(older)
+                self._leaving_tokens = sum(each.operation.entry_tokens for each in older)
 
     def overflow(self) -> list[Entry]:
-        """What is to spill: nothing within the limits, else the older ones, until half of both limits is left."""
+        """What is to spill: each time that a limit was passed, the older ones until half of both limits was left."""
         with self._lock:
-            if len(self._entries) <= self.max_operations and self._tokens <= self.max_tokens:
-                return []
-            return self.older_half()
+            return list(islice(self._entries, self._leaving))
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is something to spill."""
+        return self._leaving > 0
+
+    @property
+    def overflows_far(self) -> bool:
+        """Whether so much is to spill that it should wait no longer: as much as the limits again."""
+        return self._leaving > self.max_operations or self._leaving_tokens > self.max_tokens
 
     def older_half(self) -> list[Entry]:
         """The older ones without which half of both limits is kept; the newest operation is never among them."""
@@ -55,7 +72,11 @@ class WorkingMemory:
         """Let go of the operations up to an id: they stand in the next tier."""
         with self._lock:
             while self._entries and self._entries[0].operation.id <= operation_id:
-                self._tokens -= self._entries.popleft().operation.entry_tokens
+                tokens = self._entries.popleft().operation.entry_tokens
+                self._tokens -= tokens
+                if self._leaving:
+                    self._leaving -= 1
+                    self._leaving_tokens -= tokens
 
     def entries(self) -> list[Entry]:
         """All of it, oldest first."""
@@ -88,7 +109,7 @@ class WorkingMemory:
         """Forget all. What was here is in the event log."""
         with self._lock:
             self._entries.clear()
-            self._tokens = 0
+            self._tokens = self._leaving = self._leaving_tokens = 0
 
     def get_stats(self) -> dict[str, Json]:
         """Number of operations, tokens, limits, and the share of the token limit that is used."""

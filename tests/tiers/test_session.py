@@ -113,15 +113,15 @@ def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, 
         path = live(memory)
         spilled = len(entries(memory))
         record(memory, 3, first=6)
-        after = path.read_bytes()
         assert len(entries(memory)) > spilled
+        after = path.read_bytes()
     torn = after[: len(after) - cut]
     path.write_bytes(torn)
     undo_spill(tmp_path, spilled)
     with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
         record(memory, 8, first=9)
-        text = path.read_text(encoding="utf-8")
         numbers = entries(memory)
+        text = path.read_text(encoding="utf-8")
         assert numbers == list(range(1, len(numbers) + 1))
         assert all(text.count(f"Step number {number} was taken.") == 1 for number in numbers)
         assert [op.id for op in memory.working_memory.get_all_operations()] == list(range(len(numbers) + 1, 17))
@@ -192,9 +192,9 @@ def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
     path = live(memory)
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{heading}\n\nSee above.\n", encoding="utf-8")
     record(memory, 10, first=11)
-    text = path.read_text(encoding="utf-8")
     spilled = memory.session_memory.session
     assert spilled is not None
+    text = path.read_text(encoding="utf-8")
     for number in range(1, spilled.spilled_through + 1):
         assert text.count(f"Step number {number} was taken.") == 1
     assert f"{heading}\n\nSee above.\n" in text

@@ -74,21 +74,37 @@ def test_the_newest_operation_stays_however_large() -> None:
     assert filled(900).overflow() == []
 
 
-@given(st.lists(st.integers(0, 120), max_size=30), st.integers(2, 9), st.integers(1, 200))
-def test_what_overflows_is_a_head_and_what_stays_fits(tokens: list[int], most: int, most_tokens: int) -> None:
-    """The older ones without a gap; what stays is within half of both limits, or the newest alone."""
-    memory = filled(*tokens, max_operations=most, max_tokens=most_tokens)
-    overflow = ids(memory.overflow())
-    assert overflow == list(range(1, len(overflow) + 1))
-    if len(tokens) <= most and sum(tokens) <= most_tokens:
-        assert overflow == []
-    else:
-        kept = tokens[len(overflow) :]
-        assert len(kept) == 1 or (len(kept) <= most // 2 and sum(kept) <= most_tokens // 2)
-        before = tokens[len(overflow) - 1 :]
-        assert not overflow or len(before) > most // 2 or sum(before) > most_tokens // 2
-    memory.drop_through(len(overflow))
-    assert memory.get_stats()["current_tokens"] == sum(tokens[len(overflow) :])
+@given(st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=30), st.integers(2, 9), st.integers(1, 200))
+def test_what_overflows_does_not_depend_on_when_it_is_let_go(
+    steps: list[tuple[int, bool]], most: int, most_tokens: int
+) -> None:
+    """The older ones without a gap; each time that a limit is passed half of both stays, or the newest alone."""
+    at_once = WorkingMemory(max_operations=most, max_tokens=most_tokens)
+    later = WorkingMemory(max_operations=most, max_tokens=most_tokens)
+    stay: list[int] = []
+    for number, (tokens, let_go) in enumerate(steps, 1):
+        stay.append(tokens)
+        if len(stay) > most or sum(stay) > most_tokens:
+            while len(stay) > 1 and (len(stay) > most // 2 or sum(stay) > most_tokens // 2):
+                del stay[0]
+        left = list(range(1, number - len(stay) + 1))
+        for memory, now in ((at_once, True), (later, let_go)):
+            memory.add(entry(number, tokens=tokens))
+            before = ids(memory.entries())[:1]
+            assert ids(memory.overflow()) == left[before[0] - 1 :]
+            assert memory.overflows == bool(memory.overflow())
+            if now:
+                memory.drop_through(len(left))
+                assert memory.overflow() == []
+                assert memory.get_stats()["current_tokens"] == sum(stay)
+
+
+def test_what_waits_is_far_over_when_it_is_as_much_as_the_limits_again() -> None:
+    """By number and by tokens."""
+    assert not filled(*[1] * 8).overflows_far
+    assert filled(*[1] * 12).overflows_far
+    assert not filled(90, 90).overflows_far
+    assert filled(90, 90, 90).overflows_far
 
 
 def test_questions_are_answered_newest_first() -> None:

@@ -1,0 +1,175 @@
+"""When operations that working memory cannot hold come into the session's document: soon, and not in a record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.errors import StorageError
+from orchestra_mem.services import preparation
+from orchestra_mem.tiers.session import SessionMemoryManager
+from tests.conftest import Clock, record
+
+SMALL = {"orchestrator": {"working_memory": {"max_operations": 6}}}
+OVER = 8
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
+    """A memory of few operations, with what it needs in pauses loaded."""
+    with open_memory(tmp_path, config=SMALL) as opened:
+        yield opened
+
+
+@pytest.fixture
+def no_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, the caller never seems still."""
+    monkeypatch.setattr(preparation, "_MOMENT_S", 600.0)
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+
+
+def standing(memory: OrchestratorContextManager) -> list[int]:
+    """The operations in the document on disk, without asking the memory for it."""
+    documents = list(memory._parts.session.place.folder.glob("*session*.md"))
+    return [] if not documents else list(SessionDocument.parse(documents[0].read_text(encoding="utf-8")).entries())
+
+
+def wait_for(done: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something comes true in time."""
+    end = time.monotonic() + seconds
+    while not done() and time.monotonic() < end:
+        time.sleep(0.005)
+    return done()
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_a_record_does_not_wait_for_a_spill(memory: OrchestratorContextManager) -> None:
+    """What working memory cannot hold is in the event log, and stays with the rest for now."""
+    record(memory, OVER)
+    assert standing(memory) == []
+    assert len(memory.operations()) == OVER
+
+
+def test_it_comes_as_soon_as_the_caller_is_still(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asks, and no pause is long enough for a refresh."""
+    monkeypatch.setattr(preparation, "_QUIET_S", 0.1)
+    record(memory, OVER)
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    assert wait_for(lambda: standing(memory) == [1, 2, 3, 4])
+
+
+@pytest.mark.usefixtures("no_moment")
+@pytest.mark.parametrize(
+    "reading",
+    [
+        "get_orchestrator_context('next')", "get_stats()", "query_recent_operations()", "blame('session')",
+        "search('step')", "session_memory", "working_memory", "episodic_memory", "context_tracker", "close()",
+    ],
+)  # fmt: skip
+def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, reading: str) -> None:
+    """An operation stands in one tier, and who looks into a file after a reading finds there what has left."""
+    record(memory, OVER)
+    eval(f"memory.{reading}")  # one of those above
+    assert standing(memory) == [1, 2, 3, 4]
+    if reading != "close()":
+        assert [operation.id for operation in memory.working_memory.get_all_operations()] == [5, 6, 7, 8]
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_where_nobody_is_still_working_memory_stays_bounded(memory: OrchestratorContextManager) -> None:
+    """Then a record spills after all: when as much waits as working memory may hold."""
+    for number in range(1, 200):
+        record(memory, 1, first=number)
+        assert len(memory._parts.working.entries()) <= 2 * 6
+        assert len(standing(memory)) + len(memory._parts.working.entries()) == number
+
+
+def test_a_process_that_records_little_spills_in_its_record(tmp_path: Path) -> None:
+    """A command may end right after it, however it ends."""
+    with open_memory(tmp_path, config={"orchestrator": {"working_memory": {"max_operations": 2}}}) as memory:
+        record(memory, 3)
+        assert standing(memory) == [1, 2]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.booleans(), min_size=7, max_size=40))
+def test_the_documents_do_not_depend_on_when(tmp_path_factory: pytest.TempPathFactory, stills: list[bool]) -> None:
+    """The same operations leave the same text, whether the caller was still after each of them, some, or none."""
+    texts = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "_MOMENT_S", 600.0)
+        patch.setattr(preparation, "_QUIET_S", 600.0)
+        for pattern in (stills, [True] * len(stills), [False] * len(stills)):
+            project = tmp_path_factory.mktemp("memory") / "project"
+            project.mkdir()
+            with open_memory(project, config=SMALL, clock=Clock()) as memory:
+                for number, still in enumerate(pattern, 1):
+                    record(memory, 1, first=number)
+                    if still:
+                        memory._in_pause(briefly=True)
+                session, path = memory.session_memory.session, memory.session_memory.path
+                assert session
+                assert path
+                texts.append(
+                    path.read_text(encoding="utf-8").replace(f'"{session.id}"', session.id).replace(session.id, "")
+                )
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_spill_that_fails_in_a_moment_is_told_and_made_up_for(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that was recorded is in doubt, and the next one that can does it."""
+    refused: list[int] = []
+
+    def refuse(self: SessionMemoryManager, *_: object) -> int:
+        refused.append(1)
+        raise StorageError("spill: no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SessionMemoryManager, "append_operations", refuse)
+        record(memory, OVER)
+        assert wait_for(lambda: bool(refused))
+        assert "no space" in str(memory.get_stats()["problems"])
+        assert len(memory.query_recent_operations(limit=100)) == OVER
+    record(memory, 40, first=OVER + 1)
+    assert wait_for(lambda: len(standing(memory)) > 40)
+    assert memory.get_stats()["problems"] == []
+    assert standing(memory) == list(range(1, len(standing(memory)) + 1))
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
+    """What the document holds is noted in the same database: it would be taken back with them."""
+    record(memory, OVER)
+    state = memory._parts.state
+    with suppress(ZeroDivisionError), state.together():
+        memory.get_stats()
+        memory._in_pause(briefly=True)
+        assert standing(memory) == []
+        raise ZeroDivisionError
+    memory._in_pause(briefly=True)
+    assert standing(memory) == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_what_waited_when_the_process_ended_is_spilled_by_the_next(tmp_path: Path) -> None:
+    """It is in the event log, and comes into working memory again."""
+    killed = open_memory(tmp_path, config=SMALL)
+    record(killed, OVER)
+    with open_memory(tmp_path, config=SMALL) as memory:
+        assert standing(memory) == []
+        record(memory, 1, first=OVER + 1)
+        assert standing(memory) == [1, 2, 3, 4]
+    killed.close()
+    assert standing(memory) == [1, 2, 3, 4]
