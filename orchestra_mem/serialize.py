@@ -21,25 +21,31 @@ from orchestra_mem.work_types import WorkEvent, WorkItem
 MAX_DEPTH = 500
 # CPython reads and prints integers of up to 4,300 digits by default; 14,000 bits stay below that.
 _MAX_INT_BITS = 14_000
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
+# What is copied by taking it as it is, whatever its value.
+_PLAIN = frozenset({str, bool, type(None)})
+_Container = list[Json] | dict[str, Json]
+
+
 @dataclass(slots=True)
 class _Place:
-    """Where a value stands: what `step` leads to it from its parent. The path is put together only for a fault."""
+    """Where a container stands: what `key` leads to it from its parent. The path is put together only for a fault."""
 
     parent: _Place | None
-    step: str
+    key: object
     depth: int
 
     def path(self) -> str:
         steps: list[str] = []
-        place: _Place | None = self
-        while place is not None:
-            steps.append(place.step)
+        place = self
+        while place.parent is not None:
+            steps.append(_step(place.key))
             place = place.parent
-        return "".join(reversed(steps))
+        return "".join([str(place.key), *reversed(steps)])
 
 
 def checked_json(value: object, name: str = "data") -> Json:
@@ -50,25 +56,29 @@ def checked_json(value: object, name: str = "data") -> Json:
     Raises:
         InvalidOperationError: the value is no JSON; its `path` begins with `name`.
     """
-    waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]] = []
-    result = _copied(value, _Place(None, name, 0), waiting)
+    waiting: list[tuple[object, _Container, _Place]] = []
+    result = _copied(value, None, name, waiting)
     while waiting:
         original, copy, place = waiting.pop()
         if isinstance(original, dict) and isinstance(copy, dict):
             for key, item in original.items():
-                copy[_key(key, place)] = _copied(item, _Place(place, _step(key), place.depth + 1), waiting)
+                field = key if type(key) is str else _key(key, place)
+                copy[field] = item if type(item) in _PLAIN else _copied(item, place, key, waiting)
         elif isinstance(original, list | tuple) and isinstance(copy, list):
             for position, item in enumerate(original):
-                copy.append(_copied(item, _Place(place, f"[{position}]", place.depth + 1), waiting))
+                copy.append(item if type(item) in _PLAIN else _copied(item, place, position, waiting))
     return result
 
 
-def _copied(value: object, place: _Place, waiting: list[tuple[object, list[Json] | dict[str, Json], _Place]]) -> Json:
-    """A simple value, or an empty container that `waiting` will fill."""
+def _copied(
+    value: object, parent: _Place | None, key: object, waiting: list[tuple[object, _Container, _Place]]
+) -> Json:
+    """A simple value, or an empty container that `waiting` will fill. `key` leads to it from its parent."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return value if type(value) is str else str.__str__(value)
+        return str.__str__(value)
+    place = _Place(parent, key, parent.depth + 1 if parent else 0)
     if isinstance(value, int):
         if value.bit_length() > _MAX_INT_BITS:
             raise InvalidOperationError(place.path(), "an integer of over 4,300 digits; record it as a string")
@@ -83,7 +93,7 @@ def _copied(value: object, place: _Place, waiting: list[tuple[object, list[Json]
         )
     if place.depth >= MAX_DEPTH:
         raise InvalidOperationError(place.path(), f"nested deeper than {MAX_DEPTH} levels, or contains itself")
-    copy: list[Json] | dict[str, Json] = {} if isinstance(value, dict) else []
+    copy: _Container = {} if isinstance(value, dict) else []
     waiting.append((value, copy, place))
     return copy
 
@@ -98,14 +108,14 @@ def _key(key: object, place: _Place) -> str:
 
 def _step(key: object) -> str:
     if not isinstance(key, str):
-        return ""
+        return f"[{key}]"
     return f".{key}" if key.isidentifier() else f"[{json.dumps(key)}]"
 
 
 def dump_json(value: Json) -> str:
     """Write a checked value as ASCII, so that NULs and lone surrogates survive any store."""
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(value)
     except RecursionError:
         raise InvalidOperationError(
             "data", "nested too deep for the depth of the call that records it; record it from an outer function"

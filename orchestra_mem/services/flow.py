@@ -89,9 +89,12 @@ class Flow:
             try:
                 if self.session and (entry := draft.entry_of(operation, self.session.started.date())):
                     self._parts.session.remember(entry)
-                with self.preparation.following(operation):
+                self.preparation.keep_still()
+                try:
                     self._follow(operation)
                     self._keep_within_limits(operation)
+                finally:
+                    self.preparation.follow(operation)
             except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
                 self._fell_behind(operation.id, error)
             self._tell("operation_recorded", operation=operation)

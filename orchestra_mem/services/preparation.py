@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 from weakref import WeakMethod, WeakSet
 
@@ -69,16 +68,15 @@ class Preparation:
         self._recorded = 0
         _at_work.add(self)
 
-    @contextmanager
-    def following(self, operation: Operation) -> Iterator[None]:
-        """Keep still while a recorded operation goes through the tiers; what it needs is done in the next pause."""
+    def keep_still(self) -> None:
+        """Do nothing until the operation that is being recorded has gone through the tiers."""
         self._busy = True
-        try:
-            yield
-        finally:
-            self._touched, self._busy = time.monotonic(), False
-            self._recorded += 1
-            self.do(self._foresight.prepare(operation))
+
+    def follow(self, operation: Operation) -> None:
+        """It has; what the next refresh needs of it is done in the next pause."""
+        self._touched, self._busy = time.monotonic(), False
+        self._recorded += 1
+        self.do(self._foresight.prepare(operation))
 
     @property
     def follows(self) -> bool:
@@ -108,7 +106,8 @@ class Preparation:
             self._worker.join(_LONGEST_STEP_S)
 
     def _wake(self) -> None:
-        self._came.set()
+        if not self._came.is_set():
+            self._came.set()
         if self._worker is None or not self._worker.is_alive():
             self._worker = threading.Thread(target=self._work, name="orchestra-mem preparation", daemon=True)
             self._worker.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from orchestra_mem.core.context.items import as_form
@@ -31,7 +31,7 @@ class Draft:
             return None
         if reported and operation.tokens == operation.entry_tokens:
             return None
-        return replace(self.entry, operation=operation)
+        return Entry(operation=operation, text=self.entry.text, short=self.entry.short)
 
 
 def make_draft(

@@ -115,26 +115,29 @@ class Database:
     @contextmanager
     def transaction(self, name: str) -> Iterator[sqlite3.Connection]:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
-        with self._lock, self._translated(name):
+        with self._lock:
             connection = self._open_writer()
-            if self._depth:
-                yield connection
-                return
-            if connection.in_transaction:
-                # An earlier one could not even be rolled back. What it began must not swallow what comes now.
-                connection.execute("ROLLBACK")
-            self._check_in_place(name)
-            connection.execute("BEGIN IMMEDIATE")
-            self._depth = 1
             try:
-                yield connection
-                self._tell(f"{name}.commit.before")
-                connection.execute("COMMIT")
-            except BaseException:
-                _roll_back(connection)
-                raise
-            finally:
-                self._depth = 0
+                if self._depth:
+                    yield connection
+                    return
+                if connection.in_transaction:
+                    # An earlier one could not even be rolled back. What it began must not swallow what comes now.
+                    connection.execute("ROLLBACK")
+                self._check_in_place(name)
+                connection.execute("BEGIN IMMEDIATE")
+                self._depth = 1
+                try:
+                    yield connection
+                    self._tell(f"{name}.commit.before")
+                    connection.execute("COMMIT")
+                except BaseException:
+                    _roll_back(connection)
+                    raise
+                finally:
+                    self._depth = 0
+            except sqlite3.Error as error:
+                raise _translate(error, name, self.path) from error
             self._tell(f"{name}.commit.after")
 
     @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import TypeVar
 
 from orchestra_mem.types import Json, Operation
@@ -61,9 +62,10 @@ class Entry:
 def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
     """Render an operation of a session that started on the day `started` (UTC)."""
     title = entry_title(operation.type, operation.data)
-    when = operation.timestamp.strftime("%H:%M:%S")
-    if operation.timestamp.date() != started:
-        when = f"{operation.timestamp:%Y-%m-%d} {when}"
+    time = operation.timestamp
+    when = f"{time.hour:02}:{time.minute:02}:{time.second:02}"  # a fraction of what `strftime` takes
+    if time.date() != started:
+        when = f"{time:%Y-%m-%d} {when}"
     heading = f"### [{when}] {title} (op {operation.id})\n"
     reported = operation.tokens if operation.tokens != operation.entry_tokens else None
     body = entry_body(operation.type, operation.data, tokens=reported, max_chars=max_chars, pointer=operation.id)
@@ -171,7 +173,12 @@ def is_critical(operation_type: str, data: Json) -> bool:
 
 def label(name: str) -> str:
     """A field's or type's name for people: `nl_command` reads `NL Command`."""
-    words = re.split(r"[\s_]+", visible(name[: 2 * _TITLE_CHARS]).strip()) or [name]
+    return _label(name[: 2 * _TITLE_CHARS])
+
+
+@lru_cache(maxsize=512)
+def _label(name: str) -> str:
+    words = re.split(r"[\s_]+", visible(name).strip())
     return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
 
 
