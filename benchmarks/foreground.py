@@ -35,6 +35,7 @@ TARGETS: dict[str, Target] = {
     "foreground_delay_ratio": ("<=", 1.2),
     "foreground_alike_ratio": ("<=", 1.2),
     "record_p99_ms": ("<=", 1.0),
+    "record_p99_ratio": ("<=", 2.0),
 }
 _MODEL = "qwen2.5-coder-0.5b-instruct-q4_k_m"
 _OPERATIONS, _PROMPTS, _PAUSE_S = 900, 28, 4.0
@@ -153,6 +154,8 @@ def _prompts(
         report.add(f"foreground_{name}_ratio", ratio, n=len(busy[alike]), note="of the 95th percentiles")
     report.percentiles("record", records.ours, (50, 99), note="records meanwhile, refreshes among them")
     report.percentiles("record_bare", records.bare, (50, 99), note="JSON, a count, a commit, and nothing else")
+    ratio = percentile(records.ours, 99) / percentile(records.bare, 99)
+    report.add("record_p99_ratio", ratio, n=len(records.ours), note="of a record over a bare write, both meanwhile")
     report.percentiles("record_alone", alone.ours, (50, 99), note="with nothing in the background")
     report.percentiles("record_alone_bare", alone.bare, (50, 99), note="the bare ones then")
     report.add(
