@@ -173,3 +173,18 @@ def test_what_waited_when_the_process_ended_is_spilled_by_the_next(tmp_path: Pat
         assert standing(memory) == [1, 2, 3, 4]
     killed.close()
     assert standing(memory) == [1, 2, 3, 4]
+
+
+def test_what_is_spilled_in_moments_lets_no_document_grow_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is still now and then, and never pauses, meets the refresh in a record before the document is too large."""
+    monkeypatch.setattr(preparation, "_MOMENT_S", 600.0)
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    config = {"orchestrator": {**SMALL["orchestrator"], "session_compression_threshold": 4_000}}
+    with open_memory(tmp_path, config=config) as memory:
+        session, tracker = memory.session_memory, memory.context_tracker
+        for number in range(1, 601):
+            text = f"We moved part {number} of the store behind the new queue, and its {number} rows are checked."
+            memory.record_operation("note", {"text": text}, 0)
+            memory._in_pause(briefly=True)
+            assert session.token_count() < 6_500
+        assert tracker.refresh_count >= 2

@@ -68,6 +68,7 @@ class Flow:
         self._retry_at = 0
         self._spill_due = False
         self._refresh_due = False
+        self._over_ceiling = False
         self._window_known = False
         self._seen_documents: Mapping[DocumentName, object] = {}
         self._looked_at: object = None
@@ -181,13 +182,12 @@ class Flow:
         if self.last_id < self._retry_at:
             return
         parts = self._parts
-        spilled = False
         if parts.working.overflows:
             self._spill_due = True
             if self.preparation.follows and not parts.working.overflows_far:
                 self.preparation.want_moment()
             else:
-                spilled = self._spill_overflow()
+                self._spill_overflow()
         if not parts.auto_refresh:
             return
         if parts.tracker.should_refresh():
@@ -196,7 +196,7 @@ class Flow:
             not self.preparation.follows
             # The next operations may be as large, and a window that overflows is the worst.
             or parts.tracker.would_be_critical(_ROOM * operation.tokens)
-            or (spilled and parts.compactor.over_ceiling())
+            or self._over_ceiling
         ):
             self.refresh()
 
@@ -218,13 +218,13 @@ class Flow:
         except Exception as error:  # as in `record`: nothing that was recorded is in doubt
             self._fell_behind(self.last_id, error)
 
-    def _spill_overflow(self) -> bool:
-        """Put what working memory cannot hold into the next tier; whether there was something."""
+    def _spill_overflow(self) -> None:
+        """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
         spilled = self._spill(self._parts.working.overflow()) > 0
         self._spill_due = False
         if spilled and self._parts.auto_refresh and self._parts.compactor.over_threshold():
             self._refresh_due = True
-        return spilled
+            self._over_ceiling = self._parts.compactor.over_ceiling()
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:
@@ -239,7 +239,7 @@ class Flow:
 
         Work goes on without a session as well: then the documents alone are updated.
         """
-        self._refresh_due = False
+        self._refresh_due = self._over_ceiling = False
         if self.session is None:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
@@ -342,7 +342,7 @@ class Flow:
 
     def flush(self) -> Path | None:
         """End the session; None where none is under way."""
-        self._refresh_due = False
+        self._refresh_due = self._over_ceiling = False
         finished = self._finish_flushes()
         if self.session is None:
             return finished

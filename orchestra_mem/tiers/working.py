@@ -6,10 +6,28 @@ import json
 import threading
 from collections import deque
 from collections.abc import Iterable
-from itertools import islice
 
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.types import Json, Operation
+
+
+class _Row:
+    """Entries in a row, and their tokens."""
+
+    def __init__(self) -> None:
+        self.entries: deque[Entry] = deque()
+        self.tokens = 0
+
+    def append(self, entry: Entry) -> None:
+        """Put one at the end."""
+        self.entries.append(entry)
+        self.tokens += entry.operation.entry_tokens
+
+    def pop_first(self) -> Entry:
+        """Take the first one out."""
+        entry = self.entries.popleft()
+        self.tokens -= entry.operation.entry_tokens
+        return entry
 
 
 class WorkingMemory:
@@ -22,46 +40,45 @@ class WorkingMemory:
     def __init__(self, *, max_operations: int = 50, max_tokens: int = 10_000) -> None:
         self.max_operations = max_operations
         self.max_tokens = max_tokens
-        self._entries: deque[Entry] = deque()
-        self._tokens = 0
-        # Of those, at the front, the ones that are to leave.
-        self._leaving = 0
-        self._leaving_tokens = 0
+        # Those that are to leave, and behind them those that stay.
+        self._leaving = _Row()
+        self._staying = _Row()
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> None:
         """Take in an operation; the newest is last."""
         with self._lock:
-            self._entries.append(entry)
-            self._tokens += entry.operation.entry_tokens
-            staying = len(self._entries) - self._leaving
-            if staying > self.max_operations or self._tokens - self._leaving_tokens > self.max_tokens:
-                older = self.older_half()
-                self._leaving = len(older)
-                self._leaving_tokens = sum(each.operation.entry_tokens for each in older)
+            self._staying.append(entry)
+            if len(self._staying.entries) > self.max_operations or self._staying.tokens > self.max_tokens:
+                while self._over_half(len(self._staying.entries), self._staying.tokens):
+                    self._leaving.append(self._staying.pop_first())
+
+    def _over_half(self, count: int, tokens: int) -> bool:
+        """Whether the oldest is to leave so many; the newest never is."""
+        return count > 1 and (count > self.max_operations // 2 or tokens > self.max_tokens // 2)
 
     def overflow(self) -> list[Entry]:
         """What is to spill: each time that a limit was passed, the older ones until half of both limits was left."""
         with self._lock:
-            return list(islice(self._entries, self._leaving))
+            return list(self._leaving.entries)
 
     @property
     def overflows(self) -> bool:
         """Whether there is something to spill."""
-        return self._leaving > 0
+        return bool(self._leaving.entries)
 
     @property
     def overflows_far(self) -> bool:
         """Whether so much is to spill that it should wait no longer: as much as the limits again."""
-        return self._leaving > self.max_operations or self._leaving_tokens > self.max_tokens
+        return len(self._leaving.entries) > self.max_operations or self._leaving.tokens > self.max_tokens
 
     def older_half(self) -> list[Entry]:
         """The older ones without which half of both limits is kept; the newest operation is never among them."""
         with self._lock:
-            spilled: list[Entry] = []
-            count, tokens = len(self._entries), self._tokens
-            for entry in self._entries:
-                if count == 1 or (count <= self.max_operations // 2 and tokens <= self.max_tokens // 2):
+            spilled = list(self._leaving.entries)
+            count, tokens = len(self._staying.entries), self._staying.tokens
+            for entry in self._staying.entries:
+                if not self._over_half(count, tokens):
                     break
                 spilled.append(entry)
                 count -= 1
@@ -71,17 +88,14 @@ class WorkingMemory:
     def drop_through(self, operation_id: int) -> None:
         """Let go of the operations up to an id: they stand in the next tier."""
         with self._lock:
-            while self._entries and self._entries[0].operation.id <= operation_id:
-                tokens = self._entries.popleft().operation.entry_tokens
-                self._tokens -= tokens
-                if self._leaving:
-                    self._leaving -= 1
-                    self._leaving_tokens -= tokens
+            for row in (self._leaving, self._staying):
+                while row.entries and row.entries[0].operation.id <= operation_id:
+                    row.pop_first()
 
     def entries(self) -> list[Entry]:
         """All of it, oldest first."""
         with self._lock:
-            return list(self._entries)
+            return [*self._leaving.entries, *self._staying.entries]
 
     def get_all_operations(self) -> list[Operation]:
         """All operations, oldest first."""
@@ -108,18 +122,18 @@ class WorkingMemory:
     def clear(self) -> None:
         """Forget all. What was here is in the event log."""
         with self._lock:
-            self._entries.clear()
-            self._tokens = self._leaving = self._leaving_tokens = 0
+            self._leaving, self._staying = _Row(), _Row()
 
     def get_stats(self) -> dict[str, Json]:
         """Number of operations, tokens, limits, and the share of the token limit that is used."""
         with self._lock:
+            tokens = self._leaving.tokens + self._staying.tokens
             return {
-                "operation_count": len(self._entries),
+                "operation_count": len(self._leaving.entries) + len(self._staying.entries),
                 "max_operations": self.max_operations,
-                "current_tokens": self._tokens,
+                "current_tokens": tokens,
                 "max_tokens": self.max_tokens,
-                "utilization": self._tokens / self.max_tokens if self.max_tokens else 0.0,
+                "utilization": tokens / self.max_tokens if self.max_tokens else 0.0,
             }
 
 

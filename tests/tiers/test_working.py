@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -339,3 +340,22 @@ def test_each_operation_is_shown_once_in_a_context(tmp_path: Path, size: int) ->
         shown = memory.get_orchestrator_context("x", 3_000).render()
         for number in range(size):
             assert shown.count(f"**Text**: Unique-{number}-word") <= 1
+
+
+def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
+    """Where the next tier takes nothing, each operation is taken in as quickly as the first."""
+
+    def add(memory: WorkingMemory, first: int) -> None:
+        for number in range(first, first + 500):
+            memory.add(entry(number, tokens=60))
+
+    few, many = WorkingMemory(max_tokens=100), WorkingMemory(max_tokens=100)
+    add(many, 1)
+    for first in range(501, 10_000, 500):
+        add(many, first)
+    start = time.process_time()
+    add(few, 1)
+    early = time.process_time() - start
+    start = time.process_time()
+    add(many, 10_001)
+    assert time.process_time() - start < 5 * early + 0.02
