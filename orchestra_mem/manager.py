@@ -77,13 +77,13 @@ class OrchestratorContextManager:
 
     @property
     def working_memory(self) -> WorkingMemory:
-        """The newest operations, in the process."""
+        """The newest operations, in the process, as of now: ask for it again to have what is due done before."""
         self._settle()
         return self._parts.working
 
     @property
     def session_memory(self) -> SessionMemoryManager:
-        """The document of the session under way, and those of earlier ones."""
+        """The document of the session under way, and those of earlier ones; as of now, like `working_memory`."""
         self._settle()
         return self._parts.session
 

@@ -24,16 +24,14 @@ _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-# What is copied by taking it as it is, whatever its value.
-_PLAIN = frozenset({str, bool, type(None)})
+# What is copied by taking it as it is, whatever its value. No set: a value's type need not be hashable.
+_PLAIN = (str, bool, type(None))
 _Container = list[Json] | dict[str, Json]
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where a container stands: what `key` leads to it from its parent. The path is put together only for a fault."""
+    """Where a value stands: the `key` in its parent, of the outermost its name. Put together only for a fault."""
 
     parent: _Place | None
     key: object
@@ -74,7 +72,7 @@ def _copied(
     value: object, parent: _Place | None, key: object, waiting: list[tuple[object, _Container, _Place]]
 ) -> Json:
     """A simple value, or an empty container that `waiting` will fill. `key` leads to it from its parent."""
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool):  # the outermost
         return value
     if isinstance(value, str):
         return str.__str__(value)

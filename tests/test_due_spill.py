@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,6 +18,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.errors import StorageError
 from orchestra_mem.services import preparation
 from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.working import WorkingMemory
 from tests.conftest import Clock, record
 
 SMALL = {"orchestrator": {"working_memory": {"max_operations": 6}}}
@@ -83,6 +86,21 @@ def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, re
     assert standing(memory) == [1, 2, 3, 4]
     if reading != "close()":
         assert [operation.id for operation in memory.working_memory.get_all_operations()] == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("spills", ["record", "moment", "reading"])
+def test_the_first_context_shows_what_has_been_spilled_before_it(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch, spills: str
+) -> None:
+    """Each operation once, from the document or from working memory, whoever has put it there."""
+    monkeypatch.setattr(preparation, "_MOMENT_S", 600.0)
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    record(memory, 30 if spills == "record" else OVER)
+    if spills == "moment":
+        memory._in_pause(briefly=True)
+    context = memory.get_orchestrator_context("first")
+    shown = re.findall(r"^### .* \(op (\d+)\)$", context.prefix + context.timeline, re.MULTILINE)
+    assert shown == [str(operation.id) for operation in memory.operations()]
 
 
 @pytest.mark.usefixtures("no_moment")
@@ -163,16 +181,82 @@ def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: Orchestr
 
 
 @pytest.mark.usefixtures("no_moment")
-def test_what_waited_when_the_process_ended_is_spilled_by_the_next(tmp_path: Path) -> None:
-    """It is in the event log, and comes into working memory again."""
+def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:
+    """It is in the event log, and comes into working memory again; the other may be alive as well."""
     killed = open_memory(tmp_path, config=SMALL)
     record(killed, OVER)
     with open_memory(tmp_path, config=SMALL) as memory:
-        assert standing(memory) == []
-        record(memory, 1, first=OVER + 1)
+        shown = memory.get_orchestrator_context("next")
         assert standing(memory) == [1, 2, 3, 4]
+        assert [operation.id for operation in memory.working_memory.get_all_operations()] == [5, 6, 7, 8]
+    again = killed.get_orchestrator_context("next")
+    assert (again.prefix, again.timeline) == (shown.prefix, shown.timeline)
     killed.close()
     assert standing(memory) == [1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_what_others_have_spilled_is_not_counted_when_their_operations_come(tmp_path: Path) -> None:
+    """What spills does not depend on when a process sees what another has done."""
+    with open_memory(tmp_path, config=SMALL) as one, open_memory(tmp_path, config=SMALL) as other:
+        record(one, 6)
+        other.refresh()
+        record(other, 3, first=7)
+        one.get_stats()
+        assert not one._parts.working.overflows
+        assert [operation.id for operation in one.working_memory.get_all_operations()] == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_moment_is_short(memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a pause already, a long one, is woken for it."""
+    record(memory, OVER - 2)
+    assert wait_for(lambda: not memory._flow.preparation._came.is_set())  # all is loaded and done
+    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
+    record(memory, 1, first=OVER - 1)
+    assert wait_for(lambda: standing(memory) == [1, 2, 3, 4], seconds=20)
+    record(memory, 4, first=OVER)
+    assert wait_for(lambda: len(standing(memory)) == 8, seconds=20)
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_where_no_thread_can_be_had_a_record_spills(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing waits for a pause that nobody looks for, and it is said once."""
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        record(memory, 20)
+        assert len(memory._parts.working.entries()) <= 6
+        assert standing(memory) == list(range(1, len(standing(memory)) + 1))
+    assert memory.get_stats()["problems"] == []
+    assert caplog.text.count("can't start new thread") == 1
+
+
+@pytest.mark.usefixtures("no_moment")
+def test_ctrl_c_in_working_memory_doubles_nothing(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operation was recorded; it comes once into the tiers, with the next."""
+
+    def interrupted(self: WorkingMemory, first: int) -> bool:
+        raise KeyboardInterrupt
+
+    record(memory, 6)
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkingMemory, "_over_half", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            record(memory, 1, first=7)
+    record(memory, 8, first=8)
+    left = [operation.id for operation in memory.working_memory.get_all_operations()]
+    assert [*standing(memory), *left] == list(range(1, 16))
+    path = memory.flush_session()
+    assert path
+    assert list(SessionDocument.parse(path.read_text(encoding="utf-8")).entries()) == list(range(1, 16))
+    assert path.read_text(encoding="utf-8").count("(op 7)") == 1
 
 
 def test_what_is_spilled_in_moments_lets_no_document_grow_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -66,7 +66,6 @@ class Flow:
         self.last_id = 0
         self._changes = -1
         self._retry_at = 0
-        self._spill_due = False
         self._refresh_due = False
         self._over_ceiling = False
         self._window_known = False
@@ -141,9 +140,9 @@ class Flow:
             self._parts.epochs.end_epochs()
             self.last_id = live.spilled_through
         self.session = live
+        self._parts.working.drop_through(live.spilled_through)
         for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
             self._take(operation)
-        self._parts.working.drop_through(live.spilled_through)
 
     def _resume_document(self, live: Session) -> None:
         """Bring the session's document together with the log. Where the disk refuses, the next spill does it."""
@@ -183,7 +182,6 @@ class Flow:
             return
         parts = self._parts
         if parts.working.overflows:
-            self._spill_due = True
             if self.preparation.follows and not parts.working.overflows_far:
                 self.preparation.want_moment()
             else:
@@ -202,7 +200,7 @@ class Flow:
 
     def due(self, *, briefly: bool = False) -> bool:
         """Whether something waits that can be done now, or briefly: not within changes that may still be taken back."""
-        waits = self._spill_due or (self._refresh_due and not briefly)
+        waits = self._parts.working.overflows or (self._refresh_due and not briefly)
         return waits and self.last_id >= self._retry_at and not self._parts.in_transaction()
 
     def settle(self, *, briefly: bool = False) -> None:
@@ -221,7 +219,6 @@ class Flow:
     def _spill_overflow(self) -> None:
         """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
         spilled = self._spill(self._parts.working.overflow()) > 0
-        self._spill_due = False
         if spilled and self._parts.auto_refresh and self._parts.compactor.over_threshold():
             self._refresh_due = True
             self._over_ceiling = self._parts.compactor.over_ceiling()
@@ -230,6 +227,8 @@ class Flow:
         if not entries or self.session is None:
             return 0
         through = self._parts.session.append_operations(self.session, entries)
+        # At once: a context shows the document up to there, and working memory from there on.
+        self.session = replace(self.session, spilled_through=through)
         self._parts.working.drop_through(through)
         self._parts.reporter.recovered("session document")
         return len(entries)

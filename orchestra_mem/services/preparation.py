@@ -40,7 +40,7 @@ class Pausing(Protocol):
     """What is done in a pause, or `briefly` in a moment."""
 
     def __call__(self, *, briefly: bool) -> None:
-        """Do it."""
+        """Do what is due."""
         ...
 
 
@@ -62,6 +62,8 @@ class Preparation:
         self._steps = _load()
         self._worker: threading.Thread | None = None
         self._came = threading.Event()
+        self._hurry = threading.Event()  # ends a wait for a longer pause
+        self._alone = False
         self._busy = False
         self._over = threading.Event()
         self._touched = 0.0
@@ -81,7 +83,7 @@ class Preparation:
     @property
     def follows(self) -> bool:
         """Whether pauses are looked for: a process that has recorded next to nothing may be about to end."""
-        return self._recorded >= _FIRST and not self._over.is_set()
+        return self._recorded >= _FIRST and not self._alone and not self._over.is_set()
 
     def do(self, steps: Iterator[None]) -> None:
         """Let these steps be done in the next pause."""
@@ -91,13 +93,16 @@ class Preparation:
 
     def want_moment(self) -> None:
         """Have something done as soon as the caller is still for a moment."""
-        self._moment_wanted = True
+        if not self._moment_wanted:
+            self._moment_wanted = True
+            self._hurry.set()
         self._wake()
 
     def stop(self) -> None:
         """End with the step at hand: the memory closes."""
         self._over.set()
         self._came.set()
+        self._hurry.set()
 
     def end(self) -> None:
         """Stop, and wait for the step at hand."""
@@ -106,11 +111,17 @@ class Preparation:
             self._worker.join(_LONGEST_STEP_S)
 
     def _wake(self) -> None:
-        if not self._came.is_set():
+        if not self._came.is_set():  # to ask costs less than to set it again
             self._came.set()
         if self._worker is None or not self._worker.is_alive():
-            self._worker = threading.Thread(target=self._work, name="orchestra-mem preparation", daemon=True)
-            self._worker.start()
+            worker = threading.Thread(target=self._work, name="orchestra-mem preparation", daemon=True)
+            try:
+                worker.start()
+            except RuntimeError as error:
+                self._alone = True
+                logger.warning("no thread for pauses can be started, so nothing waits for one: %s", error)
+            else:
+                self._worker = worker
 
     def _step(self) -> bool:
         """Do the next step: first load what all need, then what waits; False where nothing does."""
@@ -134,7 +145,8 @@ class Preparation:
             pause = 0.0 if self._busy else time.monotonic() - self._touched
             quiet = _MOMENT_S if self._moment_wanted else _QUIET_S
             if pause < quiet:
-                self._over.wait(quiet - pause)
+                self._hurry.wait(quiet - pause)
+                self._hurry.clear()
                 continue
             if self._moment_wanted:
                 self._moment_wanted = False

@@ -6,28 +6,10 @@ import json
 import threading
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.types import Json, Operation
-
-
-class _Row:
-    """Entries in a row, and their tokens."""
-
-    def __init__(self) -> None:
-        self.entries: deque[Entry] = deque()
-        self.tokens = 0
-
-    def append(self, entry: Entry) -> None:
-        """Put one at the end."""
-        self.entries.append(entry)
-        self.tokens += entry.operation.entry_tokens
-
-    def pop_first(self) -> Entry:
-        """Take the first one out."""
-        entry = self.entries.popleft()
-        self.tokens -= entry.operation.entry_tokens
-        return entry
 
 
 class WorkingMemory:
@@ -40,62 +22,74 @@ class WorkingMemory:
     def __init__(self, *, max_operations: int = 50, max_tokens: int = 10_000) -> None:
         self.max_operations = max_operations
         self.max_tokens = max_tokens
-        # Those that are to leave, and behind them those that stay.
-        self._leaving = _Row()
-        self._staying = _Row()
+        # Each with the tokens of all that ever came, itself included. So there is no sum that an interrupt could leave
+        # behind.
+        self._entries: deque[tuple[Entry, int]] = deque()
+        # How many of them, from the oldest on, are to leave.
+        self._leaving = 0
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> None:
-        """Take in an operation; the newest is last."""
+        """Take in an operation; the newest is last. It is passed over where it comes again, as after an interrupt."""
         with self._lock:
-            self._staying.append(entry)
-            if len(self._staying.entries) > self.max_operations or self._staying.tokens > self.max_tokens:
-                while self._over_half(len(self._staying.entries), self._staying.tokens):
-                    self._leaving.append(self._staying.pop_first())
+            newest, through = self._entries[-1] if self._entries else (None, 0)
+            if newest is not None and newest.operation.id == entry.operation.id:
+                return
+            self._entries.append((entry, through + entry.operation.entry_tokens))
+            staying = len(self._entries) - self._leaving
+            if staying > self.max_operations or self._tokens(self._leaving) > self.max_tokens:
+                while self._over_half(self._leaving):
+                    self._leaving += 1
 
-    def _over_half(self, count: int, tokens: int) -> bool:
-        """Whether the oldest is to leave so many; the newest never is."""
-        return count > 1 and (count > self.max_operations // 2 or tokens > self.max_tokens // 2)
+    def _tokens(self, first: int, end: int | None = None) -> int:
+        """The tokens of those from a place on, and before another."""
+        behind = len(self._entries) if end is None else end
+        if first >= behind:
+            return 0
+        entry, through = self._entries[first]
+        return self._entries[behind - 1][1] - through + entry.operation.entry_tokens
+
+    def _over_half(self, first: int) -> bool:
+        """Whether those from a place on are more than half of the limits hold; the newest alone never is."""
+        count = len(self._entries) - first
+        return count > 1 and (count > self.max_operations // 2 or self._tokens(first) > self.max_tokens // 2)
 
     def overflow(self) -> list[Entry]:
         """What is to spill: each time that a limit was passed, the older ones until half of both limits was left."""
         with self._lock:
-            return list(self._leaving.entries)
+            return [entry for entry, _ in islice(self._entries, self._leaving)]
 
     @property
     def overflows(self) -> bool:
         """Whether there is something to spill."""
-        return bool(self._leaving.entries)
+        return self._leaving > 0
 
     @property
     def overflows_far(self) -> bool:
-        """Whether so much is to spill that it should wait no longer: as much as the limits again."""
-        return len(self._leaving.entries) > self.max_operations or self._leaving.tokens > self.max_tokens
+        """Whether so much is to spill that it should wait no longer: more than the limits again."""
+        with self._lock:
+            return self._leaving > self.max_operations or self._tokens(0, self._leaving) > self.max_tokens
 
     def older_half(self) -> list[Entry]:
         """The older ones without which half of both limits is kept; the newest operation is never among them."""
         with self._lock:
-            spilled = list(self._leaving.entries)
-            count, tokens = len(self._staying.entries), self._staying.tokens
-            for entry in self._staying.entries:
-                if not self._over_half(count, tokens):
-                    break
-                spilled.append(entry)
-                count -= 1
-                tokens -= entry.operation.entry_tokens
-            return spilled
+            border = self._leaving
+            while self._over_half(border):
+                border += 1
+            return [entry for entry, _ in islice(self._entries, border)]
 
     def drop_through(self, operation_id: int) -> None:
         """Let go of the operations up to an id: they stand in the next tier."""
         with self._lock:
-            for row in (self._leaving, self._staying):
-                while row.entries and row.entries[0].operation.id <= operation_id:
-                    row.pop_first()
+            while self._entries and self._entries[0][0].operation.id <= operation_id:
+                # In this order, so that an interrupt in between lets one stay longer and spills none too early.
+                self._leaving = max(0, self._leaving - 1)
+                self._entries.popleft()
 
     def entries(self) -> list[Entry]:
         """All of it, oldest first."""
         with self._lock:
-            return [*self._leaving.entries, *self._staying.entries]
+            return [entry for entry, _ in self._entries]
 
     def get_all_operations(self) -> list[Operation]:
         """All operations, oldest first."""
@@ -122,14 +116,15 @@ class WorkingMemory:
     def clear(self) -> None:
         """Forget all. What was here is in the event log."""
         with self._lock:
-            self._leaving, self._staying = _Row(), _Row()
+            self._leaving = 0
+            self._entries.clear()
 
     def get_stats(self) -> dict[str, Json]:
-        """Number of operations, tokens, limits, and the share of the token limit that is used."""
+        """Number of operations, tokens, limits, and the share of the token limit in use: over 1 until it spills."""
         with self._lock:
-            tokens = self._leaving.tokens + self._staying.tokens
+            tokens = self._tokens(0)
             return {
-                "operation_count": len(self._leaving.entries) + len(self._staying.entries),
+                "operation_count": len(self._entries),
                 "max_operations": self.max_operations,
                 "current_tokens": tokens,
                 "max_tokens": self.max_tokens,
