@@ -76,6 +76,25 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
     assert _files(closed) == before
 
 
+def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Operations that working memory cannot hold stay there where the next tier cannot be written, and that is all."""
+    config = {"orchestrator": {"working_memory": {"max_operations": 2}}}
+    with sqlite3.connect(closed / ".obra" / "obra.db") as database:
+        database.execute(
+            "INSERT INTO operations SELECT id + 1, session, type, timestamp, tokens, entry_tokens, agent, "
+            "critical, NULL, data FROM operations ORDER BY id DESC LIMIT 1"
+        )
+    before = _files(closed)
+    with open_memory(closed, config=config) as memory:
+        for _ in range(2):
+            assert memory.get_orchestrator_context("x").render().count("The oven is hot.") == 2
+            problems = memory.get_stats()["problems"]
+            assert isinstance(problems, list)
+            assert len(problems) == 1
+        assert len(caplog.messages) == 1
+    assert _files(closed) == before
+
+
 def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
     """And looks at everything else all the same."""
     findings = {finding.part: finding for finding in diagnose(closed)}
