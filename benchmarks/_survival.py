@@ -134,6 +134,8 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
 class _Examination:
     def __init__(self, home: Path, memory: OrchestratorContextManager, database: Database) -> None:
         self._home = home
+        # Asked for first, once: what waits for a look at the memory comes with it, before the files are read.
+        self._working = memory.working_memory
         self._memory = memory
         self._database = database
         self._log = SqliteEventLog(database)
@@ -191,7 +193,7 @@ class _Examination:
         yield from self._session_document_faults(name, session, document, operations)
         places: dict[int, list[str]] = {number: [] for number in operations}
         if session.status is SessionStatus.ACTIVE:
-            for operation in self._memory.working_memory.get_all_operations():
+            for operation in self._working.get_all_operations():
                 places.setdefault(operation.id, []).append("working memory")
         for part in document.parts:
             if part.operation:
