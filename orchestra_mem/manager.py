@@ -67,7 +67,7 @@ class OrchestratorContextManager:
         self._places = Places(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._lock = parts.lock
-        self._flow = Flow(parts, partial(self.events.send, self), self._in_pause)
+        self._flow = Flow(parts, partial(self.events.send, self))
         self._answering = Answering(parts, self._flow, self._settled)
         parts.epochs.turn_window = self._answering.turn_window
         self._closed = False
@@ -162,8 +162,8 @@ class OrchestratorContextManager:
     def refresh(self) -> Refreshed | None:
         """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
 
-        Happens by itself when the window is 80 % full or the session document over its threshold: in the caller's next
-        pause, before the next context, search or look at a tier, or on closing; within a record where it cannot wait.
+        Happens by itself when the window is 80 % full or the session document over its threshold: before the next
+        context, search or look at a tier, or on closing; within a record where it cannot wait.
 
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
@@ -296,9 +296,10 @@ class OrchestratorContextManager:
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """What may not be lost and was found so far, oldest first: by kind, and those alone that hold now."""
+        """What may not be lost, oldest first: by kind, and those alone that hold now."""
         status = MustKeepStatus.STANDING if standing else None
         with self._settled():
+            self._flow.extract_facts()
             return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
 
     def blame(self, document: str) -> list[BlamedLine]:
@@ -352,7 +353,6 @@ class OrchestratorContextManager:
             finally:
                 closed, self._closed = self._closed, True
                 if not closed:
-                    self._flow.preparation.stop()
                     self._answering.close()
                     self._parts.close()
 
@@ -382,15 +382,11 @@ class OrchestratorContextManager:
             self._flow.settle()
             yield
 
-    def _settle(self, *, briefly: bool = False) -> None:
-        if self._flow.due(briefly=briefly) and not self._lock.inherited:
+    def _settle(self) -> None:
+        if self._flow.due and not self._lock.inherited:
             with self._lock:
                 if not self._closed:
-                    self._flow.settle(briefly=briefly)
-
-    def _in_pause(self, *, briefly: bool) -> None:
-        with self.events.put_off():
-            self._settle(briefly=briefly)
+                    self._flow.settle()
 
     def _check_open(self) -> None:
         if self._closed:

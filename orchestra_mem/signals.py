@@ -8,9 +8,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
 
 from blinker import Signal
 
@@ -19,19 +16,12 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 
-class _PutOff(threading.local):
-    """What a thread has still to tell, None where it tells at once."""
-
-    waiting: list[Callable[[], None]] | None = None
-
-
 class MemoryEvents:
     """The signals of one memory. Subscribe with `memory.events.operation_recorded.connect(function)`.
 
     A subscriber is called with the memory and, by keyword, with what happened; after it has happened, in the thread
-    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. Of a refresh in a
-    pause a thread of the memory tells, which holds nothing by then. Subscribers are held weakly, as blinker does: keep
-    a reference. `failures` counts those that raised, by name.
+    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. Subscribers are
+    held weakly, as blinker does: keep a reference. `failures` counts those that raised, by name.
     """
 
     def __init__(self) -> None:
@@ -42,13 +32,9 @@ class MemoryEvents:
         self.documents_edited = Signal("what people changed in documents has been taken in")
         self.failures: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._put_off = _PutOff()
 
     def send(self, memory: object, signal: str, **what: object) -> None:
         """Tell the subscribers of the signal with this name."""
-        if self._put_off.waiting is not None:
-            self._put_off.waiting.append(partial(self.send, memory, signal, **what))
-            return
         sent: Signal = getattr(self, signal)
         if not sent.receivers:
             return
@@ -60,18 +46,6 @@ class MemoryEvents:
                 with self._lock:
                     self.failures[name] += 1
                 logger.exception("the subscriber %s failed", name)
-
-    @contextmanager
-    def put_off(self) -> Iterator[None]:
-        """Tell of what this thread does meanwhile only afterwards, so that who is told may wait for other threads."""
-        waiting: list[Callable[[], None]] = []
-        self._put_off.waiting = waiting
-        try:
-            yield
-        finally:
-            self._put_off.waiting = None
-            for tell in waiting:
-                tell()
 
     def problems(self) -> list[Json]:
         """The subscribers that have failed, as `status` shows what is wrong."""

@@ -53,6 +53,7 @@ class MustKeepKind(StrEnum):
     COMPLETION = "completion"
     OPEN_ITEM = "open item"
     ROLE = "role"
+    INSIGHT = "insight"
     PINNED = "pinned"
 
 

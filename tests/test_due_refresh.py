@@ -1,14 +1,11 @@
-"""When a refresh comes that is due: in a pause or before a reading, in a record only where it cannot wait."""
+"""When a refresh comes that is due: before a reading, in a record only where it cannot wait."""
 
 from __future__ import annotations
 
-import gc
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,9 +16,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.errors import ClosedError, StorageError
-from orchestra_mem.services import preparation
 from orchestra_mem.services.flow import Refreshed
-from orchestra_mem.types import Operation
 from orchestra_mem.work_types import WorkKind
 
 WINDOW = 10_000
@@ -36,20 +31,6 @@ def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
         yield opened
 
 
-@pytest.fixture
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the machine is, nothing counts as a pause."""
-    monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
-
-
-@pytest.fixture(params=[True, False], ids=["pausing", "busy"])
-def pausing(request: pytest.FixtureRequest) -> bool:
-    """Whether pauses are looked for: once they are, and once, however slow the machine is, nothing counts as one."""
-    if not request.param:
-        request.getfixturevalue("no_pause")
-    return bool(request.param)
-
-
 def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindowTracker:
     """Record until a refresh is due; the tracker, which to look at is no reading."""
     tracker = memory.context_tracker
@@ -60,15 +41,6 @@ def fill(memory: OrchestratorContextManager, tokens: int = 200) -> ContextWindow
     raise AssertionError("the window never filled up")
 
 
-def wait_for_refresh(tracker: ContextWindowTracker, seconds: float = 30.0) -> bool:
-    """Whether it comes without anybody asking."""
-    end = time.monotonic() + seconds
-    while not tracker.refresh_count and time.monotonic() < end:
-        time.sleep(0.01)
-    return tracker.refresh_count > 0
-
-
-@pytest.mark.usefixtures("no_pause")
 def test_a_record_does_not_wait_for_a_refresh_that_can_wait(memory: OrchestratorContextManager) -> None:
     """At 80 % it is due, and the next operations are recorded before it."""
     tracker = fill(memory)
@@ -77,22 +49,6 @@ def test_a_record_does_not_wait_for_a_refresh_that_can_wait(memory: Orchestrator
     assert DUE <= tracker.used_tokens() < CRITICAL
 
 
-def test_it_comes_in_the_next_pause(memory: OrchestratorContextManager) -> None:
-    """Nobody has to ask for anything."""
-    threads: list[str] = []
-
-    def told(sender: object, refreshed: Refreshed) -> None:
-        threads.append(threading.current_thread().name)
-
-    memory.events.refreshed.connect(told)
-    tracker = fill(memory)
-    assert wait_for_refresh(tracker)
-    assert tracker.used_tokens() < DUE
-    assert memory.facts()
-    assert threads == ["orchestra-mem preparation"]
-
-
-@pytest.mark.usefixtures("no_pause")
 @pytest.mark.parametrize(
     "reading",
     [
@@ -109,7 +65,6 @@ def test_it_comes_before_the_next_reading(memory: OrchestratorContextManager, re
         assert tracker.refresh_count == 1
 
 
-@pytest.mark.usefixtures("no_pause")
 def test_the_context_after_it_is_of_a_new_epoch(memory: OrchestratorContextManager) -> None:
     """As if the last record had refreshed itself."""
     before = memory.get_orchestrator_context("first").epoch
@@ -119,7 +74,6 @@ def test_the_context_after_it_is_of_a_new_epoch(memory: OrchestratorContextManag
     assert context.tokens <= memory.context_tracker.used_tokens() < DUE
 
 
-@pytest.mark.usefixtures("no_pause")
 @pytest.mark.parametrize("end", ["close", "flush_session", "refresh"])
 def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end: str) -> None:
     """Closing does it, and what refreshes anyway does it no second time."""
@@ -131,8 +85,7 @@ def test_it_does_not_outlast_the_memory(memory: OrchestratorContextManager, end:
         assert tracker.refresh_count == 1
 
 
-@pytest.mark.usefixtures("no_pause")
-def test_where_nobody_pauses_or_reads_the_window_is_never_critical(memory: OrchestratorContextManager) -> None:
+def test_where_nobody_reads_the_window_is_never_critical(memory: OrchestratorContextManager) -> None:
     """Then a record refreshes after all, before the next ones could make the window overflow."""
     crossed: list[Threshold] = []
 
@@ -148,8 +101,7 @@ def test_where_nobody_pauses_or_reads_the_window_is_never_critical(memory: Orche
     assert Threshold.CRITICAL not in crossed
 
 
-@pytest.mark.usefixtures("no_pause")
-def test_where_nobody_pauses_or_reads_the_document_stays_bounded(tmp_path: Path) -> None:
+def test_where_nobody_reads_the_document_stays_bounded(tmp_path: Path) -> None:
     """The document of the session is compacted before it is larger by half than it should be."""
     config = {"orchestrator": {"session_compression_threshold": 4_000}}
     with open_memory(tmp_path, config=config) as memory:
@@ -161,7 +113,6 @@ def test_where_nobody_pauses_or_reads_the_document_stays_bounded(tmp_path: Path)
         assert tracker.refresh_count >= 3
 
 
-@pytest.mark.usefixtures("no_pause")
 def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
     memory: OrchestratorContextManager,
 ) -> None:
@@ -173,37 +124,11 @@ def test_one_operation_that_fills_the_window_is_followed_by_a_refresh_at_once(
     assert tracker.refresh_count == 1
 
 
-def test_a_process_that_records_little_refreshes_in_its_record(memory: OrchestratorContextManager) -> None:
-    """A command may end right after it, and has no pauses."""
-    tracker = memory.context_tracker
-    memory.record_operation("note", {"text": "much"}, DUE)
-    assert tracker.refresh_count == 1
-
-
-def test_who_is_told_in_a_pause_may_use_the_memory_and_close_it(memory: OrchestratorContextManager) -> None:
-    """A subscriber holds the memory as within a record: it waits for nobody."""
-    seen: list[Operation] = []
-
-    def told(sender: OrchestratorContextManager, refreshed: Refreshed) -> None:
-        seen.extend(sender.query_recent_operations(limit=1))
-        sender.close()
-
-    memory.events.refreshed.connect(told)
-    fill(memory)
-    end = time.monotonic() + 30
-    while not (seen and memory._closed) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert seen
-    assert memory._closed
-
-
-@pytest.mark.parametrize("when", ["pause", "reading", "close"])
+@pytest.mark.parametrize("when", ["reading", "close"])
 def test_one_that_fails_is_told_and_takes_nothing_with_it(
-    tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, when: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The database refuses what a refresh writes; recording and reading go on, and later it is made up for."""
-    if when != "pause":
-        monkeypatch.setattr(preparation, "_QUIET_S", 600.0)
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
     with open_memory(tmp_path, config=config) as memory:
         memory.get_orchestrator_context("start")
@@ -213,7 +138,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         tracker = fill(memory)
         if when == "close":
             memory.close()
-        elif when == "reading":
+        else:
             assert "part 0" in memory.get_orchestrator_context("next").render()
         end = time.monotonic() + 30
         while "refused" not in caplog.text and time.monotonic() < end:
@@ -231,15 +156,13 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
 
 
 def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(
-    memory: OrchestratorContextManager, pausing: bool
+    memory: OrchestratorContextManager,
 ) -> None:
-    """Neither a pause nor a reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
+    """No reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
     state = memory.state
     tracker = fill(memory)
     with suppress(ZeroDivisionError), state.together():
         before = tracker.refresh_count
-        if pausing:
-            time.sleep(0.3)
         memory.get_stats()
         assert tracker.refresh_count == before
         raise ZeroDivisionError
@@ -260,24 +183,6 @@ def test_nothing_is_acknowledged_that_may_be_taken_back(memory: OrchestratorCont
     assert len(memory.operations()) == len(memory.state.items()) == 1
 
 
-def test_who_is_told_in_a_pause_may_wait_for_a_lock_of_his_own(memory: OrchestratorContextManager) -> None:
-    """The memory is free by then, so that who has that lock can go on with it."""
-    lock, told_of = threading.Lock(), threading.Event()
-
-    def told(sender: object, refreshed: Refreshed) -> None:
-        with lock:
-            told_of.set()
-
-    memory.events.refreshed.connect(told)
-    with lock:
-        tracker = fill(memory)
-        assert wait_for_refresh(tracker)
-        memory.record_operation("note", {"text": "more"}, 1)
-        assert not told_of.is_set()
-    assert told_of.wait(30)
-
-
-@pytest.mark.usefixtures("no_pause")
 def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextManager) -> None:
     """What was asked for is done: nothing stays open behind a `with`."""
 
@@ -292,7 +197,7 @@ def test_ctrl_c_during_the_last_one_still_closes(memory: OrchestratorContextMana
         memory.record_operation("note", {"text": "more"})
 
 
-def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tmp_path: Path, pausing: bool) -> None:
+def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tmp_path: Path) -> None:
     """What another process did meanwhile is seen first, and nothing is due for ever or told of a full window."""
     config = {"orchestrator": {"context_window": {"max_tokens": WINDOW}}}
     with open_memory(tmp_path, config=config) as other, open_memory(tmp_path, config=config) as memory:
@@ -300,26 +205,9 @@ def test_one_that_was_due_for_a_session_that_others_have_flushed_follows_them(tm
         other.flush_session()
         for number in range(10):
             other.record_operation("note", {"text": f"After it {number}."}, 300)
-        if pausing:
-            assert wait_for_refresh(tracker)
         session = memory.sessions()[-1]
         assert memory.query_recent_operations(limit=1)[0].session == session.id
-        assert not memory._flow.due()
         assert tracker.used_tokens() < DUE
-
-
-def test_a_memory_that_nobody_has_any_more_is_let_go(tmp_path: Path) -> None:
-    """The thread that waits for its pauses does not keep it."""
-    memory = open_memory(tmp_path)
-    for number in range(6):
-        memory.record_operation("note", {"text": f"part {number}"})
-    known = weakref.ref(memory)
-    del memory
-    end = time.monotonic() + 5
-    while known() is not None and time.monotonic() < end:
-        gc.collect()
-        time.sleep(0.05)
-    assert known() is None
 
 
 ENDING = """

@@ -18,7 +18,6 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.services.memory_parts import MemoryParts
-from orchestra_mem.services.preparation import Pausing, Preparation
 from orchestra_mem.services.recording import Draft
 from orchestra_mem.tiers.episodic import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted
@@ -55,13 +54,11 @@ class Flow:
     Args:
         parts: the memory's.
         tell: told which signal, and by keyword what it says.
-        in_pause: called by another thread in the caller's pauses, see `Preparation`.
     """
 
-    def __init__(self, parts: MemoryParts, tell: Callable[..., None], in_pause: Pausing) -> None:
+    def __init__(self, parts: MemoryParts, tell: Callable[..., None]) -> None:
         self._parts = parts
         self._tell = tell
-        self.preparation = Preparation(parts.compactor.foresight, in_pause)
         self.session: Session | None = None
         self.last_id = 0
         self._changes = -1
@@ -89,12 +86,8 @@ class Flow:
             try:
                 if self.session and (entry := draft.entry_of(operation, self.session.started.date())):
                     self._parts.session.remember(entry)
-                self.preparation.keep_still()
-                try:
-                    self._follow(operation)
-                    self._keep_within_limits(operation)
-                finally:
-                    self.preparation.follow(operation)
+                self._follow(operation)
+                self._keep_within_limits(operation)
             except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
                 self._fell_behind(operation.id, error)
             self._tell("operation_recorded", operation=operation)
@@ -177,41 +170,36 @@ class Flow:
         parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def _keep_within_limits(self, operation: Operation) -> None:
-        """See what is due. It waits for a pause or the next reading, as long as it can wait."""
+        """Note what is due. It waits for the next read, or until it can wait no longer."""
         if self.last_id < self._retry_at:
             return
         parts = self._parts
-        if parts.working.overflows:
-            if self.preparation.follows and not parts.working.overflows_far:
-                self.preparation.want_moment()
-            else:
-                self._spill_overflow()
+        if parts.working.overflows_far:
+            self._spill_overflow()
         if not parts.auto_refresh:
             return
         if parts.tracker.should_refresh():
             self._refresh_due = True
         if self._refresh_due and (
-            not self.preparation.follows
             # The next operations may be as large, and a window that overflows is the worst.
-            or parts.tracker.would_be_critical(_ROOM * operation.tokens)
-            or self._over_ceiling
+            parts.tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling
         ):
             self.refresh()
 
-    def due(self, *, briefly: bool = False) -> bool:
-        """Whether something waits that can be done now, or briefly: not within changes that may still be taken back."""
-        waits = self._parts.working.overflows or (self._refresh_due and not briefly)
+    @property
+    def due(self) -> bool:
+        """Whether a spill or a refresh waits that can be done now: not within changes that may still be taken back."""
+        waits = self._parts.working.overflows or self._refresh_due
         return waits and self.last_id >= self._retry_at and not self._parts.in_transaction()
 
-    def settle(self, *, briefly: bool = False) -> None:
-        """Spill and refresh where that has waited, or spill alone; what fails is told as where a record does it."""
-        if not self.due(briefly=briefly):
+    def settle(self) -> None:
+        """Spill and refresh where that has waited; what fails is reported as where a record does it."""
+        if not self.due:
             return
         try:
-            if not briefly:
-                self.sync()
+            self.sync()
             self._spill_overflow()
-            if self._refresh_due and not briefly:
+            if self._refresh_due:
                 self.refresh()
         except Exception as error:  # as in `record`: nothing that was recorded is in doubt
             self._fell_behind(self.last_id, error)
@@ -254,7 +242,7 @@ class Flow:
                 self._catch_up()
                 return self.refresh()
             self.session = session
-            self._parts.compactor.judge(session, self.last_id)
+            self._parts.compactor.extract_facts(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
             with self._session_document():
                 compacted = self._parts.compactor.compact(session)
@@ -273,6 +261,19 @@ class Flow:
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
         self._tell("refreshed", refreshed=done)
         return done
+
+    def extract_facts(self) -> None:
+        """Find the facts of operations that no refresh has looked through yet."""
+        if self.session is not None and self.session.judged_through < self.last_id:
+            try:
+                with self._parts.store.lock():
+                    session = self._parts.log.session(self.session.id)
+                    self._parts.compactor.extract_facts(session, self.last_id)
+            except StorageError as error:
+                self._parts.reporter.failed("facts", error)
+            else:
+                self._parts.reporter.recovered("facts")
+                self.session = replace(self.session, judged_through=self.last_id)
 
     @contextmanager
     def _session_document(self) -> Iterator[None]:
@@ -298,7 +299,6 @@ class Flow:
         else:
             self._parts.reporter.recovered("hand edits")
             self._seen_documents = states
-            self.preparation.do(self._parts.episodic.short_forms.ahead())
         return states
 
     def _update_documents(self, reason: VersionReason) -> None:
@@ -366,7 +366,7 @@ class Flow:
             if session.status is not SessionStatus.ACTIVE:
                 self._catch_up()
                 return None
-            self._parts.compactor.judge(session, session.spilled_through)
+            self._parts.compactor.extract_facts(session, session.spilled_through)
             self._parts.compactor.improve()
             self._parts.compactor.settle(session)
             session = self._parts.log.session(session.id)

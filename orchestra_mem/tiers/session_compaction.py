@@ -21,13 +21,14 @@ from orchestra_mem.core.summaries.compaction import (
     Source,
     cut_segments,
     due,
+    summarise,
+    summarise_summaries,
 )
 from orchestra_mem.core.summaries.kept import squeeze, without_states
 from orchestra_mem.core.summaries.levels import merged_summary, merges, summary_of
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
-from orchestra_mem.tiers.foresight import Foresight
-from orchestra_mem.tiers.judge import Judge
+from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, Json, MustKeep, Operation, Session, Summary, VersionReason
 
@@ -85,16 +86,9 @@ class SessionCompactor:
         self._clock = clock
         self._limits = limits
         self._window = window
-        self._judge = Judge(log, ledger)
+        self._facts = FactExtractor(log, ledger)
         self._drafts = drafts
         self._left_tokens = 0
-        self.foresight = Foresight(
-            self._judge,
-            counter=counter,
-            limits=limits,
-            source=_source,
-            standing=lambda session: ledger.summaries(session, standing=True),
-        )
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -113,14 +107,14 @@ class SessionCompactor:
         limit = self._limits.threshold
         return self._left_tokens + self._limits.segment if self._left_tokens > limit else limit
 
-    def judge(self, session: Session, through: int) -> None:
-        """Find the must-keeps of operations up to an id; see `Judge.judge`."""
-        self._judge.judge(session, through)
+    def extract_facts(self, session: Session, through: int) -> None:
+        """Find the facts of operations up to an id; see `FactExtractor.extract`."""
+        self._facts.extract(session, through)
 
     def compact(self, session: Session) -> Compacted:
         """Compact what is due, and let the document say how its facts stand.
 
-        The must-keeps of what is compacted must have been judged.
+        The facts of what is compacted must have been extracted.
         """
         with self._store.lock():
             self.improve()
@@ -137,7 +131,6 @@ class SessionCompactor:
             self.settle(session, known=text)
             after = self._memory.token_count()
         self._left_tokens = after
-        self.foresight.compacted(max((summary.last_operation for summary in new), default=0))
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
 
@@ -196,7 +189,7 @@ class SessionCompactor:
         new: list[Summary] = []
         borders = [entry for entry, block in document.entries().items() if block.pinned]
         borders += [summary.first_operation for summary in known]
-        facts = self._judge.facts(sources[0].operation, sources[-1].operation) if sources else []
+        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
         for first, segment in self._segments(sources, sorted(borders)):
             draft = self._draft(segment, facts)
             if draft.verdict.passed:
@@ -216,7 +209,7 @@ class SessionCompactor:
         while taken := merges(standing, self._limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            draft = self.foresight.merged(taken)
+            draft = summarise_summaries(taken, target_tokens=self._limits.summary, counter=self._counter)
             merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
             merged = replace(merged, edited=changed)
             new.append(merged)
@@ -249,7 +242,7 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(self.foresight.source(operation))
+                sources.append(_source(operation))
             else:
                 edited.add(operation.id)
                 sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
@@ -257,7 +250,10 @@ class SessionCompactor:
 
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
         first, last = segment[0].operation, segment[-1].operation
-        return self.foresight.draft(segment, [fact for fact in facts if first <= fact.operation <= last])
+        tokens = sum(source.tokens for source in segment)
+        target = int(tokens * self._limits.summary / self._limits.segment)
+        own = [fact for fact in facts if first <= fact.operation <= last]
+        return summarise(segment, own, target_tokens=target, counter=self._counter)
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem

@@ -64,16 +64,13 @@ def _facts(log: EventLog, ledger: Ledger, session: Session) -> Sequence[MustKeep
     own = log.operations(OperationFilter(session=session.id, limit=1))
     if not own:
         return ()
-    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
-    from orchestra_mem.core.facts.extraction import find_must_keeps, settle
+    # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
+    from orchestra_mem.core.facts.superseding import settle
+    from orchestra_mem.tiers.fact_extractor import facts_of
 
     first = log.first_operation(session.id)
     known = ledger.must_keeps(first_operation=first, last_operation=own[-1].id)
-    new = [
-        fact
-        for operation in log.operations(OperationFilter(session=session.id, after=session.judged_through))
-        for fact in find_must_keeps(operation)
-    ]
+    new = facts_of(log.operations(OperationFilter(session=session.id, after=session.judged_through)))
     number = ledger.next_must_keep_id()
     return settle([*known, *(replace(fact, id=number + i) for i, fact in enumerate(new))]) if new else known
 

@@ -8,12 +8,11 @@ was made of.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.steps import finished
 from orchestra_mem.core.summaries.compaction import METHOD, Draft
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_drafts import Material, draft_of, dropped_from
@@ -23,14 +22,13 @@ from orchestra_mem.types import DocumentName, MustKeep, Summary
 logger = logging.getLogger(__name__)
 
 _Key = tuple[str, str]
-_Drafted = tuple[Draft, tuple[str, ...]]
 
 # A section under this share of what its document may hold is not what makes it too large.
 _LARGE = 1 / 8
 
 
 class ShortForms:
-    """Makes short forms, and shows them. Called under the manager's lock, but for the steps of `ahead`.
+    """Makes short forms, and shows them. Called under the manager's lock.
 
     Args:
         ledger: holds them.
@@ -58,7 +56,6 @@ class ShortForms:
         self._size_tokens = size_tokens
         self._share = share
         self._known: Mapping[_Key, Summary] | None = None
-        self._drafted: dict[_Key, _Drafted] = {}
         self._refused: set[str] = set()
 
     def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
@@ -80,20 +77,9 @@ class ShortForms:
                 self._refused.add(key[1])
             else:
                 new.append(made)
-        self._drafted.clear()
         if new:
             self._ledger.add_summaries(new)
             self._known = None
-
-    def ahead(self) -> Iterator[None]:
-        """Do in steps, wherever and whenever, what `make` will need for what the documents say now."""
-        return self._draft_ahead(self._missing())
-
-    def _draft_ahead(self, missing: Sequence[tuple[_Key, str]]) -> Iterator[None]:
-        for key, text in missing:
-            known = self._known
-            if known is not None and key not in known:  # else it has been made meanwhile
-                self._drafted[key] = yield from self._steps(text)
 
     def _missing(self) -> list[tuple[_Key, str]]:
         """The texts that have no short form yet and need one."""
@@ -129,16 +115,11 @@ class ShortForms:
                 excess -= int(tokens[block] * (1 - self._share))
         return chosen
 
-    def _steps(self, text: str) -> Generator[None, None, _Drafted]:
-        material = yield from _material_steps(text, self._counter, self._clock)
-        target = int(material.source_tokens * self._share)
-        draft = draft_of(material, target_tokens=target, counter=self._counter)
-        yield
-        return draft, dropped_from(material, draft.text)
-
     def _made(self, text: str, key: _Key, session: str, number: int) -> Summary | None:
         now = self._clock()
-        draft, dropped = self._drafted.get(key) or finished(self._steps(text))
+        material = section_material(text, self._counter, self._clock)
+        target = int(material.source_tokens * self._share)
+        draft = draft_of(material, target_tokens=target, counter=self._counter)
         if not draft.verdict.passed:
             logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
             return None
@@ -155,7 +136,7 @@ class ShortForms:
             tokens=draft.tokens,
             source_tokens=draft.source_tokens,
             must_keeps=(),
-            dropped=dropped,
+            dropped=dropped_from(material, draft.text),
             put_back=draft.put_back,
             since=now,
             until=now,
@@ -167,18 +148,13 @@ class ShortForms:
 
 def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material:
     """What a section's text says, paragraph by paragraph, and the facts in it that a short form may not lack."""
-    return finished(_material_steps(text, counter, clock))
-
-
-def _material_steps(text: str, counter: TokenCounter, clock: Clock) -> Generator[None, None, Material]:
-    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import find_in_text
 
     passages = [Passage(key=n, text=each) for n, each in enumerate(text.split("\n\n")) if each.strip()]
     facts: list[MustKeep] = []
     for passage in passages:
         facts += find_in_text(passage.text, operation=passage.key, timestamp=clock())
-        yield
     return Material.of_passages(passages, counter.count(text), facts)
 
 

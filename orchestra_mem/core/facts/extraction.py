@@ -1,359 +1,228 @@
-"""Finding what a summary may not lose, in the operations and in text: decisions, rules, failures, roles, open items."""
+"""Finding what a summary may not lose, in operations and in text: decisions, rules, failures, roles, open items."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from orchestra_mem.core.cues.cue import MESSAGE, NO_LONGER_FAILS, NOTHING, THRESHOLD, TOLD_AS_SUCH, LazyPattern
-from orchestra_mem.core.cues.event import failure_lines
-from orchestra_mem.core.cues.open import NO_ANSWER, UNKNOWN
-from orchestra_mem.core.facts.finds import RANK, Find, clearest, must_keeps_of, told_once
-from orchestra_mem.core.facts.judgement import judge
-from orchestra_mem.core.facts.prose import (
-    Field,
-    Source,
-    Voice,
-    fields_of,
-    is_commit,
-    masked,
-    reads_as_prose,
-    reads_only,
-    without_code,
-)
-from orchestra_mem.core.facts.roles import continues_role
-from orchestra_mem.core.facts.settlement import settle, supersedes
-from orchestra_mem.core.steps import finished
+from orchestra_mem.core.facts.classifier import kinds, probabilities
+from orchestra_mem.core.facts.outputs import failure_lines
+from orchestra_mem.core.facts.prose import Field, Source, fields_of, is_commit, reads_only
+from orchestra_mem.core.facts.safety import safety_kind
+from orchestra_mem.core.facts.sentences import Candidate, candidates_of
+from orchestra_mem.core.facts.states import kind_of_field, says_nothing, state_of
+from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-__all__ = ["find_in_text", "find_must_keeps", "find_steps", "settle", "supersedes"]
+THRESHOLD = 0.4
+"""From this probability of being any fact a sentence is one."""
+_SAFETY_THRESHOLD = 0.1  # the same where a plain word speaks for one
+_LISTED_THRESHOLD = 0.15  # the same for an item below a heading that names a kind
+_SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
+_MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
+_POINTING_CHARS = 60  # a sentence longer than this says enough by itself
+_SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share, the likeliest
+_SHARE = 0.12
+_MAX_FINDS = 24
+_SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
 
-_MAX_CHARS = 240  # a longer sentence is cut to the clauses around what was found
-_WHOLE_CHARS = 200  # up to this size a rule, decision or role keeps its sentence: the topic may stand in another clause
-_TALK_CHARS = 600  # what is longer was written or pasted, and not said
-_MAX_POINTING_CHARS = 60  # a sentence longer than this says enough by itself
 
-_REQUESTS = frozenset({"user input", "input", "prompt", "request", "instruction", "instructions"})
-_HOLDING = frozenset({MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE})
-_BLANKS = re.compile(r"\s+")
-_SPLIT = re.compile(r"[;—–]\s+|\s-\s|,\s+(?:but|and|so|while|then|yet)\s+|\s(?:but)\s+")
-# `the other thirty`: what they are stands in the clause before.
-_ELLIPTIC = re.compile(
-    r"\bthe (?:others?|rest|remaining|missing)(?: (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|dozen|"
-    r"twenty|thirty|forty|fifty|half|few|ones?))?(?=[,.;!?]|$| (?:is|are|was|were|has|have|still|until|before)\b)"
-)
-_SOFT = re.compile(r"[,;:—–]\s+|\s-\s+")
-_MAX_REASONS = 3  # sentences before a decision that may hold its reason
-# What went before a decision and made it: something is not so, or is too much, or is named as what is spoken of.
-_REASON = LazyPattern(
-    r"\b(?:no|not|nor|never|can't|cannot|won't|don't|doesn't|didn't|isn't|aren't|haven't|hasn't|too|off|dead|gone|"
-    r"broken|"
-    r"cancel\w*|costs?|mess|fails?|failed|leak\w*|closed|closure|refus\w*|reject\w*|about (?:the|that|those)|unless)\b"
-)
-_CONCLUDES = LazyPattern(r"(?:so|hence|therefore|thus|then|that's why|in that case|ok so|right so)\b")
-_POINTS_BACK = re.compile(r"\b(?:that|this|it|them|those|these|so|there|one)\b")
+@dataclass(frozen=True, slots=True)
+class Find:
+    """A passage that tells a fact: its kind, how likely it is one (0 to 1), and which sentence of its text it is."""
+
+    kind: MustKeepKind
+    text: str
+    score: float
+    place: int
+
+
+class _Text(NamedTuple):
+    """A text whose sentences wait to be classified together with those of others."""
+
+    candidates: tuple[Candidate, ...]
+    field: Field
+    size: int
 
 
 def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
-    """Find what a summary of this operation may not lose, in the order of its fields.
+    """Find what a summary of this operation may not lose, in the order of its fields; see `find_in_operations`."""
+    return find_in_operations([operation])[0]
 
-    Prose is judged sentence by sentence; in tool output only failures are looked for. The text of a find is a passage
-    of a field, word for word. Three additions: a value that says little alone comes with its field's name and what it
-    is about (`decision: PROCEED (Password hashing)`); a sentence that points back comes with the one before; and
-    `Speaker: ` stands before a role told in the first person.
+
+def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
+    """Find what summaries of operations may not lose; many at once cost less than one by one.
+
+    Prose is classified sentence by sentence, in tool output only failures are looked for. The text of a fact is a passage
+    of a field, word for word, with two additions: a short value comes with its field's name and what it is about
+    (`status: failed (Password hashing)`), and `Speaker: ` stands before a role told in the first person.
     """
-    return finished(find_steps(operation))
-
-
-def find_steps(operation: Operation, *, tentative: bool = False) -> Generator[None, None, tuple[MustKeep, ...]]:
-    """Find what `find_must_keeps` does, in steps of some 0.1 ms; with them `Tentative` ones, if these are wanted."""
-    silent = reads_only(operation)
-    finds: list[Find] = []
-    asked: list[Find] = []
-    for field in fields_of(operation):
-        if field.source is Source.SPEECH:
-            found = yield from _prose_steps(
-                field.text, field.speaker, field.voice, spoken=field.spoken, tentative=tentative
-            )
-            asked.extend(find for find in found if field.name in _REQUESTS and find.kind is MustKeepKind.OPEN_ITEM)
-            finds.extend(found)
-        elif field.source is Source.STATE:
-            finds.extend(_in_state(field))
-        elif not silent:
-            finds.extend(_in_output(field))
-        yield
-    if any(find.kind is MustKeepKind.COMPLETION for find in finds):
-        # the operation tells what was asked for and that it was done
-        finds = [find for find in finds if find not in asked]
-    if len(finds) > 1 and is_commit(operation):
-        finds = told_once(finds)
-    decided = any(find.kind is MustKeepKind.DECISION and not find.tentative for find in finds)
-    if operation.type.lower() == "decision" and not decided:
-        finds[:0] = _of_decision(operation)
-    return must_keeps_of(finds, operation.id, operation.timestamp)
+    read = [list(_read(operation)) for operation in operations]
+    found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
+    results = []
+    for operation, parts in zip(operations, read, strict=True):
+        finds: list[Find] = []
+        for part in parts:
+            finds.extend(next(found) if isinstance(part, _Text) else [part])
+        results.append(_must_keeps(_of_whole(finds, operation), operation.id, operation.timestamp))
+    return results
 
 
 def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str = "") -> tuple[MustKeep, ...]:
     """Find what a summary may not lose in prose, in the order of the text; `speaker` said it.
 
-    Of a long text the clearest finds are kept, up to an eighth of its size. The text of a find is a passage, word for
-    word; `Speaker: ` stands before a role told in the first person.
+    Of a long text the likeliest facts are kept, up to an eighth of its size.
     """
-    return must_keeps_of(list(_in_prose(text, speaker, Voice.PERSON, spoken=True)), operation, timestamp)
+    field = Field(source=Source.SPEECH, name="text", text=text, speaker=speaker, spoken=bool(speaker))
+    return _must_keeps(_classify([_text_of(field)])[0], operation, timestamp)
 
 
-def _in_prose(text: str, speaker: str, voice: Voice, *, spoken: bool = False) -> list[Find]:
-    return finished(_prose_steps(text, speaker, voice, spoken=spoken))
+def _read(operation: Operation) -> Iterator[_Text | Find]:
+    """Give what an operation's fields say by themselves, and the texts that must be classified."""
+    silent = reads_only(operation)
+    for field in fields_of(operation):
+        if field.source is Source.SPEECH:
+            yield _text_of(field)
+        elif field.source is Source.STATE:
+            yield from _of_state(field)
+        elif not silent:
+            for line in failure_lines(field.text):
+                yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
 
 
-def _prose_steps(
-    text: str, speaker: str, voice: Voice, *, spoken: bool = False, tentative: bool = False
-) -> Generator[None, None, list[Find]]:
-    said = without_code(text)
-    talk = spoken and voice is Voice.PERSON and len(said) <= _TALK_CHARS
-    finds: list[Find] = []
-    # the sentences right before, with nothing but white space between, can be quoted together with this one
-    near: list[str] = []
-    end = 0
-    for place, sentence in enumerate(split_sentences(said)):
-        start = said.find(sentence, end)
-        if said[end:start].strip():
-            near = []
-        end = start + len(sentence)
-        if not reads_as_prose(sentence):
-            near = []
-            continue
-        found = _in_sentence(sentence, speaker, voice, place, talk=talk, tentative=tentative)
-        for find in found:
-            wide = _with_neighbours(find, near)
-            # a find that the wider one quotes is told by it
-            finds = [past for past in finds if not _is_told_by(past, wide)]
-            finds.append(wide)
-        if near and all(find.tentative for find in found):
-            kind = _continues(sentence, near[-1])
-            if kind is not None:
-                finds.append(Find(kind, f"{near[-1]} {sentence}", THRESHOLD, place))
-        near = [*near[1 - _MAX_REASONS :], sentence]
-        yield
-    return clearest(finds, len(said))
+def _text_of(field: Field) -> _Text:
+    return _Text(tuple(candidates_of(field)), field, len(field.text))
 
 
-def _is_told_by(find: Find, wide: Find) -> bool:
-    return find.kind is wide.kind and find.text in wide.text and (find.tentative or not wide.tentative)
+def _of_state(field: Field) -> Iterator[_Text | Find]:
+    value = field.text.strip()
+    if kind := state_of(field):
+        about = f" ({field.about})" if field.about else ""
+        yield Find(kind, f"{field.name}: {value}{about}", 1.0, 0)
+    elif not says_nothing(value) and len(value.split()) >= 3:
+        kind = kind_of_field(field.name)
+        if kind is None or len(value) > _MAX_CHARS:
+            yield _text_of(field)
+        else:
+            yield Find(kind, value, 1.0, 0)
 
 
-def _continues(sentence: str, before: str) -> MustKeepKind | None:
-    """Tell which kind of fact a sentence tells together with the one before, where it tells none alone."""
-    if continues_role(sentence, before):
-        return MustKeepKind.ROLE
-    if len(before) > _MAX_CHARS or len(sentence) > _MAX_CHARS:
-        return None
-    asked = before.endswith("?") and NO_ANSWER.match(sentence.lower().replace("’", "'"))
-    unknown = UNKNOWN.match(before.lower().replace("’", "'"))
-    return MustKeepKind.OPEN_ITEM if asked or (unknown and len(sentence) > len(before)) else None
+def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
+    """Find the facts of each text."""
+    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates])
+    results = []
+    begin = 0
+    for text in texts:
+        own = rows[begin : begin + len(text.candidates)]
+        begin += len(text.candidates)
+        finds = []
+        for candidate, row in zip(text.candidates, own.tolist(), strict=True):
+            if (judged := _judge(candidate, row)) is not None:
+                kind, score = judged
+                finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
+        results.append(_likeliest(finds, text))
+    return results
 
 
-def _in_sentence(sentence: str, speaker: str, voice: Voice, place: int, *, talk: bool, tentative: bool) -> list[Find]:
-    flat = _BLANKS.sub(" ", sentence).replace("’", "'").strip("*_ ")
-    # a model's heading names what follows
-    if voice is Voice.MODEL and flat.startswith("#"):
-        return []
-    scores = _weigh(flat, voice, talk=talk, tentative=tentative)
-    if not scores:
-        return []
-    order = sorted(scores, key=lambda kind: (-scores[kind][0], RANK[kind]))
-    best = order[0]
-    whole = len(sentence) <= _WHOLE_CHARS and not _HOLDING.isdisjoint(scores)
-    if whole and best not in _HOLDING:
-        # what holds on stands before what is over, where one sentence tells of both
-        best = next((kind for kind in order if kind in _HOLDING and scores[kind][0] >= scores[best][0] - 1), best)
-    if len(order) > 1 and len(flat) == len(sentence) and not whole:
-        parts = _split(sentence, scores, best, order[1])
-        if parts:
-            return [Find(kind, _voiced(kind, part, speaker), scores[kind][0], place) for kind, part in parts]
-    text = _clip(sentence, scores[best][1] if len(flat) == len(sentence) else 0)
-    return [Find(best, _voiced(best, text, speaker), scores[best][0], place)]
+def _judge(candidate: Candidate, row: Sequence[float]) -> tuple[MustKeepKind, float] | None:
+    """Tell the kind of fact that a sentence tells, with its likelihood; None where it tells none."""
+    likely = 1.0 - row[0]
+    best = max(range(1, len(row)), key=row.__getitem__)
+    safe = safety_kind(candidate.text)
+    if likely >= _SAFETY_THRESHOLD and failure_lines(candidate.text):
+        return MustKeepKind.FAILURE, likely
+    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < THRESHOLD):
+        return safe[0], max(likely, THRESHOLD)
+    if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
+        sure = row[best] >= _SURE_KIND and kinds()[best - 1] in (MustKeepKind.COMPLETION, MustKeepKind.OPEN_ITEM)
+        return (kinds()[best - 1] if sure else candidate.listed), max(likely, THRESHOLD)
+    return (kinds()[best - 1], likely) if likely >= THRESHOLD else None
 
 
-def _weigh(flat: str, voice: Voice, *, talk: bool, tentative: bool) -> dict[MustKeepKind, tuple[float, int]]:
-    """Judge a sentence by what stands in it and by who says it."""
-    text = masked(flat, quotes=voice is Voice.MODEL)
-    scores = judge(text, imperative=voice is not Voice.COMMIT, talk=talk, tentative=tentative)
-    low = text.lower()
-    if MESSAGE.match(low):  # of a compiler, or the like
-        return {kind: score for kind, score in scores.items() if kind is MustKeepKind.FAILURE}
-    if voice is Voice.PERSON:
-        return scores
-    return {kind: score for kind, score in scores.items() if _is_told(kind, low, voice, score[1])}
-
-
-def _is_told(kind: MustKeepKind, low: str, voice: Voice, place: int) -> bool:
-    """Tell whether a report says of a fact that it is one, and does not just describe."""
-    if voice is Voice.MODEL and low.endswith(":"):
-        return kind is MustKeepKind.COMPLETION
-    if kind is MustKeepKind.FAILURE and NO_LONGER_FAILS.search(low):
-        return False
-    if kind is MustKeepKind.ROLE:
-        # what a commit's message begins with is what the commit does, and nobody's name
-        return _OF_CODE.search(low) is None and not (voice is Voice.COMMIT and place == 0)
-    told = None if kind is MustKeepKind.DECISION and voice is Voice.COMMIT else TOLD_AS_SUCH.get(kind)
-    return told is None or told.search(low) is not None
-
-
-_OF_CODE = re.compile(r"xxx|\w_\w|\w\(|\blines?\b|:\d")
-
-
-def _split(
-    sentence: str, scores: dict[MustKeepKind, tuple[float, int]], first: MustKeepKind, second: MustKeepKind
-) -> list[tuple[MustKeepKind, str]]:
-    """Cut a sentence that tells two kinds of facts in two clauses; nothing where they share one."""
-    left, right = sorted((first, second), key=lambda kind: scores[kind][1])
-    for border in _SPLIT.finditer(sentence):
-        if scores[left][1] < border.start() and border.end() <= scores[right][1] + 8:
-            parts = sentence[: border.start()].strip(" ,;"), sentence[border.end() :].strip()
-            if min(len(part.split()) for part in parts) >= 3 and not _ELLIPTIC.search(parts[1]):
-                return [(left, parts[0]), (right, parts[1])]
-    return []
-
-
-def _clip(sentence: str, place: int) -> str:
-    """Cut a long sentence to the clauses around a place."""
-    if len(sentence) <= _MAX_CHARS:
-        return sentence
-    borders = [0, *(border.end() for border in _SOFT.finditer(sentence)), len(sentence)]
-    at = max(i for i, border in enumerate(borders[:-1]) if border <= place)
-    first, last = at, at + 1
-    while last < len(borders) - 1 and borders[last + 1] - borders[first] <= _MAX_CHARS:
-        last += 1
-    while first > 0 and borders[last] - borders[first - 1] <= _MAX_CHARS:
-        first -= 1
-    piece = sentence[borders[first] : borders[last]].strip()
-    return piece if len(piece) <= 2 * _MAX_CHARS else piece[: 2 * _MAX_CHARS].rsplit(None, 1)[0]
-
-
-def _voiced(kind: MustKeepKind, text: str, speaker: str) -> str:
-    if kind is MustKeepKind.ROLE and speaker and re.search(r"\b(?:I|I'm|I’m|[Mm]y|[Mm]e)\b", text):
-        return f"{speaker}: {text}"
+def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
+    """Give the words of a fact: a sentence that points back with the one before, a long one cut at a border."""
+    text = _clip(candidate.text)
+    if candidate.before and len(text) <= _POINTING_CHARS and len(candidate.before) <= _MAX_CHARS:
+        if len(content_stems(text)) <= 1:
+            return f"{candidate.before} {text}"
+    if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
+        return f"{field.speaker}: {text}"
     return text
 
 
-def _with_neighbours(find: Find, near: list[str]) -> Find:
-    """Put the sentences before in front of one that says too little without them.
-
-    One that only points back (`Never do that.`) and an answer that a question went before take the one before; a
-    decision takes the reason that was given right before, which names what it is about.
-    """
-    if not near or len(near[-1]) > _MAX_CHARS:
-        return find
-    low = find.text.lower().replace("’", "'")
-    if find.kind in (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION) and (
-        len(find.text) <= _MAX_POINTING_CHARS and _POINTS_BACK.search(low) and len(content_stems(low)) <= 1
-    ):
-        return _joined(find, near[-1:])
-    if find.kind is MustKeepKind.ROLE and len(find.text) <= _MAX_POINTING_CHARS // 2 and near[-1].endswith("?"):
-        return _joined(find, near[-1:])
-    if find.kind is MustKeepKind.OPEN_ITEM and len(find.text) <= _MAX_POINTING_CHARS:
-        asked = near[-1].endswith("?") and NO_ANSWER.match(low)
-        points = _POINTS_BACK.search(low) and len(content_stems(low)) <= 1
-        return _joined(find, near[-1:]) if asked or points else find
-    if find.kind is MustKeepKind.DECISION and find.place > 0:
-        for first in range(len(near)):
-            told = near[first:]
-            reason = told[0].lower().replace("’", "'")
-            apart = len(told) == 1 or _CONCLUDES.match(low)
-            if apart and _REASON.search(reason) and sum(map(len, told)) + len(find.text) <= _WHOLE_CHARS:
-                return _joined(find, told)
-    return find
+def _clip(sentence: str) -> str:
+    if len(sentence) <= _MAX_CHARS:
+        return sentence
+    borders = [border.start() for border in _SOFT.finditer(sentence) if border.start() <= _MAX_CHARS]
+    cut = borders[-1] if borders and borders[-1] > _MAX_CHARS // 2 else sentence.rfind(" ", 0, _MAX_CHARS)
+    return sentence[: cut if cut > 0 else _MAX_CHARS].rstrip()
 
 
-def _joined(find: Find, before: list[str]) -> Find:
-    return Find(find.kind, " ".join((*before, find.text)), find.score, find.place)
+def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
+    """Keep the likeliest finds of a long text, in the order of the text."""
+    room = max(_SHORT_CHARS, int(text.size * _SHARE))
+    if len(finds) <= _MAX_FINDS and sum(len(find.text) for find in finds) <= room:
+        return finds
+    kept: list[Find] = []
+    for find in sorted(finds, key=lambda find: (-find.score, find.place)):
+        if len(find.text) <= room and len(kept) < _MAX_FINDS:
+            kept.append(find)
+            room -= len(find.text)
+    return sorted(kept, key=lambda find: find.place)
 
 
-def _in_output(field: Field) -> list[Find]:
-    """Find the clear failures in what a tool printed; what it printed is no one's rule or decision."""
-    return [Find(MustKeepKind.FAILURE, line, 3.0, 0) for line in failure_lines(field.text)]
+def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
+    """Weigh the finds of one operation against each other: what is done is open no more, one outcome is told once."""
+    outcome = next((find for find in finds if find.kind is MustKeepKind.COMPLETION and find.score == 1.0), None)
+    if outcome is not None:
+        finds = [find for find in finds if find is outcome or not _repeats(find, outcome)]
+    if is_commit(operation):
+        finds = _told_once(finds)
+    if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
+        finds[:0] = _of_decision(operation)
+    return finds
 
 
-_FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
-    (MustKeepKind.DECISION, "decision decisions verdict resolution"),
-    (MustKeepKind.FAILURE, "error errors exception failure failures blocker blockers blocked_by"),
-    (
-        MustKeepKind.OPEN_ITEM,
-        "next_steps next_step next todo todos open_items open_questions open_question pending action_items follow_ups "
-        "follow_up remaining waiting_on waiting_for",
-    ),
-    (MustKeepKind.COMPLETION, "completed accomplishments done finished achieved"),
-    (
-        MustKeepKind.CONSTRAINT,
-        "constraint constraints rule rules requirement requirements policy policies preference preferences",
-    ),
-    (MustKeepKind.ROLE, "owner assignee assigned_to lead reviewer on_call responsible"),
-)
-_KIND_OF = {name.replace("_", " "): kind for kind, names in _FIELDS for name in names.split()}
-_VALUES: tuple[tuple[MustKeepKind, str], ...] = (
-    (
-        MustKeepKind.FAILURE,
-        "failed failure fail error errored crashed timeout timed_out aborted broken rejected denied",
-    ),
-    (
-        MustKeepKind.COMPLETION,
-        "completed complete done success succeeded finished passed merged closed shipped deployed released resolved "
-        "fixed",
-    ),
-    (MustKeepKind.OPEN_ITEM, "pending blocked waiting on_hold todo open deferred paused"),
-    (MustKeepKind.DECISION, "approved proceed escalate cancelled canceled postponed"),
-)
-_OUTCOMES = {value: kind for kind, values in _VALUES for value in values.split()}
-_GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
-_GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure
-_EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
+def _repeats(find: Find, outcome: Find) -> bool:
+    return find.kind is outcome.kind and find.score == 1.0 and ": " in find.text and " (" in outcome.text
 
 
-def _in_state(field: Field) -> list[Find]:
-    """Judge a field that holds a state: by its value, and by its name."""
-    value = field.text.strip()
-    low = value.lower()
-    if field.name in _EXIT_FIELDS:
-        return [_state(MustKeepKind.FAILURE, field)] if low not in ("0", "none", "") else []
-    if low in ("true", "false"):
-        return _of_flag(field, low == "true")
-    if not value or NOTHING.match(low):
-        return []
-    outcome = _OUTCOMES.get(low.replace(" ", "_").replace("-", "_"))
-    if outcome is not None and field.name not in _KIND_OF:
-        wanted = bool(field.about) or outcome is MustKeepKind.FAILURE
-        return [_state(outcome, field)] if wanted else []
-    kind = _KIND_OF.get(field.name)
-    if kind is None:
-        return _in_prose(value, field.speaker, field.voice)
-    if len(value) > _MAX_CHARS:
-        found = _in_prose(value, field.speaker, field.voice)
-        if kind is MustKeepKind.FAILURE:  # what an error says must be so is no rule
-            found = [find for find in found if find.kind is kind]
-        return found or [Find(kind, _clip(split_sentences(value)[0], 0), 3.0, 0)]
-    if len(value.split()) < 3:
-        return [_state(kind, field)]
-    return [Find(kind, value, 3.0, 0)]
-
-
-def _of_flag(field: Field, value: bool) -> list[Find]:
-    if value and field.name in _GOOD_FLAGS | _GOOD_WHEN_TRUE:
-        return [_state(MustKeepKind.COMPLETION, field)] if field.about else []
-    failed = field.name in _GOOD_FLAGS if not value else field.name in ("failed", "failure", "error")
-    return [_state(MustKeepKind.FAILURE, field)] if failed else []
-
-
-def _state(kind: MustKeepKind, field: Field) -> Find:
-    about = f" ({field.about})" if field.about else ""
-    return Find(kind, f"{field.name}: {field.text.strip()}{about}", 3.0, 0)
+def _told_once(finds: Sequence[Find]) -> list[Find]:
+    """Leave out what another find of the same kind says with all its words, as a commit's subject and its body do."""
+    told = [(find, frozenset(content_stems(find.text))) for find in finds]
+    return [
+        find
+        for place, (find, stems) in enumerate(told)
+        if not any(
+            find.kind is other.kind and (stems < theirs or (stems == theirs and before < place))
+            for before, (other, theirs) in enumerate(told)
+        )
+    ]
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
     """Take the first prose of an operation of type `decision` as what was decided."""
     for field in fields_of(operation):
         if field.source is not Source.OUTPUT and len(field.text.split()) >= 2:
-            yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0], 0), 3.0, 0)
+            yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0]), 1.0, 0)
             return
+
+
+def _must_keeps(finds: Sequence[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
+    """Make facts of finds, each once, in the order in which they were found."""
+    distinct = {(find.kind, find.text): find for find in reversed(finds)}
+    return tuple(
+        MustKeep(
+            kind=find.kind,
+            text=find.text,
+            operation=operation,
+            timestamp=timestamp,
+            identifiers=find_identifiers(find.text),
+        )
+        for find in reversed(distinct.values())
+    )

@@ -1,20 +1,12 @@
-"""Reading a text for the summariser: its sentences, their form, and its words. Nothing is chosen here.
-
-All of it follows from the text alone, so that it can be done as soon as there is the text, long before the summary.
-"""
+"""Reading a text for the summariser: its sentences, their form, and its words. Nothing is chosen here."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchestra_mem.core.steps import finished
 from orchestra_mem.core.summaries.weighing import Vocabulary, sentence_weight
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, distinct_stems, split_sentences
-
-REMEMBERED = 384
-"""How many of the texts that were read ahead are remembered, the last of them."""
 
 _FENCE_MARKS = ("```", "~~~")
 _FIRST_CJK = "\u2e80"  # from here on sentences follow each other without a space
@@ -36,34 +28,14 @@ class Reading(NamedTuple):
     vocabulary: Vocabulary
 
 
-_ahead: dict[str, Reading] = {}
-_lock = threading.Lock()
-
-
 def read(text: str) -> Reading:
-    """Read a text; what comes back is shared and not to be changed."""
-    known = _ahead.get(text)
-    return finished(_steps(text)) if known is None else known
-
-
-def read_ahead(text: str) -> Iterator[None]:
-    """Read a text in steps of some 0.1 ms, for when `read` is asked for it."""
-    reading = yield from _steps(text)
-    reading.vocabulary.weights()  # so that each of its words has been weighed once
-    with _lock:
-        _ahead[text] = reading
-        if len(_ahead) > REMEMBERED:
-            del _ahead[next(iter(_ahead))]
-
-
-def _steps(text: str) -> Generator[None, None, Reading]:
+    """Read a text."""
     vocabulary = Vocabulary()
     found: list[Sentence] = []
     for sentence, prose, weight in _sentences(text):
         pieces = sentence.split()
         vocabulary.add(pieces, prose=prose)
         found.append(Sentence(sentence, prose, weight, distinct_stems(pieces)))
-        yield
     return Reading(tuple(found), vocabulary)
 
 

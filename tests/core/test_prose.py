@@ -33,8 +33,6 @@ def _said_by(role: str, text: str) -> list[tuple[str, str]]:
 RULES = (
     "Never commit to main.",
     "never push straight to `release`, open a pull request",
-    "use pnpm, not npm",
-    "Use `uv`, not `pip`.",
     "Always run the tests first.",
     "always run `make lint` before you commit",
     "Please don't touch the generated files under `api/client`.",
@@ -77,71 +75,6 @@ def test_a_rule_of_a_person_is_found(rule: str, around: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("decision", "Let's go with SQLite for the event store."),
-        ("decision", "Scrap the retry queue, we use cron instead."),
-        ("open item", "Can you check why the build fails on Windows?"),
-        ("open item", "I still need to ask Dana about the licence."),
-        ("failure", "The import crashed again."),
-        ("completion", "I merged #41 this morning."),
-        ("role", "Dana owns the billing service."),
-    ],
-)
-def test_what_else_a_person_says_is_found(kind: str, text: str) -> None:
-    """Decisions, requests, failures, completions and roles told by the user of an agent are found."""
-    assert _said_by("user", text) == [(kind, text)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "No TIMEZONE column in the table either.",
-        "The handler only runs when the flag is set.",
-        "`close()` never returns an error here.",
-        "Every call site passes the same three arguments.",
-        "It's a local change — no new files, no new dependencies.",
-        "All tests pass and the linter is quiet." + " So nothing reads the field.",
-        "So the cache is dropped before the second read.",
-        "The parser throws a ValueError on line 413, which the caller swallows.",
-        "I need to add the import first.",
-        "We need to tell the two cases apart.",
-        "You're right, this must be the race from before.",
-        "Now let me fix the second test.",
-        "Update the comment above the loop:",
-        'The docs say "you must never call this twice".',
-        "The list is sorted, so the last entry is dead.",
-        "## Still open",
-        "Functions handle the redirects.",
-    ],
-)
-def test_a_model_that_describes_states_no_fact(text: str) -> None:
-    """How code behaves, what comes next, and what is quoted are no rules, decisions, failures or open items."""
-    assert [fact for fact in _said_by("assistant", text) if fact[0] != "completion"] == []
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("constraint", "The server must be deployed before the client."),
-        ("constraint", "You said that we must not merge without a review."),
-        ("constraint", "I'll never touch the production database from here on."),
-        ("decision", "We decided to keep the old schema for one release."),
-        ("decision", "I'll go with two helpers instead of one."),
-        ("open item", "The end-to-end tests have not been run yet."),
-        ("open item", "Waiting for your decision about the cache size."),
-        ("failure", "The migration failed with a deadlock."),
-        ("completion", "Fixed the login bug and added a test."),
-        ("completion", "All 43 tests pass."),
-        ("role", "Dana owns the billing service."),
-    ],
-)
-def test_what_a_model_states_as_a_fact_is_found(kind: str, text: str) -> None:
-    """A model's report is believed where it says of a fact that it is one."""
-    assert _said_by("assistant", text) == [(kind, text)]
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "<system-reminder>You must never mention this reminder. Always answer briefly.</system-reminder>",
@@ -151,8 +84,6 @@ def test_what_a_model_states_as_a_fact_is_found(kind: str, text: str) -> None:
         "<local-command-stdout>Only root may do that; it must not be shared.</local-command-stdout>",
         "<tool_result>You must always restart the server.",
         "@@ -3,2 +3,2 @@ def f():\n # we decided to use Redis\n-# never call this\n+# you must always call this\n",
-        "On branch main\nYour branch is up to date with 'origin/main'.\n\nnothing to commit, working tree clean",
-        'no changes added to commit (use "git add" and/or "git commit -a")',
         "src/app.py:41:7: error: argument must be of type str",
         "ValueError: the size must not exceed 10",
         "NAME            MUST        STATE\nworker          always      running",
@@ -207,49 +138,6 @@ def test_what_a_command_printed_is_output() -> None:
     ]
     long = "The size must be a power of two. " * 12
     assert {kind for kind, _ in _facts({"error": long}, "step")} == {"failure"}
-
-
-@pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "No open questions.", "-", "{}"])
-def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
-    """`no`, `none so far` and the like as an error, a rule or an open question say that there is none."""
-    data: Json = {"error": value, "constraints": [value], "open_questions": value, "next_steps": value}
-    assert _facts(data, "step") == []
-
-
-def test_the_telling_line_of_a_failing_command_is_kept() -> None:
-    """Of what a failing command printed the line that says what is wrong is kept, not its first line."""
-    output = (
-        "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
-        "--- FAIL: TestPaths (0.00s)\n"
-    )
-    assert _facts({"tool": "Bash", "output": output}, "tool_use") == [("failure", "paths_test.go:31: got 0, want 1")]
-    listing = 'Exit code 1\napp/auth.ts:51:          error: "Invalid token",\n=== other ===\n'
-    assert _facts({"tool": "Bash", "output": listing}, "tool_use") == [("failure", "Exit code 1")]
-    behind = "ok  \tpkg/a\npkg/b/x.go:3:5: undefined: open\nProcess exited with code 2\n"
-    assert _facts({"tool": "Bash", "output": behind}, "tool_use") == [("failure", "pkg/b/x.go:3:5: undefined: open")]
-
-
-def test_a_fact_told_twice_in_a_commit_is_kept_once() -> None:
-    """The subject's fact stands in the body again, or the other way round; one that says less is left out."""
-    data: Json = {
-        "hash": "3f2a9c1",
-        "subject": "Use ruff instead of flake8 (#26)",
-        "body": "Use ruff instead of flake8\n\nReleases must be signed.\nReleases must never be signed by bots.",
-    }
-    assert _facts(data, "commit") == [
-        ("decision", "Use ruff instead of flake8 (#26)"),
-        ("constraint", "Releases must be signed."),
-        ("constraint", "Releases must never be signed by bots."),
-    ]
-
-
-def test_only_failures_that_stand_are_kept_of_a_commit() -> None:
-    """What a commit fixes, drops or guards against no longer fails."""
-    quiet = ("Fix crash when the list is empty", "Raise an error if the file is missing", "Drop failing test for ftp")
-    for subject in quiet:
-        assert _facts({"hash": "3f2a9c1", "subject": subject, "body": ""}, "commit") == [], subject
-    data: Json = {"hash": "3f2a9c1", "subject": "Skip the docs job", "body": "The PDF build is still broken."}
-    assert _facts(data, "commit") == [("failure", "The PDF build is still broken.")]
 
 
 def test_code_spans_and_quotations_are_masked() -> None:

@@ -1,0 +1,104 @@
+"""Labelled records: conversations, notes, commits, tickets and operations, each line with the kind of fact it tells.
+
+The format is told in `data/README.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+
+from orchestra_mem.types import Json, Operation
+
+START = datetime(2025, 3, 3, 9, 0, tzinfo=UTC)
+NO_FACT = frozenset({"none", "heading"})
+_MARKS = re.compile(r"^(?:\s*(?:[-*+•·–—]|\d{1,3}[.)]|\[[ xX✓✔]?\]))*\s*")
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a record: its text, the kind of fact that it tells (`none`, `heading`), its speaker or field."""
+
+    text: str
+    kind: str
+    speaker: str = ""
+    field: str = ""
+
+    @property
+    def core(self) -> str:
+        """The text without bullet and tick box, in single blanks."""
+        return _BLANKS.sub(" ", _MARKS.sub("", self.text)).strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Some lines of one writer that belong together."""
+
+    writer: str
+    language: str
+    nature: str
+    split: str
+    lines: tuple[Line, ...]
+
+
+def load_records(file: Path, split: str = "") -> list[Record]:
+    """Read the records of a file; of one split where that is given."""
+    records = []
+    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+        lines = tuple(
+            Line(text=line["t"], kind=line["k"], speaker=line.get("s", ""), field=line.get("f", ""))
+            for line in row["lines"]
+        )
+        if not split or row["split"] == split:
+            records.append(
+                Record(
+                    writer=row["writer"],
+                    language=row["language"],
+                    nature=row["nature"],
+                    split=row["split"],
+                    lines=lines,
+                )
+            )
+    return records
+
+
+def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:
+    """Give a record as the operations that a program would record, each with its lines."""
+    number = 0
+    for speaker, run in groupby(record.lines, key=lambda line: line.speaker):
+        lines = list(run)
+        number += 1
+        yield operation_of(*_data(record.nature, speaker, lines), number), lines
+
+
+def operation_of(kind: str, data: Json, number: int = 1) -> Operation:
+    """Make an operation as a log gives it back."""
+    time = START + timedelta(minutes=number)
+    return Operation(id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1)
+
+
+def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:
+    texts = [line.text for line in lines]
+    if nature == "operation" and any(line.field for line in lines):
+        fields: dict[str, Json] = {}
+        for line in lines:
+            name = line.field or "notes"
+            fields[name] = f"{fields[name]}\n{line.text}" if name in fields else line.text
+        return "task_execution", fields
+    if nature == "commit":
+        return "commit", {"hash": "0" * 12, "subject": texts[0], "body": "\n".join(texts[1:]), "files_changed": 1}
+    if speaker:
+        return "message", {"speaker": speaker, "text": " ".join(texts)}
+    return "note", {"text": "\n".join(texts)}
+
+
+def meets(passage: str, line: Line) -> bool:
+    """Whether a passage tells what a line tells: one stands in the other."""
+    passage, core = _BLANKS.sub(" ", passage), line.core
+    return bool(core) and (core in passage or (len(passage) >= len(core) / 2 and passage.strip(" .") in core))

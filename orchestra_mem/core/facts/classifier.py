@@ -1,0 +1,81 @@
+"""Which kind of fact a sentence tells: a trained linear model over hashed n-grams. `tools/train_facts.py` made it.
+
+The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 1)), `scales` and `bias` (float32, one a column of
+`weights`), and `classes` (the kinds, `none` first); the column behind the classes tells whether a sentence takes something
+back. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts, see
+`superseding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import as_file, files
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.facts.features import Features, Sentence, features_of
+from orchestra_mem.types import MustKeepKind
+
+NONE = 0
+"""The class of sentences that tell no fact."""
+
+
+class Table(NamedTuple):
+    """The weights of a linear model; see the module."""
+
+    weights: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    kinds: tuple[MustKeepKind, ...]
+    rarity: NDArray[np.float16]
+    pairs: NDArray[np.float32]
+    pair_bias: float
+
+
+def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+    """Estimate of what kind each sentence is: float32, shape (n, 1 + len(kinds())), rows sum to 1, column 0 no fact."""
+    table = load_table()
+    if not sentences:
+        return np.empty((0, len(table.bias) - 1), dtype=np.float32)
+    logits = logits_of(features_of(sentences), table)[:, :-1]
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def reversal_logits(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Weigh for each text whether it takes something back: float32, shape (n,), over 0 where that is likely."""
+    if not texts:
+        return np.empty(0, dtype=np.float32)
+    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table())[:, -1]
+
+
+def logits_of(features: Features, table: Table) -> NDArray[np.float32]:
+    """Add up the weights of each row's columns: float32, shape (rows, classes)."""
+    added = np.zeros((features.count, len(table.bias)), dtype=np.float32)
+    weighted = table.weights[features.columns] * features.values[:, None]
+    for number in range(added.shape[1]):
+        added[:, number] = np.bincount(features.rows, weights=weighted[:, number], minlength=features.count)
+    return added * table.scales + table.bias
+
+
+def kinds() -> tuple[MustKeepKind, ...]:
+    """The kinds of the columns of `probabilities`, from column 1 on."""
+    return load_table().kinds
+
+
+@lru_cache(maxsize=1)
+def load_table() -> Table:
+    """Load the trained table once."""
+    with as_file(files(__package__) / "facts.npz") as path, np.load(path) as stored:
+        return Table(
+            weights=stored["weights"],
+            scales=stored["scales"],
+            bias=stored["bias"],
+            kinds=tuple(MustKeepKind(name) for name in stored["classes"].tolist()[1:]),
+            rarity=stored["rarity"],
+            pairs=stored["pairs"],
+            pair_bias=float(stored["pair_bias"]),
+        )

@@ -1,0 +1,54 @@
+"""What a tool printed: the lines that tell of a failure. Programs print these in few forms, whatever people speak."""
+
+from __future__ import annotations
+
+import re
+
+_EXIT = re.compile(
+    r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? (?:[1-9]\d{0,2})\b", re.IGNORECASE | re.MULTILINE
+)
+# A compiler puts one blank behind the place; a search puts the line as it stands there, indented.
+_FAILURE_LINE = re.compile(
+    r"^(?:[^\s:]{1,80}:\d+(?::\d+)?: ?|\s*)"
+    r"(?:E\s{2,}|(?:fatal|error|panic|FAILED|FAIL|ERROR|Error|Fatal)\b(?:\[\w+\])?[: ]\s?\S|"
+    r"(?:[\w.]*[a-z](?:Error|Exception)|Traceback \(most recent call last\))(?::|$)).*(?<![\"'],)$",
+    re.MULTILINE,
+)
+# One of these stands in each such line.
+_FAILURE_MARKS = ("rror", "RROR", "FAIL", "atal", "anic", "xception", "raceback", "E  ", "E\t")
+# What a failing command says of it, where no line begins with a word of failure.
+_TELLING_LINE = re.compile(
+    r"^(?!\s*(?:=== |--- PASS|ok\b|PASS|[#*+<>|{}/]|-\s|\d+[-:→|\t]|\S+:\d+:\s\s)).*(?:\b(?:errors?|fail(?:ed|s|ure)?|"
+    r"fatal|cannot|"
+    r"can't|could ?n[o']t|not found|no such|undefined|undeclared|unresolved|invalid|illegal|denied|refused|missing|"
+    r"unexpected|expected|unknown|unrecognized|unable|unsupported|mismatch|must|too (?:many|few)|accepts|requires?|"
+    r"want|not (?:a|an|in|set|formatted|properly|supported|allowed|installed)|timed out|conflict|rejected|usage:)\b|"
+    r":\d+:\d+: \S).*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MAX_OUTPUT_FAILURES = 2
+_MAX_LINE_CHARS = 200
+_HEAD_CHARS, _TAIL_CHARS, _SHORT_CHARS = 2_000, 500, 4_000
+_LISTING = re.compile(r"\s*\d+[→|:\t-]")
+
+
+def failure_lines(text: str) -> list[str]:
+    """Find the lines that tell of failures in what a tool printed, at most two; the exit status where none does."""
+    exits = None
+    if "exit" in text or "Exit" in text or "EXIT" in text:
+        exits = _EXIT.search(text, 0, _HEAD_CHARS) or _EXIT.search(text, max(0, len(text) - _TAIL_CHARS))
+    lines: list[str] = []
+    if (exits or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
+        for match in _FAILURE_LINE.finditer(text[:20_000]):
+            line = match.group().strip()[:_MAX_LINE_CHARS]
+            if line not in lines and not _LISTING.match(line):
+                lines.append(line)
+            if len(lines) == _MAX_OUTPUT_FAILURES:
+                break
+    if not lines and exits:
+        begin, end = exits.span()
+        telling = _TELLING_LINE.search(text, end, end + _SHORT_CHARS) or _TELLING_LINE.search(
+            text, max(0, begin - _SHORT_CHARS), begin
+        )
+        lines = [(telling or exits).group().strip()[:_MAX_LINE_CHARS]]
+    return lines

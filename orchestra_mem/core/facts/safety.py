@@ -1,0 +1,136 @@
+"""Words that must never be missed, whatever the classifier thinks: a lost rule is worse than an extra one. Keep it short.
+
+How people put things is learnt (`classifier`); here stand only plain words of rules and of work left to do.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from orchestra_mem.types import MustKeepKind
+
+_RULES = (
+    # English
+    r"\bnever\b(?! ?mind)",
+    r"^(?:please )?always\b",
+    r"\bmust(?:n't| not)?\b(?! be (?:kidding|joking|fun|nice|hard|tired))",
+    r"\b(?:may|shall|can) (?:not|only)\b",
+    r"\b(?:not|aren't|isn't) (?:allowed|permitted)\b",
+    r"\b(?:forbidden|prohibited|mandatory|compulsory|off[- ]limits)\b",
+    r"\b(?:is|are|be) (?:always )?required\b",
+    r"\b(?:at most|at least|no more than|no fewer than|max(?:imum)?\.?(?: of)?|min(?:imum)?\.?(?: of)?|limit of|up to) \W?\d",
+    r"\bunder no circumstances\b",
+    r"\bonly (?:\w+ ){1,3}(?:may|can|is allowed|are allowed)\b",
+    r"\b(?:no|nobody|nothing|none) .{2,40}\b(?:without|unless|until|before)\b",
+    r"\ballergi(?:c|es|y)\b|\ballerg(?:y|ies)\b",
+    r"\bwithout (?:\w+ ){0,2}(?:approval|permission|consent|sign-?off)\b",
+    r"\b(?:needs?|requires?) (?:\w+ ){0,3}(?:approval|permission|consent|sign-?off)\b",
+    r"\b(?:do not|don't) (?:ever )?(?:touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit)\b",
+    # German
+    r"\b(?:niemals|ausnahmslos|zwingend|verboten|untersagt|unzulässig|verpflichtend|allergi\w+)\b",
+    r"\b(?:darf|dürfen) (?:\w+ ){0,4}(?:nicht|nie|nur|kein\w*)\b",
+    r"\b(?:muss|müssen) (?:immer|unbedingt|zwingend|vorher)\b",
+    r"\b(?:höchstens|maximal|mindestens|nicht mehr als) \d",
+    r"\bnur mit (?:\w+ ){0,2}(?:genehmigung|freigabe|zustimmung|erlaubnis)\b",
+    # Spanish
+    r"\b(?:nunca|jamás|prohibid[oa]s?|obligatori[oa]s?|alérgic[oa]s?|alergia)\b",
+    r"\b(?:no se (?:puede|permite|debe)|sin (?:\w+ ){0,2}(?:aprobación|permiso|autorización))\b",
+    r"\b(?:como máximo|máximo|al menos|mínimo|no más de) (?:de )?\d",
+    # French
+    r"\b(?:jamais|interdite?s?|obligatoires?|allergi(?:que|e)s?)\b",
+    r"\b(?:ne (?:doit|doivent|peut|peuvent) pas|sans (?:\w+ ){0,2}(?:accord|autorisation|validation))\b",
+    r"\b(?:au maximum|maximum|au moins|minimum|pas plus de) (?:de )?\d",
+    # Russian
+    r"\b(?:никогда|нельзя|запрещ\w+|обязательно|обязан\w*|аллерги\w+)\b",
+    r"\b(?:не более|не больше|не менее|максимум|минимум) \d",
+    r"\bбез (?:\w+ ){0,2}(?:согласования|разрешения|одобрения)\b",
+    # Chinese
+    r"绝不|决不|禁止|不得|不准|必须|务必|一律|过敏|不允许",
+    r"(?:最多|至多|不超过|至少|上限)\s*\d",
+)
+_OPEN = (
+    r"\b(?:todo|fixme|tbd)\b",
+    r"\b(?:action item|open question|still (?:open|missing|to do)|waiting (?:for|on))\b",
+    r"\b(?:noch offen|ausstehend|zu klären|pendiente|por hacer|à faire|en attente de|осталось|надо будет)\b",
+    r"待办|待定|尚未|还没有?决定",
+)
+
+
+# Where a sentence begins so, nothing else can be meant.
+_CERTAIN = (
+    (
+        MustKeepKind.CONSTRAINT,
+        r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|under no circumstances|do not|must not|no more than|at most)\b|"
+        r"^(?:niemals|nie(?:mals)? |auf keinen fall|nunca|jamás|prohibido|está prohibido|ne jamais|interdi|il est interdit|"
+        r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)",
+    ),
+    (MustKeepKind.OPEN_ITEM, r"^(?:todo|fixme|tbd|action item|open question|待办|offen:|pendiente:|à faire\s?:)"),
+)
+_TICK = re.compile(r"\[([ x✓✔]?)\]\s")
+
+
+# What stands below such a heading is of its kind; the words are looked for anywhere in it.
+_HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
+    (
+        MustKeepKind.DECISION,
+        r"\bdeci(?:ded|sions?)|\bagreed|agreements?\b|resolutions?\b|entschieden|entscheidung|beschl[oü]ss|vereinbart|"
+        r"decisi(?:ón|ones)|acuerdos?\b|acordado|décisions?|décidé|реш(?:ени|ено|или)|决定|决议",
+    ),
+    (
+        MustKeepKind.OPEN_ITEM,
+        r"\bopen\b|to[- ]?dos?\b|next steps?|action items?|\bactions?\b|follow[- ]?ups?|pending|outstanding|questions|"
+        r"still to|\boffen|nächste schritte|aufgaben|zu erledigen|pendientes?|próximos pasos|por hacer|à faire|"
+        r"en suspens|prochaines étapes|открыт|вопросы|дальше|сделать|задачи|待办|下一步|未决|待定",
+    ),
+    (
+        MustKeepKind.CONSTRAINT,
+        r"\brules?\b|constraints?|requirements?|house rules|don'?ts\b|limits?\b|regeln|vorgaben|reglas|normas|requisitos|"
+        r"règles|consignes|contraintes|правила|ограничени|требовани|规则|规定|要求|注意事项",
+    ),
+    (
+        MustKeepKind.COMPLETION,
+        r"\bdone\b|completed|finished|shipped|accomplish|erledigt|fertig|hecho|terminado|fait\b|terminé|сделано|готово|"
+        r"已完成|完成",
+    ),
+    (
+        MustKeepKind.FAILURE,
+        r"problems?\b|\bissues?\b|failures?|broken|blockers?|incidents?|went wrong|probleme|störung|problemas|fallos|"
+        r"problèmes|incidents|pannes|проблемы|сбои|问题|故障",
+    ),
+    (
+        MustKeepKind.ROLE,
+        r"\broles?\b|who does what|responsib|owners?\b|people\b|contacts?\b|zuständig|wer macht|rollen|responsables|"
+        r"quién|rôles|responsables|qui fait|роли|ответственн|кто |分工|负责人|角色",
+    ),
+    (
+        MustKeepKind.INSIGHT,
+        r"learn(?:ed|t|ings?)|lessons?\b|insights?|findings?|gelernt|erkenntnis|aprendi|lecciones|hallazgos|appris|"
+        r"enseignements|узнали|выводы|уроки|经验|教训|发现|心得",
+    ),
+)
+
+
+@lru_cache(maxsize=256)
+def heading_kind(heading: str) -> MustKeepKind | None:
+    """Name the kind of what stands below a heading; None where its words tell none."""
+    low = heading.lower()
+    return next((kind for kind, pattern in _HEADINGS if re.search(pattern, low)), None)
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
+    """Compile on first use: importing the package must stay quick."""
+    return (
+        *((kind, True, re.compile(pattern)) for kind, pattern in _CERTAIN),
+        (MustKeepKind.CONSTRAINT, False, re.compile("|".join(_RULES))),
+        (MustKeepKind.OPEN_ITEM, False, re.compile("|".join(_OPEN))),
+    )
+
+
+def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
+    """Name the kind of fact that a plain word of a sentence stands for, and whether it is certain; None where none does."""
+    low = sentence.lower().replace("’", "'")
+    if tick := _TICK.match(low):
+        return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True
+    return next(((kind, certain) for kind, certain, pattern in _patterns() if pattern.search(low)), None)

@@ -1,0 +1,101 @@
+"""The sentences of a field, each with what its place says of it: heading, bullet, tick box, what stands before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from orchestra_mem.core.facts.features import Sentence
+from orchestra_mem.core.facts.prose import Field, Voice, masked, reads_as_prose, without_code
+from orchestra_mem.core.facts.safety import heading_kind
+from orchestra_mem.core.text import split_sentences
+from orchestra_mem.types import MustKeepKind
+
+_MAX_LABEL_CHARS = 60
+_MAX_LABEL_WORDS = 6
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_BOLD = re.compile(r"(?:\*\*|__).+(?:\*\*|__):?")
+_TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
+_BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
+_NUMBER = re.compile(r"\d{1,3}[.)]\s+\S")
+_QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
+
+
+class Candidate(NamedTuple):
+    """A sentence that may tell a fact.
+
+    `text` stands in the field word for word; `before` is the sentence right before it, "" where none is; `place` counts the
+    sentences of the field; `listed` is the kind that its heading lends it as an item of a list, None where none does.
+    """
+
+    text: str
+    sentence: Sentence
+    before: str
+    place: int
+    listed: MustKeepKind | None
+
+
+def candidates_of(field: Field) -> Iterator[Candidate]:
+    """Give the sentences of what somebody said or wrote that read as prose; headings lend theirs to what follows."""
+    said = without_code(field.text)
+    around = [f"voice={field.voice.value}", f"field={field.name}", *(["spoken"] if field.spoken else [])]
+    heading = label = before = ""
+    end = 0
+    for place, text in enumerate(split_sentences(said)):
+        start = said.find(text, end)
+        gap, end = said[end:start], start + len(text)
+        if is_heading(text, said, start):
+            heading, label, before = (text, "", "") if text.startswith("#") else (heading, text, "")
+            continue
+        bulleted = _BULLET.search(gap) is not None or _NUMBER.match(text) is not None or _TICK.match(text) is not None
+        if label and not bulleted and place and before:
+            label = ""
+        if not reads_as_prose(_TICK.sub("", text, count=1)):
+            before = ""
+            continue
+        if gap.strip(" \t\n-*+"):
+            before = ""
+        yield Candidate(
+            text=text,
+            sentence=Sentence(
+                text=masked(text, quotes=field.voice is Voice.MODEL),
+                circumstances=(
+                    *around,
+                    *_circumstances(text, before, place, bulleted=bulleted),
+                    *([f"under={kind.value}"] if (kind := heading_kind(label or heading)) else ()),
+                ),
+                heading=label or heading,
+            ),
+            before=before,
+            place=place,
+            listed=heading_kind(label or heading) if bulleted and (label or heading) else None,
+        )
+        before = text
+
+
+def is_heading(text: str, said: str, start: int) -> bool:
+    """Tell whether a sentence is a heading: marked as one, or a short line of its own that ends in a colon or is bold."""
+    if _HEADING.match(text):
+        return True
+    if len(text) > _MAX_LABEL_CHARS or len(text.split()) > _MAX_LABEL_WORDS:
+        return False
+    if not (text.endswith((":", "\uff1a")) or _BOLD.fullmatch(text)):
+        return False
+    begins = said.rfind("\n", 0, start) + 1
+    ends = said.find("\n", start)
+    line = said[begins : ends if ends >= 0 else len(said)]
+    return line.strip() == text and ends >= 0
+
+
+def _circumstances(text: str, before: str, place: int, *, bulleted: bool) -> Iterator[str]:
+    if tick := _TICK.match(text):
+        yield "tick=open" if tick[1] in ("", " ") else "tick=done"
+    if bulleted:
+        yield "bullet"
+    if place == 0:
+        yield "first"
+    if _QUESTION.search(text):
+        yield "question"
+    if _QUESTION.search(before):
+        yield "after question"

@@ -1,0 +1,87 @@
+"""What the fields of a record say by their names and values: an outcome, an error, a next step. No sentences here."""
+
+from __future__ import annotations
+
+import re
+
+from orchestra_mem.core.facts.prose import Field
+from orchestra_mem.types import MustKeepKind
+
+_FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
+    (MustKeepKind.DECISION, "decision decisions verdict resolution"),
+    (MustKeepKind.FAILURE, "error errors exception failure failures blocker blockers blocked_by"),
+    (
+        MustKeepKind.OPEN_ITEM,
+        "next_steps next_step next todo todos open_items open_questions open_question pending action_items follow_ups "
+        "follow_up remaining waiting_on waiting_for",
+    ),
+    (MustKeepKind.COMPLETION, "completed accomplishments done finished achieved"),
+    (
+        MustKeepKind.CONSTRAINT,
+        "constraint constraints rule rules requirement requirements policy policies preference preferences",
+    ),
+    (MustKeepKind.ROLE, "owner assignee assigned_to lead reviewer on_call responsible"),
+    (MustKeepKind.INSIGHT, "insight insights lesson lessons lessons_learned learning learnings finding findings"),
+)
+_KIND_OF = {name.replace("_", " "): kind for kind, names in _FIELDS for name in names.split()}
+_VALUES: tuple[tuple[MustKeepKind, str], ...] = (
+    (
+        MustKeepKind.FAILURE,
+        "failed failure fail error errored crashed timeout timed_out aborted broken rejected denied",
+    ),
+    (
+        MustKeepKind.COMPLETION,
+        "completed complete done success succeeded finished passed merged closed shipped deployed released resolved "
+        "fixed",
+    ),
+    (MustKeepKind.OPEN_ITEM, "pending blocked waiting on_hold todo open deferred paused"),
+)
+_OUTCOMES = {value: kind for kind, values in _VALUES for value in values.split()}
+# What a loop decides of its next turn is over with that turn.
+_LOOP_OUTCOMES = frozenset(
+    "proceed continue retry stop skip abort wait replan escalate approved approve accept accepted reject go next yes no "
+    "ok done complete completed finish finished".split()
+)
+_GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
+_GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure
+_EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
+_NOTHING = re.compile(
+    r"(?:none|null|nil|false|no|nothing|n/a|na|0|ok|-+|\[\]|\{\}|not applicable)"
+    r"(?: (?:errors?|failures?|exceptions?|blockers?|issues?|problems?|(?:open )?(?:items|questions)|(?:next )?steps|yet|so far|found|remaining))*[.!]?"
+)
+
+
+def kind_of_field(name: str) -> MustKeepKind | None:
+    """Name the kind of what a field of this name holds; None where its name says nothing."""
+    return _KIND_OF.get(name)
+
+
+def state_of(field: Field) -> MustKeepKind | None:
+    """Judge a short value by itself: an outcome, a flag, an exit status; None where it tells no fact."""
+    value = field.text.strip()
+    low = value.lower()
+    if field.name in _EXIT_FIELDS:
+        return MustKeepKind.FAILURE if low not in ("0", "none", "") else None
+    if low in ("true", "false"):
+        return _of_flag(field, low == "true")
+    if says_nothing(value):
+        return None
+    outcome = _OUTCOMES.get(low.replace(" ", "_").replace("-", "_"))
+    named = _KIND_OF.get(field.name)
+    if named is MustKeepKind.DECISION and low.strip(".!") in _LOOP_OUTCOMES | _OUTCOMES.keys():
+        return None
+    if outcome is not None and named is None:
+        return outcome if field.about or outcome is MustKeepKind.FAILURE else None
+    return named if named is not None and len(value.split()) < 3 else None
+
+
+def says_nothing(value: str) -> bool:
+    """Tell whether a value is empty, or a word for nothing."""
+    return not value.strip() or _NOTHING.fullmatch(value.strip().lower()) is not None
+
+
+def _of_flag(field: Field, value: bool) -> MustKeepKind | None:
+    if value and field.name in _GOOD_FLAGS | _GOOD_WHEN_TRUE:
+        return MustKeepKind.COMPLETION if field.about else None
+    failed = field.name in _GOOD_FLAGS if not value else field.name in ("failed", "failure", "error")
+    return MustKeepKind.FAILURE if failed else None

@@ -1,0 +1,238 @@
+"""Which facts still hold: what a later one supersedes, completes or answers.
+
+A fact is compared with those alone that share a telling word with it. A trained linear model weighs each pair by what
+both are about, by the values that differ, by their kinds, and by how much the later one sounds like taking something
+back; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge, one wrongly kept costs
+a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import exp, log1p
+
+import numpy as np
+
+from orchestra_mem.core.facts.classifier import load_table, reversal_logits
+from orchestra_mem.core.facts.features import column_of
+from orchestra_mem.core.text import content_stems, tokens
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
+
+SURE = 0.6
+"""From this likelihood a fact is superseded or done."""
+PERHAPS = 0.35
+"""From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
+HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
+UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
+_KINDS = (*HOLDING, *UNFINISHED, MustKeepKind.COMPLETION)
+_NEAR_OPERATIONS = 3  # how far back `scrap that` may point
+_POINTS = 1.5  # from this logit of taking back a fact without a topic of its own points at the one before
+_FEW = 3.0  # a topic of less weight names nothing
+_COMMON = 40  # a word that this many standing facts have finds none
+_MAX_CANDIDATES = 60
+_MAX_CHARS = 400
+_NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
+# `room 12`, `part 3`: one of several of a kind; `under 200 ms` is a value
+_LABEL = re.compile(r"([^\W\d_]+) #?(\d+|[A-H])\b")
+_NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a fact is about: its telling words with their rarity, its numbers, its names, and what is told by number."""
+
+    words: dict[str, float]
+    weight: float
+    numbers: frozenset[str]
+    names: frozenset[str]
+    labels: dict[str, str]
+    length: int
+
+
+@lru_cache(maxsize=2_048)
+def topic_of(text: str) -> Topic:
+    """Read what a text is about."""
+    text = text[:_MAX_CHARS]
+    rarity = load_table().rarity
+    words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
+    return Topic(
+        words=words,
+        weight=sum(words.values()),
+        numbers=frozenset(_NUMBER.findall(text)),
+        names=frozenset(name.lower() for name in _NAME.findall(text)),
+        labels={stem: match[2] for match in _LABEL.finditer(text) for stem in content_stems(match[1])},
+        length=len(tokens(text)),
+    )
+
+
+def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[float]:
+    """Give what two facts are weighed by; `taking_back` is the logit of the newer one taking something back."""
+    mine, theirs = topic_of(newer.text), topic_of(older.text)
+    shared = [word for word in mine.words if word in theirs.words]
+    common = sum(mine.words[word] for word in shared)
+    cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
+    frame = len(shared) / (len(mine.words.keys() | theirs.words.keys()) or 1)
+    numbers = bool(mine.numbers and theirs.numbers)
+    other_number = float(numbers and mine.numbers.isdisjoint(theirs.numbers))
+    same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
+    other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
+    other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
+    back = max(-4.0, min(4.0, taking_back))
+    same_kind = float(newer.kind is older.kind)
+    return [
+        cover,
+        share,
+        cover * share,
+        log1p(common),
+        log1p(len(shared)),
+        max((mine.words[word] for word in shared), default=0.0),
+        frame,
+        other_number,
+        other_number * frame,
+        other_number * same_kind,
+        other_label,
+        other_label * other_number,
+        same_number,
+        other_name,
+        other_name * float(older.kind is MustKeepKind.ROLE),
+        back,
+        back * cover,
+        back * share,
+        same_kind,
+        same_kind * cover,
+        float(newer.text == older.text),
+        exp(-max(0, newer.operation - older.operation) / 10),
+        min(mine.length, 30) / 30,
+        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED),
+        float(newer.kind is MustKeepKind.COMPLETION and older.kind in UNFINISHED) * cover,
+        float(older.kind is MustKeepKind.OPEN_ITEM) * cover,
+        float(older.kind is MustKeepKind.FAILURE) * cover,
+        *(float(newer.kind is kind) for kind in _KINDS),
+        *(float(older.kind is kind) for kind in _KINDS[:-1]),
+    ]
+
+
+def likelihood(newer: MustKeep, older: MustKeep, taking_back: float) -> float:
+    """Estimate how likely a later fact has superseded or settled an earlier one, 0 to 1."""
+    table = load_table()
+    logit = float(np.dot(pair_features(newer, older, taking_back), table.pairs)) + table.pair_bias
+    return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
+
+
+def supersedes(newer: MustKeep, older: MustKeep) -> bool:
+    """Tell whether a later fact takes the place of an earlier decision, rule or role, judged by these two alone."""
+    if older.kind not in HOLDING or not may_change(newer, older):
+        return False
+    return likelihood(newer, older, float(reversal_logits([newer.text])[0])) >= SURE
+
+
+def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep, ...]:
+    """Mark what later facts replaced (superseded) or completed, answered and repaired (done).
+
+    Facts are read in order of time, whatever their order here, and come back in the order given; what was superseded
+    or done before stays so. `superseded_by` is the id of the later fact, 0 where that has none yet; a fact that stands
+    bears it if that one has perhaps taken its place. Takes time about linear in the number of facts.
+
+    Args:
+        must_keeps: The facts.
+        known: How many of the first of them have been settled among each other before. They may be marked, but mark
+            nothing themselves any more.
+    """
+    order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
+    settled = list(must_keeps)
+    new = [number for number in order if number >= known]
+    backs = dict(zip(new, reversal_logits([settled[number].text for number in new]).tolist(), strict=True))
+    standing = _Standing()
+    for number in order:
+        fact = settled[number]
+        if fact.status is not MustKeepStatus.STANDING:
+            continue
+        if number in backs:
+            for past, chance in standing.changed_by(fact, settled, backs[number]):
+                if chance < SURE:
+                    settled[past] = replace(settled[past], superseded_by=fact.id)
+                    continue
+                gone = settled[past].kind in HOLDING
+                settled[past] = replace(
+                    settled[past],
+                    status=MustKeepStatus.SUPERSEDED if gone else MustKeepStatus.DONE,
+                    superseded_by=fact.id if gone else 0,
+                )
+                standing.remove(past)
+        standing.add(number, fact)
+    return tuple(settled)
+
+
+def may_change(newer: MustKeep, older: MustKeep) -> bool:
+    """Tell whether kinds and times allow that a later fact changes an earlier one; people's own lines stand."""
+    if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
+        return False
+    if older.kind in HOLDING:
+        return newer.kind in HOLDING or newer.kind is MustKeepKind.COMPLETION
+    return older.kind in UNFINISHED and newer.kind in (
+        MustKeepKind.COMPLETION,
+        MustKeepKind.DECISION,
+        MustKeepKind.ROLE,
+        MustKeepKind.CONSTRAINT,
+    )
+
+
+class _Standing:
+    """The facts that hold so far, found by their telling words."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, Topic] = {}
+        self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
+
+    def add(self, number: int, fact: MustKeep) -> None:
+        if fact.kind in HOLDING or fact.kind in UNFINISHED:
+            self._facts[number] = topic = topic_of(fact.text)
+            for word in topic.words:
+                self._by_word[word][number] = None
+
+    def remove(self, number: int) -> None:
+        topic = self._facts.pop(number, None)
+        for word in topic.words if topic else ():
+            self._by_word[word].pop(number, None)
+
+    def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], back: float) -> list[tuple[int, float]]:
+        """The facts that a later one changes, or perhaps does, with the likelihood of it."""
+        topic = topic_of(fact.text)
+        found: list[tuple[int, float]] = []
+        for number in self._near(topic):
+            older = facts[number]
+            if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
+                found.append((number, 1.0))  # once said again, it stands once
+            elif may_change(fact, older) and (chance := likelihood(fact, older, back)) >= PERHAPS:
+                found.append((number, chance))
+        if not found and topic.weight <= _FEW and back >= _POINTS:
+            return self._pointed_at(fact, facts)
+        # of what is only perhaps changed the likeliest is named
+        doubts = sorted((pair for pair in found if pair[1] < SURE), key=lambda pair: -pair[1])[:1]
+        return [*(pair for pair in found if pair[1] >= SURE), *doubts]
+
+    def _near(self, topic: Topic) -> Iterable[int]:
+        """The facts that share a word, those with rare ones first, newest first."""
+        known = sorted((self._by_word[word] for word in topic.words if word in self._by_word), key=len)
+        near: dict[int, None] = {}
+        for numbers in known:
+            if near and len(numbers) > _COMMON:
+                break
+            for number in reversed(numbers):
+                near[number] = None
+                if len(near) >= _MAX_CANDIDATES:
+                    return near
+        return near
+
+    def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, float]]:
+        """The decision right before, for one that takes back and names nothing, as `Scrap that.`"""
+        for number in reversed(self._facts):
+            older = facts[number]
+            if older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT) and may_change(fact, older):
+                near = fact.operation - older.operation <= _NEAR_OPERATIONS
+                return [(number, 1.0)] if near else []
+        return []

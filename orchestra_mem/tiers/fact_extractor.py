@@ -1,0 +1,108 @@
+"""Finding the facts that may not be lost, and keeping them true: what was decided, taken back, opened, done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.search.echoes import without_recalled
+from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
+
+# Facts that a new one may supersede or complete. Older ones stay as they are: a contradiction over a distance of
+# thousands of facts names its object too vaguely to be believed.
+_REACH = 400
+# So many operations are looked through at once, and stored together.
+_BATCH = 500
+# What was done stays done, and what was learnt was learnt: nothing supersedes these.
+_CHANGEABLE = tuple(
+    kind for kind in MustKeepKind if kind not in (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT, MustKeepKind.PINNED)
+)
+
+
+class FactExtractor:
+    """Looks through operations once, in their order, and stores what a summary may not lose."""
+
+    def __init__(self, log: EventLog, ledger: Ledger) -> None:
+        self._log = log
+        self._ledger = ledger
+
+    def extract(self, session: Session, through: int) -> None:
+        """Look through a session's operations up to an id, those that have not been yet."""
+        waiting = self._log.operations(
+            OperationFilter(session=session.id, after=session.judged_through, through=through)
+        )
+        for first in range(0, len(waiting), _BATCH):
+            operations = waiting[first : first + _BATCH]
+            known, settled = self._settled(facts_of(operations))
+            changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
+            fresh = [fact for fact in settled if fact.id not in known]
+            self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+
+    def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
+        """The facts that new ones may change, and with the new ones how all of them stand then."""
+        # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
+        from orchestra_mem.core.facts.superseding import settle
+
+        number = self._ledger.next_must_keep_id()
+        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
+        known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
+        settled = _by_weight(settle([*known, *new], known=len(known)))
+        return {fact.id: fact for fact in known}, settled
+
+    def facts(self, first_operation: int, last_operation: int) -> list[MustKeep]:
+        """The facts found in a range of operations, in their present state."""
+        return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
+
+
+def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
+    """Find the facts in operations, in characters that a document can hold, as their entries have them."""
+    from orchestra_mem.core.facts.extraction import find_in_operations
+
+    return [
+        replace(
+            fact,
+            text=visible(fact.text),
+            identifiers=tuple(visible(name) for name in fact.identifiers),
+            weight=weight_of(operation),
+        )
+        for operation, found in zip(operations, find_in_operations([_own(each) for each in operations]), strict=True)
+        for fact in found
+    ]
+
+
+def _own(operation: Operation) -> Operation:
+    """An operation without what this memory has rendered: a decision that is recalled is no new one.
+
+    Of a line that an orchestrator has read and done (`settled`) nothing is left: the state of work has it.
+    """
+    if isinstance(operation.data, dict) and operation.data.get("settled") is True:
+        return replace(operation, data=None)
+    data = without_recalled(operation.data)
+    return operation if data == operation.data else replace(operation, data=data)
+
+
+def weight_of(operation: Operation) -> float:
+    """How much is to be made of what an operation says: what was decided or asked for counts over a tool's output."""
+    if operation.critical:
+        return 3.0
+    data = operation.data
+    if not isinstance(data, dict):
+        return 1.0
+    if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
+        return 2.0
+    if any(name in data for name in ("output", "stdout", "stderr")):
+        return 0.5
+    return 2.0 if "speaker" in data else 1.0
+
+
+def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
+    """The facts, without what a lighter one would have taken back: a remark in passing revokes no decision."""
+    weights = {fact.id: fact.weight for fact in facts}
+    return [
+        replace(fact, status=MustKeepStatus.STANDING, superseded_by=0)
+        if fact.superseded_by and weights.get(fact.superseded_by, fact.weight) < fact.weight
+        else fact
+        for fact in facts
+    ]

@@ -1,0 +1,333 @@
+"""What a summary may not lose is found: in plain sentences of six languages, in records and in tool output.
+
+How well on what nobody trained on is measured over the test split of `benchmarks/data/facts.jsonl`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks._facts import load_records
+from benchmarks.facts import reversals, tally_records
+from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
+from orchestra_mem.core.facts.safety import safety_kind
+from orchestra_mem.core.facts.superseding import settle, supersedes
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
+from tests.timing import assert_linear, assert_quick, repeated
+
+START = datetime(2025, 1, 15, 14, 30, tzinfo=UTC)
+DATA = Path(__file__).parents[2] / "benchmarks" / "data"
+STANDING, SUPERSEDED, DONE = MustKeepStatus.STANDING, MustKeepStatus.SUPERSEDED, MustKeepStatus.DONE
+
+
+def _found(text: str, *, operation: int = 1, speaker: str = "") -> tuple[MustKeep, ...]:
+    return find_in_text(text, operation=operation, timestamp=START + timedelta(minutes=operation), speaker=speaker)
+
+
+def _operation(operation_type: str, data: Json, number: int = 1) -> Operation:
+    return Operation(
+        id=number, session="s", type=operation_type, data=data, timestamp=START, tokens=1, entry_tokens=1
+    )  # fmt: skip
+
+
+def _facts(operation_type: str, data: Json) -> list[tuple[str, str]]:
+    return [(fact.kind.value, fact.text) for fact in find_must_keeps(_operation(operation_type, data))]
+
+
+def _fact(text: str, operation: int, kind: MustKeepKind = MustKeepKind.DECISION) -> MustKeep:
+    when = START + timedelta(minutes=operation)
+    return MustKeep(kind=kind, text=text, operation=operation, timestamp=when, id=operation)
+
+
+def test_facts_of_unread_writers_are_found() -> None:
+    """Records of writers that nothing was trained on: enough is found, of the right kind, and little else."""
+    tally = tally_records(load_records(DATA / "facts.jsonl", "test"))
+    assert tally.marked >= 500
+    assert tally.found / tally.marked >= 0.6
+    assert tally.right_kind / tally.marked >= 0.45
+    assert tally.told_rightly / tally.told >= 0.7
+    assert min(share for _, share, _ in tally.recall("language")) >= 0.4
+
+
+def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
+    """Of contradicting decisions the later one stands."""
+    right, count, _ = reversals("test")
+    assert right / count >= 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("constraint", "Never deploy on Fridays."),
+        ("constraint", "The budget may not exceed 12,000 euros."),
+        ("decision", "We decided to go with Postgres."),
+        ("failure", "The build failed because the disk was full."),
+        ("completion", "Finished the migration this morning."),
+        ("open item", "TODO: add rate limiting to the login endpoint."),
+        ("role", "Priya owns the billing service."),
+        ("constraint", "Niemals an Freitagen ausliefern."),
+        ("constraint", "Il est interdit de fumer dans la salle des serveurs."),
+        ("constraint", "Está prohibido subir datos de clientes a la nube."),
+        ("constraint", "Никогда не выкладывать релиз в пятницу."),
+        ("constraint", "周五禁止上线。"),
+    ],
+)
+def test_plain_facts_are_found(kind: str, text: str) -> None:
+    """What is said in plain words is found, and as what it is."""
+    assert [(fact.kind.value, fact.text) for fact in _found(text)] == [(kind, text)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Good morning, how was your weekend?", "Haha, that sounds great!", "I never liked that film.", "Hmm, ok."]
+)
+def test_small_talk_is_no_fact(text: str) -> None:
+    """Small talk is not kept."""
+    assert _found(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("You must sign both copies.", (MustKeepKind.CONSTRAINT, False)),
+        ("at most 3 retries", (MustKeepKind.CONSTRAINT, True)),
+        ("Mia is allergic to nuts", (MustKeepKind.CONSTRAINT, False)),
+        ("TODO ask the council", (MustKeepKind.OPEN_ITEM, True)),
+        ("nice weather today", None),
+        ("never mind", None),
+    ],
+)
+def test_safety_words_name_a_kind(text: str, kind: tuple[MustKeepKind, bool] | None) -> None:
+    """The plain words of rules and of work to do are known without the classifier; some leave no doubt."""
+    assert safety_kind(text) == kind
+
+
+def test_a_heading_lends_its_meaning() -> None:
+    """What stands under `Decisions` was decided, and what stands under `Open` is open; the headings are no facts."""
+    text = "# Minutes\n\n## Decisions\n\n- blue tiles for the kitchen\n\n## Open\n\n- contract with the plumber\n"
+    assert [(fact.kind.value, fact.text) for fact in _found(text)] == [
+        ("decision", "blue tiles for the kitchen"),
+        ("open item", "contract with the plumber"),
+    ]
+
+
+def test_tick_boxes_tell_what_is_done() -> None:
+    """An empty box is open, a ticked one done."""
+    kinds = [fact.kind.value for fact in _found("- [ ] order the flour\n- [x] call the baker\n")]
+    assert kinds == ["open item", "completion"]
+
+
+def test_text_identifiers_and_origin_of_a_fact() -> None:
+    """A fact carries its sentence, the identifiers in it, its operation and its time."""
+    text = "We merged #318 into src/core/a.py."
+    assert _found(text, operation=7) == (
+        MustKeep(
+            kind=MustKeepKind.COMPLETION,
+            text=text,
+            operation=7,
+            timestamp=START + timedelta(minutes=7),
+            identifiers=("#318", "src/core/a.py"),
+        ),
+    )
+
+
+def test_a_role_in_the_first_person_carries_its_speaker() -> None:
+    """Only where `I` needs a name does the speaker stand in front."""
+    assert [fact.text for fact in _found("I'm the new DBA.", speaker="Zoe")] == ["Zoe: I'm the new DBA."]
+    assert [fact.text for fact in _found("Priya owns billing.", speaker="Zoe")] == ["Priya owns billing."]
+
+
+def test_a_sentence_that_points_back_brings_the_one_before() -> None:
+    """`Never do that.` says nothing without its neighbour."""
+    text = "Yesterday somebody pushed to main at night. Never do that."
+    assert text in [fact.text for fact in _found(text)]
+
+
+def test_code_is_not_prose() -> None:
+    """Fenced code, code lines, logs and markup hold no rules, wherever they stand."""
+    text = (
+        "Look:\n```python\n# you must never call this\nassert only_one\n```\n"
+        '    if (x) { return must_never(); } // never do this\n{"rule": "you must never"}\n'
+        "2025-01-15 10:00:00 INFO you must always restart\n> Never quote this.\n"
+    )
+    assert _found(text) == ()
+
+
+def test_source_code_as_tool_output_holds_no_facts() -> None:
+    """What a tool printed is no one's rule or decision."""
+    code = "# We decided to use Redis. You must never call this.\ndef only(): ...\n" * 50
+    assert _facts("tool_use", {"tool": "Read", "text": code}) == []
+    assert _facts("shell", {"command": "cat a.py", "stdout": code, "exit_code": 0}) == []
+
+
+def test_failures_in_tool_output_are_found_but_few() -> None:
+    """A failing command gives its exit status and at most two clear lines of its output."""
+    lines = "".join(f"ERROR: part {number} is missing\n" for number in range(50))
+    assert _facts("shell", {"command": "make", "stderr": lines, "exit_code": 2}) == [
+        ("failure", "ERROR: part 0 is missing"),
+        ("failure", "ERROR: part 1 is missing"),
+        ("failure", "exit code: 2"),
+    ]
+
+
+def test_the_telling_line_of_a_failing_command_is_kept() -> None:
+    """Of what a failing command printed the line that says what is wrong is kept, not its first line."""
+    output = (
+        "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
+        "--- FAIL: TestPaths (0.00s)\n"
+    )
+    assert (
+        _facts({"tool": "Bash", "output": output}, "tool_use")
+        if False
+        else _facts("tool_use", {"tool": "Bash", "output": output}) == [("failure", "paths_test.go:31: got 0, want 1")]
+    )
+
+
+def test_state_fields_are_read() -> None:
+    """Outcome, error and next steps are facts by their names, at any depth and in any case."""
+    data: Json = {
+        "task_id": 15,
+        "task_title": "Password hashing",
+        "Decision": "bcrypt",
+        "review": {"result": "completed", "error": None, "next_steps": ["Write the migration for old users"]},
+    }
+    assert _facts("task_execution", data) == [
+        ("decision", "decision: bcrypt (Password hashing)"),
+        ("completion", "result: completed (Password hashing)"),
+        ("open item", "Write the migration for old users"),
+    ]
+    assert _facts("task", {"name": "Import", "success": False}) == [("failure", "success: false (Import)")]
+    assert _facts("task", {"error": "Disk is full on node 7"}) == [("failure", "Disk is full on node 7")]
+    assert _facts("decision", {"text": "SQLite over Postgres for the start"}) == [
+        ("decision", "SQLite over Postgres for the start")
+    ]
+
+
+@pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
+def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
+    """What a loop decides of its next turn is over with that turn."""
+    data: Json = {"task_id": 3, "task_title": "Login", "decision": outcome, "status": "completed"}
+    assert _facts("task_execution", data) == [("completion", "status: completed (Login)")]
+
+
+@pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "-", "{}"])
+def test_a_field_that_tells_of_nothing_is_no_fact(value: str) -> None:
+    """`no`, `none so far` and the like as an error, a rule or a next step say that there is none."""
+    assert _facts("step", {"error": value, "constraints": [value], "next_steps": value}) == []
+
+
+def test_many_operations_are_read_as_each_alone() -> None:
+    """Classifying together changes nothing."""
+    texts = ("Never deploy on Fridays.", "", "Nice weather.", "We decided to go with oak. TODO: order it.")
+    operations = [_operation("note", {"text": text}, number) for number, text in enumerate(texts, 1)]
+    assert find_in_operations(operations) == [find_must_keeps(operation) for operation in operations]
+
+
+def test_a_long_text_keeps_its_likeliest_facts() -> None:
+    """What is kept of a long text stays under an eighth of it."""
+    text = " ".join(f"Room {number} must be locked by the porter at night." for number in range(1_000))
+    assert 0 < sum(len(fact.text) for fact in _found(text)) <= len(text) / 8
+
+
+_WORDS = st.sampled_from(
+    (
+        "we never must only always deploy on Fridays . ! ? , ; not Tom owns billing decided to use the #12 src/a.py if "
+        "no please don't ’ is are \n - * ``` 250 ms failed fixed still need she He I'm until Fri. “x” done: now instead "
+        "# ## : [ ] [x] 周五 禁止 niemals"
+    ).split(" ")
+)
+_TEXTS = st.lists(_WORDS | st.text(max_size=6), max_size=60).map(" ".join)
+
+
+@settings(deadline=None)
+@given(text=_TEXTS, speaker=st.sampled_from(["", "Zoe"]))
+def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
+    """The text of a fact stands in its source word for word, white space and the speaker's name apart."""
+    source = " ".join(text.split())
+    for fact in _found(text, speaker=speaker):
+        passage = " ".join(fact.text.split())
+        if fact.kind is MustKeepKind.ROLE:
+            passage = passage.removeprefix("Zoe: ")
+        parts = [passage] if passage in source else passage.rsplit(". ", 1)
+        assert all(part in source for part in parts)
+
+
+@pytest.mark.parametrize("unit", ["a ", "never ", "\n- no x in y", "Tom ", "`", '"', "1. ", "<a-log>", "@@ -1 +1 @@\n"])
+def test_time_is_linear(unit: str) -> None:
+    """Up to a quarter of a megabyte of anything."""
+    assert_linear(lambda size: find_in_text(repeated(unit, size), operation=1, timestamp=START), 250_000)
+
+
+# What supersedes what
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We decided to go with Postgres.", "We switched to MySQL instead of Postgres."),
+        ("Keep the response under 200 ms.", "Keep the response under 150 ms."),
+        ("Never deploy on Fridays.", "We changed our minds about Friday deploys, they're fine now."),
+    ],
+)
+def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: str) -> None:
+    """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
+    first, second = _fact(older, 3), _fact(newer, 8)
+    assert settle([second, first]) == (second, replace(first, status=SUPERSEDED, superseded_by=8))
+    assert supersedes(second, first)
+    assert not supersedes(first, second)
+
+
+def test_what_is_done_is_open_no_more() -> None:
+    """A completion closes the open item that it speaks of, and no other."""
+    wanted = _fact("TODO: add rate limiting to the login endpoint.", 1, MustKeepKind.OPEN_ITEM)
+    other = _fact("TODO: write the safety briefing.", 2, MustKeepKind.OPEN_ITEM)
+    done = _fact("Rate limiting on the login endpoint is done.", 3, MustKeepKind.COMPLETION)
+    assert [fact.status for fact in settle([wanted, other, done])] == [DONE, STANDING, STANDING]
+
+
+def test_what_shares_no_telling_word_is_left_alone() -> None:
+    """Two decisions on two things both stand."""
+    facts = [_fact("We decided to go with oak for the doors.", 1), _fact("We settled on the lakeside venue.", 2)]
+    assert [fact.status for fact in settle(facts)] == [STANDING, STANDING]
+
+
+def test_known_facts_mark_nothing_any_more() -> None:
+    """Facts that were settled before may be marked by new ones, and mark none themselves."""
+    first, second, third = (_fact(f"Keep the response under {n} ms.", i) for i, n in enumerate((200, 150, 120), 1))
+    assert [fact.status for fact in settle([first, second], known=2)] == [STANDING, STANDING]
+    assert [fact.status for fact in settle([second, third], known=1)] == [SUPERSEDED, STANDING]
+
+
+_POOL = st.sampled_from(
+    [
+        "We decided to go with Postgres.", "We switched to MySQL.", "Never deploy on Fridays.", "Scrap that.",
+        "The talk starts at 4.", "The talk starts at 5.", "Tom owns billing.", "Bea owns billing now.",
+    ]
+)  # fmt: skip
+_KINDS = st.sampled_from(list(MustKeepKind))
+
+
+@settings(deadline=None, max_examples=80)
+@given(picked=st.lists(st.tuples(_POOL, _KINDS), max_size=20), seed=st.integers(0, 1_000))
+def test_settling_is_stable(picked: list[tuple[str, MustKeepKind]], seed: int) -> None:
+    """Settling keeps number, order and text, and never strikes out the latest fact; the order given changes nothing."""
+    facts = [_fact(text, number, kind) for number, (text, kind) in enumerate(picked, 1)]
+    settled = settle(facts)
+    assert [replace(fact, status=STANDING, superseded_by=0) for fact in settled] == facts
+    assert all(fact.status is STANDING for fact in settled[-1:])
+    shuffled = list(facts)
+    random.Random(seed).shuffle(shuffled)
+    assert {fact.id: fact for fact in settle(shuffled)} == {fact.id: fact for fact in settled}
+
+
+def test_settling_thousands_is_quick() -> None:
+    """Five thousand facts are settled in a few seconds."""
+    texts = [f"The gate {n % 700} must be open in zone {n % 97} and hall {n % 31}." for n in range(5_000)]
+    facts = [_fact(text, number, MustKeepKind.CONSTRAINT) for number, text in enumerate(texts, 1)]
+    assert_quick(3.0, lambda: settle(facts))

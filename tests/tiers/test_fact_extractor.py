@@ -1,0 +1,144 @@
+"""Every operation is looked through once, and facts are kept true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.tiers.fact_extractor import FactExtractor
+from orchestra_mem.types import (
+    Json,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    Session,
+    SessionStatus,
+    UnrecordedOperation,
+)
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+
+
+class Found:
+    """An extractor with a real event log and a real ledger."""
+
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path / "obra.db")
+        self.log = SqliteEventLog(self.database)
+        self.ledger = SqliteLedger(self.database)
+        self.extractor = FactExtractor(self.log, self.ledger)
+
+    def record(self, data: Json, kind: str = "note") -> Operation:
+        """Record an operation."""
+        draft = UnrecordedOperation(
+            type=kind,
+            data=data,
+            timestamp=START,
+            tokens=1,
+            entry_tokens=1,
+            agent=None,
+            critical=False,
+            idempotency_key=None,
+        )
+        return self.log.append(draft, lambda: Session(id="s", started=START, status=SessionStatus.ACTIVE))[0]
+
+    def go(self, through: int) -> None:
+        """Extract the facts of the live session up to an operation."""
+        self.extractor.extract(self.log.session("s"), through)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Found]:
+    """An empty memory."""
+    made = Found(tmp_path)
+    yield made
+    made.database.close()
+
+
+def test_operations_are_looked_through_once_and_up_to_the_one_named(memory: Found) -> None:
+    """Facts are numbered from 1 in the order of their operations; looking again finds nothing twice."""
+    memory.record({"text": "Never deploy on Fridays."})
+    memory.record({"text": "The weather is fine."})
+    memory.record({"decision": "We decided to use SQLite because it is embedded."}, "decision")
+    memory.go(2)
+    assert [(f.id, f.kind, f.operation) for f in memory.extractor.facts(1, 9)] == [(1, MustKeepKind.CONSTRAINT, 1)]
+    assert memory.log.session("s").judged_through == 2
+    memory.go(2)
+    memory.go(3)
+    memory.go(3)
+    facts = memory.extractor.facts(1, 9)
+    assert [(f.id, f.kind, f.operation) for f in facts] == [
+        (1, MustKeepKind.CONSTRAINT, 1),
+        (2, MustKeepKind.DECISION, 3),
+    ]
+    assert all(f.status is MustKeepStatus.STANDING for f in facts)
+    assert memory.extractor.facts(3, 3) == facts[1:]
+    assert memory.log.session("s").judged_through == 3
+
+
+def test_a_decision_taken_back_is_superseded_by_the_later_one(memory: Found) -> None:
+    """The older keeps its text and number and names what took its place."""
+    memory.record({"decision": "We decided to use MySQL for the event log."}, "decision")
+    memory.go(1)
+    text = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
+    memory.record({"decision": text}, "decision")
+    memory.go(2)
+    old, *new = memory.extractor.facts(1, 2)
+    assert (old.id, old.status) == (1, MustKeepStatus.SUPERSEDED)
+    assert old.text == "We decided to use MySQL for the event log."
+    assert old.superseded_by in {fact.id for fact in new}
+
+
+def test_a_decision_perhaps_taken_back_stands_and_is_counted_as_standing(memory: Found) -> None:
+    """What casts the doubt is a fact then, though it would be none alone; a lighter remark casts none."""
+    memory.record({"speaker": "Ann", "text": "We run nine stalls, that is signed with the town."})
+    memory.record({"speaker": "Ben", "text": "The weather is fine."})
+    memory.go(2)
+    remark = "Six stalls then, the three by the fountain fall out, I told the mayor."
+    for number in (3, 4, 5):
+        memory.record({"output": f"{remark} {number}"} if number == 3 else {"speaker": "Ben", "text": "Fine."})
+    memory.go(5)
+    assert [fact.superseded_by for fact in memory.extractor.facts(1, 1)] == [0]
+    last = memory.record({"speaker": "Ann", "text": remark})
+    memory.go(last.id)
+    old, new = memory.extractor.facts(1, 1)[0], memory.extractor.facts(last.id, last.id)[0]
+    assert (old.status, old.superseded_by) == (MustKeepStatus.STANDING, new.id)
+    assert new.text == remark
+    assert memory.ledger.count_must_keeps()[MustKeepKind.DECISION][MustKeepStatus.STANDING] == 2
+    assert memory.extractor.facts(1, last.id)[0] in memory.ledger.must_keeps(status=MustKeepStatus.STANDING)
+
+
+def test_an_open_item_that_is_done_is_marked_done(memory: Found) -> None:
+    """Found open in one operation, completed in a later one."""
+    memory.record({"text": "TODO: write the migration guide for issue #77."})
+    memory.go(1)
+    memory.record({"text": "Finished: the migration guide for issue #77 is written."})
+    memory.go(2)
+    first = memory.extractor.facts(1, 1)[0]
+    assert (first.kind, first.status) == (MustKeepKind.OPEN_ITEM, MustKeepStatus.DONE)
+
+
+@pytest.mark.parametrize("odd", ["\ud800 \udc80", "\x00", "\u2028", "<!-- pin -->", "\n## x\n"])
+def test_facts_can_be_stored_and_shown_whatever_they_hold(memory: Found, odd: str) -> None:
+    """What no file could hold reads as its escape; nothing pins itself."""
+    memory.record({"decision": f"We decided to use {odd} SQLite because it is embedded."}, "decision")
+    memory.record({"text": f"Never deploy {odd} on Fridays."})
+    memory.go(2)
+    facts = memory.extractor.facts(1, 2)
+    assert facts
+    for fact in facts:
+        fact.text.encode("utf-8")
+        assert "\x00" not in fact.text
+        assert "<!-- pin -->" not in fact.text
+
+
+def test_nothing_to_look_through_is_no_work(memory: Found) -> None:
+    """An empty range changes nothing."""
+    memory.record({"text": "Never deploy on Fridays."})
+    memory.go(0)
+    assert memory.extractor.facts(1, 1) == []
+    assert memory.log.session("s").judged_through == 0
