@@ -159,7 +159,13 @@ class OrchestratorSettings(_Section):
 class ProjectSettings(_Section):
     """What the project is called; an empty name stands for the name of its folder."""
 
+    id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
     name: _Line = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the id behind it where there is one."""
+        return f"{self.name} (ID: {self.id})" if self.id else self.name
 
 
 class StorageSettings(_Section):

@@ -201,6 +201,13 @@ def test_what_sets_nothing_is_the_defaults_and_the_folder_names_the_project(load
     assert {settings.origin_of(key) for key in schema()} == {"default"}
 
 
+@pytest.mark.parametrize("written", ["7", "'7'"])
+def test_the_id_of_a_project_stands_behind_its_name(load: Load, written: str) -> None:
+    """As a text or a number, as the source design has it."""
+    assert load(f"project:\n  id: {written}\n").project.title == "bakery (ID: 7)"
+    assert load("").project.title == "bakery"
+
+
 # Faults of values
 
 _SECONDS = "must be a number from 0 to 86400"
@@ -315,7 +322,7 @@ def test_faults_in_overrides_are_told_like_others(load: Load) -> None:
         "overrides: storage.lock_timeout_s: must be a number from 0 to 86400, not one of 40 digits or more",
         "overrides: storage.busy_timeout_s: must be a number from 0 to 86400, not inf",
         "overrides: tokens: must be a section with keys below it, not a value of type set",
-        "overrides: project.5: unknown key; did you mean project.name?",
+        "overrides: project.5: unknown key; did you mean project.id?",
         "overrides: project.storage: unknown key; did you mean storage?",
         "overrides: project.tokens: unknown key; did you mean tokens?",
         "overrides: project.storage.durability: unknown key; did you mean storage.durability?",
