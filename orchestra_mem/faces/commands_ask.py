@@ -145,7 +145,7 @@ def ops(
     """
     with shell(project, as_json, debug) as run:
         from orchestra_mem.build import utc_now
-        from orchestra_mem.serialize import operation_record
+        from orchestra_mem.serialize import to_object
         from orchestra_mem.types import OperationFilter
 
         now = utc_now()
@@ -159,7 +159,7 @@ def ops(
             found = memory.operations(where)
         limited = _limited(run, len(found), limit)
         if as_json:
-            return run.answer([operation_record(operation) for operation in found])
+            return run.answer([to_object(operation) for operation in found])
         from orchestra_mem.faces.rendering import operations_view
 
         run.show(*operations_view(found, limited=limited))
@@ -205,12 +205,12 @@ def sessions(project: ProjectOption = None, as_json: JsonOption = False, debug: 
     Example: orchestra-mem sessions
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import session_record
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             found = memory.sessions()
         if as_json:
-            return run.answer([session_record(session) for session in found])
+            return run.answer([to_object(session) for session in found])
         from orchestra_mem.faces.rendering import sessions_view
 
         run.show(*sessions_view(found))
@@ -231,13 +231,7 @@ def expand(
     """
     with shell(project, as_json, debug) as run:
         from orchestra_mem.faces.search_rendering import place_record
-        from orchestra_mem.serialize import (
-            must_keep_record,
-            operation_record,
-            summary_record,
-            work_event_record,
-            work_item_record,
-        )
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             found = memory.expand(reference)
@@ -245,13 +239,13 @@ def expand(
             return run.answer(
                 {
                     "reference": found.reference,
-                    "operations": [operation_record(operation) for operation in found.operations],
-                    "summary": summary_record(found.summary) if found.summary else None,
-                    "fact": must_keep_record(found.fact) if found.fact else None,
-                    "around": [operation_record(operation) for operation in found.around],
+                    "operations": [to_object(operation) for operation in found.operations],
+                    "summary": to_object(found.summary) if found.summary else None,
+                    "fact": to_object(found.fact) if found.fact else None,
+                    "around": [to_object(operation) for operation in found.around],
                     "place": place_record(found),
-                    "item": work_item_record(found.item) if found.item else None,
-                    "events": [work_event_record(event) for event in found.events],
+                    "item": to_object(found.item) if found.item else None,
+                    "events": [to_object(event) for event in found.events],
                 }
             )
         from orchestra_mem.faces.rendering import expansion_text
@@ -278,13 +272,13 @@ def facts(
     Example: orchestra-mem facts --kind decision --all
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import must_keep_record
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             found = memory.facts(kind, standing=not everything, limit=limit or None)
         limited = _limited(run, len(found), limit)
         if as_json:
-            return run.answer([must_keep_record(fact) for fact in found])
+            return run.answer([to_object(fact) for fact in found])
         from orchestra_mem.faces.rendering import facts_view
 
         run.show(*facts_view(found, limited=limited))
@@ -303,13 +297,13 @@ def losses(
     Example: orchestra-mem losses --limit 5
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import summary_record
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             found = memory.losses(session, limit=limit or None)
         limited = _limited(run, len(found), limit)
         if as_json:
-            return run.answer([summary_record(summary) for summary in found])
+            return run.answer([to_object(summary) for summary in found])
         from orchestra_mem.faces.rendering import losses_view
 
         run.show(*losses_view(found, limited=limited))

@@ -25,7 +25,7 @@ def history(
     Example: orchestra-mem history project_state
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import version_record
+        from orchestra_mem.serialize import to_object
 
         name = document.removesuffix(".md")
         if name not in set(DocumentName):
@@ -34,7 +34,7 @@ def history(
         with run.open() as memory:
             found = memory.episodic_memory.history(name)
         if as_json:
-            return run.answer([version_record(version) for version in found])
+            return run.answer([to_object(version) for version in found])
         from orchestra_mem.faces.rendering import versions_view
 
         run.show(*versions_view(found))
@@ -77,12 +77,12 @@ def restore(
     Example: orchestra-mem restore decision_log 3
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import version_record
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             kept = memory.episodic_memory.restore(document, version)
         if as_json:
-            run.answer({"restored": version, "kept": version_record(kept)})
+            run.answer({"restored": version, "kept": to_object(kept)})
         elif kept.sequence == version:
             run.text(f"version {version} stands in {kept.document}; it replaced nothing\n")
         else:

@@ -87,12 +87,12 @@ def _text(path: Path) -> str:
 
 def _record(change: TextChange, taken: TakenIn, problems: list[DocumentProblem]) -> dict[str, Json]:
     from orchestra_mem.faces.document_rendering import problem_record
-    from orchestra_mem.serialize import must_keep_record
+    from orchestra_mem.serialize import to_object
 
     facts: dict[str, Json] = {
-        "added": [must_keep_record(fact) for fact in taken.added],
-        "changed": [{"before": must_keep_record(was), "after": must_keep_record(now)} for was, now in taken.changed],
-        "removed": [must_keep_record(fact) for fact in taken.removed],
+        "added": [to_object(fact) for fact in taken.added],
+        "changed": [{"before": to_object(was), "after": to_object(now)} for was, now in taken.changed],
+        "removed": [to_object(fact) for fact in taken.removed],
     }
     return {
         "lines_added": change.added, "lines_removed": change.removed, "facts": facts,

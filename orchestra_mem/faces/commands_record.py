@@ -68,7 +68,7 @@ def record(
     Example: orchestra-mem record decision '{"text": "we deploy on Tuesdays"}'
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import operation_record
+        from orchestra_mem.serialize import to_object
 
         value = _data(data, text)
         when = _time(timestamp, "--timestamp")
@@ -77,7 +77,7 @@ def record(
                 operation_type, value, tokens, agent=agent, critical=critical, timestamp=when, idempotency_key=key
             )
         if as_json:
-            run.answer(operation_record(operation))
+            run.answer(to_object(operation))
         else:
             run.text(f"op{operation.id}\n")
 
@@ -243,7 +243,7 @@ def refresh(project: ProjectOption = None, as_json: JsonOption = False, debug: D
 
 
 def _refresh_record(done: Refreshed | None, written: Sequence[str]) -> dict[str, Json]:
-    from orchestra_mem.serialize import summary_record
+    from orchestra_mem.serialize import to_object
 
     documents: dict[str, Json] = {"session": done is not None, "documents": [*written]}
     if done is None:
@@ -251,7 +251,7 @@ def _refresh_record(done: Refreshed | None, written: Sequence[str]) -> dict[str,
     return {
         **documents, "spilled_operations": done.spilled_operations,
         "compacted_operations": done.compacted.covered_operations,
-        "summaries": [summary_record(summary) for summary in done.compacted.summaries],
+        "summaries": [to_object(summary) for summary in done.compacted.summaries],
         "ratio": round(done.compacted.ratio, 4), "used_tokens": done.used_tokens,
         "milliseconds": round(done.milliseconds, 3),
     }  # fmt: skip

@@ -76,10 +76,10 @@ def search(
 
 def _show(run: Shell, found: Answer, lines: Sequence[int], *, explain: bool) -> None:
     if run.as_json:
-        from orchestra_mem.serialize import hit_record
+        from orchestra_mem.serialize import to_object
 
         hits: list[Json] = [
-            {**hit_record(hit), "line": line or None} for hit, line in zip(found.hits, lines, strict=True)
+            {**to_object(hit), "line": line or None} for hit, line in zip(found.hits, lines, strict=True)
         ]
         return run.answer({"hits": hits, "notes": [*found.notes]})
     from orchestra_mem.faces.search_rendering import hits_view

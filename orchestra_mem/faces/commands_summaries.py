@@ -84,11 +84,11 @@ def _stats(run: Shell, memory: OrchestratorContextManager) -> None:
 
 
 def _record(story: SummaryStory) -> dict[str, Json]:
-    from orchestra_mem.serialize import summary_record
+    from orchestra_mem.serialize import to_object
 
     trial, job = story.trial, story.job
     return {
-        **summary_record(story.summary),
+        **to_object(story.summary),
         "model": trial.model if trial else None,
         "tried": trial.verdict.value if trial else None,
         "fault": (trial.fault if trial else "") or (job.error if job else "") or None,

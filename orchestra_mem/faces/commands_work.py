@@ -58,7 +58,7 @@ def work(
             context.default_map = {context.invoked_subcommand: {"project": str(project)}}
         return None
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import work_item_record
+        from orchestra_mem.serialize import to_object
 
         where = WorkFilter(
             kinds=tuple(kinds or ()), statuses=tuple(statuses or ()), parent=parent, text=text, blocked_by=blocked_by,
@@ -67,7 +67,7 @@ def work(
         with run.open() as memory:
             found = memory.state.items(where)
         if as_json:
-            return run.answer([work_item_record(item) for item in found])
+            return run.answer([to_object(item) for item in found])
         from orchestra_mem.faces.work_rendering import work_view
 
         run.show(*work_view(found, limited=bool(limit) and len(found) == limit))
@@ -86,7 +86,7 @@ def show(
     Example: orchestra-mem work show 12
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import work_event_record, work_item_record
+        from orchestra_mem.serialize import to_object
 
         with run.open() as memory:
             item, progress = memory.state.item(item_id), memory.state.progress(item_id)
@@ -95,10 +95,10 @@ def show(
             parent = None if item.parent is None else memory.state.item(item.parent)
         if as_json:
             record: dict[str, Json] = {
-                "item": work_item_record(item),
+                "item": to_object(item),
                 "progress": {"done": progress.done, "total": progress.total, "share": round(progress.share, 4)},
-                "blockers": [work_item_record(each) for each in blockers],
-                "events": [work_event_record(event) for event in events],
+                "blockers": [to_object(each) for each in blockers],
+                "events": [to_object(event) for event in events],
             }
             return run.answer(record)
         from orchestra_mem.faces.work_rendering import item_view
@@ -130,7 +130,7 @@ def add(
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import work_item_record
+        from orchestra_mem.serialize import to_object
         from orchestra_mem.types import Author
 
         with run.open(create=True) as memory:
@@ -140,7 +140,7 @@ def add(
             )  # fmt: skip
             run.bring_documents_up(memory)
         if as_json:
-            return run.answer(work_item_record(item))
+            return run.answer(to_object(item))
         run.text(f"{item.name}\n")
     return None
 
@@ -158,14 +158,14 @@ def set_status(
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
     """
     with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import work_item_record
+        from orchestra_mem.serialize import to_object
         from orchestra_mem.types import Author
 
         with run.open() as memory:
             item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
             run.bring_documents_up(memory)
         if as_json:
-            return run.answer(work_item_record(item))
+            return run.answer(to_object(item))
         run.text(f"{item.name} is {item.status}\n")
     return None
 

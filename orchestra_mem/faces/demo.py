@@ -93,7 +93,7 @@ def _folder(keep: Path | None) -> Path:
 
 
 def _record(folder: Path, replayed: Replayed, following: NextSession) -> dict[str, Json]:
-    from orchestra_mem.serialize import operation_record, summary_record, version_record
+    from orchestra_mem.serialize import to_object
 
     context = replayed.small_context
     documents: dict[str, Json] = {name: str(path) for name, path in following.documents.items()}
@@ -102,14 +102,14 @@ def _record(folder: Path, replayed: Replayed, following: NextSession) -> dict[st
         "seconds": round(replayed.seconds, 3), "window_tokens": WINDOW_TOKENS, "refreshes": replayed.refreshes,
         "asked_refresh": replayed.asked_refresh,
         "usage": [[point.sequence, point.used_tokens, point.event.value] for point in replayed.points],
-        "summaries": [summary_record(summary) for summary in replayed.summaries],
+        "summaries": [to_object(summary) for summary in replayed.summaries],
         "expanded": replayed.expansion.reference if replayed.expansion else None,
         "originals_equal": replayed.originals_equal,
         "context": {"budget_tokens": context.budget_tokens, "tokens": context.tokens, "text": context.render(),
                     "explain": context.explain()},
         "documents": documents | {"session": str(replayed.archive) if replayed.archive else None},
-        "versions": [version_record(version) for version in following.versions], "diff": following.diff,
-        "just_done": [operation_record(operation) for operation in following.recent],
+        "versions": [to_object(version) for version in following.versions], "diff": following.diff,
+        "just_done": [to_object(operation) for operation in following.recent],
     }  # fmt: skip
 
 
