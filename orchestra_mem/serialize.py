@@ -161,7 +161,7 @@ def to_object(value: Any) -> dict[str, Json]:
     """Give a record of the package as a JSON object: the one shape that all faces print."""
     shown: dict[str, Json] = {}
     for name, read, or_null, digits in _plan(type(value)):  # type: ignore[arg-type]  # types can be hashed
-        found = to_json(read(value))
+        found = _field(read(value))
         shown[name] = (
             round(found, digits) if isinstance(found, float) and digits else found or None if or_null else found
         )
@@ -194,10 +194,17 @@ def _reasons(reasons: Reasons) -> Json:
 
 def to_json(value: object) -> Json:
     """Give a value as JSON: records as objects, times in ISO 8601, closed choices as their text, the rest as it is."""
+    if isinstance(value, dict):
+        return {name: to_json(each) for name, each in value.items()}
+    return [to_json(each) for each in value] if isinstance(value, list) else _field(value)
+
+
+def _field(value: object) -> Json:
+    """Give a field of a record as JSON. Lists and dictionaries there are recorded data, of any depth: JSON already."""
     if isinstance(value, Enum):
-        return to_json(value.value)
+        return _field(value.value)
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, list | tuple):
-        return [to_json(each) for each in value]
+    if isinstance(value, tuple):
+        return [_field(each) for each in value]
     return to_object(value) if is_dataclass(value) else value  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Replaying a history through a memory: what the demonstration does, apart from how it is shown."""
+"""Replay a history through a memory: what the demonstration does, apart from how it is shown."""
 
 from __future__ import annotations
 
@@ -15,47 +15,15 @@ from orchestra_mem.services.importing import Imported, import_history
 from orchestra_mem.services.recall import Expansion
 from orchestra_mem.types import DocumentName, Json, Operation, Summary, Version
 
+# A history of fewer commits does not fill the window often enough: then each changed file is an operation as well.
+FEW_COMMITS = 150
+MOST_OPERATIONS = 600
 # Small enough to be read whole on a terminal.
 SHOWN_CONTEXT_TOKENS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    """What the first session came to, before it was flushed.
-
-    `originals_equal` is whether the operations behind `expansion` are those that were read from the repository, value
-    for value; None where nothing was compacted.
-    """
-
-    recorded: int
-    tokens: int
-    seconds: float
-    refreshes: int
-    asked_refresh: bool
-    points: Sequence[UsagePoint]
-    marks: dict[str, float]
-    full_context: OrchestratorContext
-    small_context: OrchestratorContext
-    summaries: Sequence[Summary]
-    expansion: Expansion | None
-    originals_equal: bool | None
-    archive: Path | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextSession:
-    """What the next session finds."""
-
-    documents: dict[str, Path]
-    document: str
-    versions: Sequence[Version]
-    diff: str
-    recent: Sequence[Operation]
-    context_tokens: int
-
-
 def thinned(history: History, most: int) -> History:
-    """A history of commits with patches, of at most `most` operations (but all its commits).
+    """Thin a history of commits with patches out to at most `most` operations (but keep all its commits).
 
     Each commit may have its equal share of what is left; of more files the first are taken.
     """
@@ -74,6 +42,41 @@ def thinned(history: History, most: int) -> History:
             yield operation
 
     return replace(history, operations=some())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What the first session came to, before it was flushed.
+
+    `originals_equal` is whether the operations behind `expansion` are those that were read from the repository, value
+    for value; None where nothing was compacted. `points` tell how full the window was, `marks` its thresholds.
+    """
+
+    recorded: int
+    tokens: int
+    seconds: float
+    refreshes: int
+    asked_refresh: bool
+    points: Sequence[UsagePoint]
+    marks: dict[str, float]
+    full_context: OrchestratorContext
+    small_context: OrchestratorContext
+    summaries: list[Summary]
+    expansion: Expansion | None
+    originals_equal: bool | None
+    archive: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextSession:
+    """What the next session finds; `versions` and `diff` are those of `document`, which has most."""
+
+    documents: dict[str, Path]
+    document: str
+    versions: list[Version]
+    diff: str
+    recent: list[Operation]
+    context_tokens: int
 
 
 def replay(
@@ -95,27 +98,20 @@ def replay(
         memory.refresh()
     seconds = time.perf_counter() - begun
     summaries = memory.losses()
-    expansion = memory.expand(f"S{_telling(summaries).id}") if summaries else None
-    equal = None
-    if expansion is not None:
-        equal = all(op.data == originals[op.idempotency_key or ""] for op in expansion.operations)
+    # Of the most operations that do not fill the screen, of several the newest.
+    short = [summary for summary in summaries if summary.level == 1 and summary.operation_count <= 8] or summaries
+    best = max(reversed(short), key=lambda summary: summary.operation_count, default=None)
+    expansion = memory.expand(f"S{best.id}") if best else None
     return Replayed(
         recorded=done.recorded, tokens=sum(op.tokens for op in memory.operations()), seconds=seconds,
         refreshes=tracker.refresh_count, asked_refresh=asked, points=tracker.history(),
-        marks={
-            "warning": tracker.warning_threshold, "refresh": tracker.refresh_threshold,
-            "critical": tracker.critical_threshold,
-        },
+        marks={name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
         full_context=memory.get_orchestrator_context("the next prompt"),
         small_context=memory.get_orchestrator_context("the next prompt", SHOWN_CONTEXT_TOKENS),
-        summaries=summaries, expansion=expansion, originals_equal=equal, archive=memory.flush_session(),
+        summaries=summaries, expansion=expansion, archive=memory.flush_session(), originals_equal=(
+            all(op.data == originals[op.idempotency_key or ""] for op in expansion.operations) if expansion else None
+        ),
     )  # fmt: skip
-
-
-def _telling(summaries: Sequence[Summary]) -> Summary:
-    """The summary to expand: that of the most operations that do not fill the screen, of several the newest."""
-    first = [summary for summary in summaries if summary.level == 1 and summary.operation_count <= 8]
-    return max(reversed(first or list(summaries)), key=lambda summary: summary.operation_count)
 
 
 def look_again(memory: OrchestratorContextManager) -> NextSession:

@@ -16,7 +16,8 @@ import pytest
 import typer.main
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.faces.cli import EPILOG, app
+from orchestra_mem.faces.cli import app
+from orchestra_mem.faces.command import EPILOG
 
 
 def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory, open_watcher
-from orchestra_mem.faces.text_changes import text_change
+from orchestra_mem.faces.editing import text_change
 from orchestra_mem.types import DocumentName, VersionReason
 
 CHECKOUT = Path(__file__).parents[2]
