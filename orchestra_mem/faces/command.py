@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
-from orchestra_mem.serialize import to_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,7 +47,13 @@ importing = typer.Typer(no_args_is_help=True, epilog=EPILOG)
 config = typer.Typer(no_args_is_help=True, epilog=EPILOG)
 work = typer.Typer(epilog=EPILOG)
 
-JsonLinesOption = Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object a line instead.")]
+
+def flag(name: str, words: str) -> Any:
+    """Make an option without a value, on where it is given."""
+    return typer.Option(name, metavar="", help=words)
+
+
+JsonLinesOption = Annotated[bool, flag("--json", "Print one JSON object a line instead.")]
 SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session's id, or how it begins.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")]
 SinceOption = Annotated[
@@ -126,6 +131,8 @@ def with_common_options(
 
 def _tell(run: Shell, reply: Reply) -> None:
     if run.as_json:
+        from orchestra_mem.serialize import to_json
+
         run.answer(to_json(reply.value))
     else:
         shown = reply.view() if callable(reply.view) else reply.view

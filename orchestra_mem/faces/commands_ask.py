@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces.command import (
@@ -17,6 +17,7 @@ from orchestra_mem.faces.command import (
     SinceOption,
     UntilOption,
     command,
+    flag,
     recall_views,
     tell_limited,
     tell_notes,
@@ -36,18 +37,17 @@ if TYPE_CHECKING:
 def context(
     run: Shell,
     memory: OrchestratorContextManager,
-    for_operation: Annotated[str, typer.Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
+    for_operation: Annotated[str, Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
+        int | None, Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
+        str | None, Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
     ] = None,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", metavar="", help="Why each item entered, was shortened, or stayed out, instead."),
+        bool, flag("--explain", "Why each item entered, was shortened, or stayed out, instead.")
     ] = False,
-    messages: Annotated[bool, typer.Option("--messages", metavar="", help="As chat messages, in JSON.")] = False,
+    messages: Annotated[bool, flag("--messages", "As chat messages, in JSON.")] = False,
 ) -> Reply:
     """Print what the model would be given before an operation, as it is.
 
@@ -130,9 +130,9 @@ def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
 @command("Ask")
 def ops(
     run: Shell,
-    operation_type: Annotated[str | None, typer.Option("--type", help="Of this type.")] = None,
+    operation_type: Annotated[str | None, Option("--type", help="Of this type.")] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="By this agent.")] = None,
+    agent: Annotated[str | None, Option("--agent", help="By this agent.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     limit: LimitOption = 20,
@@ -179,7 +179,7 @@ def sessions(memory: OrchestratorContextManager) -> Reply:
 @command("Ask")
 def expand(
     memory: OrchestratorContextManager,
-    reference: Annotated[str, typer.Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
+    reference: Annotated[str, Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
 ) -> Reply:
     """Show what stands around a hit, then the originals behind it, word for word.
 
@@ -212,11 +212,9 @@ def facts(
     run: Shell,
     memory: OrchestratorContextManager,
     kind: Annotated[
-        MustKeepKind | None, typer.Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
+        MustKeepKind | None, Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also those that were taken back or are done.")
-    ] = False,
+    everything: Annotated[bool, flag("--all", "Also those that were taken back or are done.")] = False,
     limit: LimitOption = 50,
 ) -> Reply:
     """List what may not be lost: decisions, rules, roles, failures, open items, as far as it was looked for.

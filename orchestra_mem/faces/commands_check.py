@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Annotated
 
-import typer
-
-from orchestra_mem.faces.command import Reply, command, config, document_views, views
+from orchestra_mem.faces.command import Reply, command, config, document_views, flag, views
 from orchestra_mem.faces.commands_documents import problem_record, require_memory
 from orchestra_mem.faces.shell import CONFIGURATION, FAILED, Shell
 
@@ -16,8 +14,7 @@ from orchestra_mem.faces.shell import CONFIGURATION, FAILED, Shell
 def show(
     run: Shell,
     defaults: Annotated[
-        bool,
-        typer.Option("--defaults", metavar="", help="Every key with its default, unit, range and reason, as YAML."),
+        bool, flag("--defaults", "Every key with its default, unit, range and reason, as YAML.")
     ] = False,
 ) -> Reply:
     """Print the settings in force, and where each that is not a default comes from.

@@ -9,9 +9,10 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument
 
 from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
-from orchestra_mem.faces.command import Reply, command, document_views
+from orchestra_mem.faces.command import Reply, command, document_views, flag
 from orchestra_mem.faces.shell import FAILED, Shell
 from orchestra_mem.types import DocumentName
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
     from orchestra_mem.tiers.authorship import BlamedLine
 
-DocumentArgument = Annotated[str, typer.Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
-ConflictArgument = Annotated[str, typer.Argument(metavar="ID", help="As `conflicts` and the document show it.")]
+DocumentArgument = Annotated[str, Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
+ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
 
 
 @command("Documents")
@@ -32,7 +33,7 @@ def edit(
     run: Shell,
     document: Annotated[
         str,
-        typer.Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one."),
+        Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one."),
     ],
 ) -> Reply:
     """Open a document in your editor; afterwards tell what was taken in and what is wrong. 1 where something is.
@@ -160,9 +161,7 @@ def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: boo
 @command("Documents", json_lines=True)
 def watch(
     run: Shell,
-    poll: Annotated[
-        bool, typer.Option("--poll", metavar="", help="Look each second, as for network folders. See documents.watch.")
-    ] = False,
+    poll: Annotated[bool, flag("--poll", "Look each second, as for network folders. See documents.watch.")] = False,
 ) -> None:
     """Show what is saved in the documents as it happens, line by line, until Ctrl-C.
 
@@ -247,7 +246,7 @@ def diff(
     run: Shell,
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int | None, typer.Argument(help="An earlier text's number. Default: the newest.")] = None,
+    version: Annotated[int | None, Argument(help="An earlier text's number. Default: the newest.")] = None,
 ) -> Reply:
     """Show what has changed in a document since one of its earlier texts.
 
@@ -264,7 +263,7 @@ def diff(
 def restore(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int, typer.Argument(help="The number of the text to put back.")],
+    version: Annotated[int, Argument(help="The number of the text to put back.")],
 ) -> Reply:
     """Put an earlier text of a document back, word for word. What stands there now becomes a version itself.
 
@@ -281,7 +280,7 @@ def blame(
     memory: OrchestratorContextManager,
     document: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="DOC", help="project_state, work_plan, decision_log, or session for the live session's document."
         ),
     ],

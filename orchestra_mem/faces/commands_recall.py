@@ -6,7 +6,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.faces.command import (
@@ -16,6 +16,7 @@ from orchestra_mem.faces.command import (
     SinceOption,
     UntilOption,
     command,
+    flag,
     recall_views,
     tell_notes,
 )
@@ -23,7 +24,6 @@ from orchestra_mem.faces.commands_ask import bring_up, session_id
 from orchestra_mem.faces.shell import Shell
 from orchestra_mem.faces.times import time_span
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
-from orchestra_mem.serialize import to_object
 from orchestra_mem.types import OperationFilter
 
 if TYPE_CHECKING:
@@ -35,32 +35,31 @@ if TYPE_CHECKING:
 @command("Ask")
 def search(
     run: Shell,
-    query: Annotated[str, typer.Argument(help="Words, a question, or names such as #12 or src/app.py.")],
+    query: Annotated[str, Argument(help="Words, a question, or names such as #12 or src/app.py.")],
     tiers: Annotated[
-        list[Tier] | None, typer.Option("--tier", metavar="TIER", help=f"Only of: {', '.join(Tier)}. May be repeated.")
+        list[Tier] | None, Option("--tier", metavar="TIER", help=f"Only of: {', '.join(Tier)}. May be repeated.")
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Only this type of operation, document or fact. May be repeated."),
+        Option("--kind", metavar="KIND", help="Only this type of operation, document or fact. May be repeated."),
     ] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Only by this agent.")] = None,
-    item: Annotated[int | None, typer.Option("--item", metavar="N", help="Only about this work item.")] = None,
+    agent: Annotated[str | None, Option("--agent", help="Only by this agent.")] = None,
+    item: Annotated[int | None, Option("--item", metavar="N", help="Only about this work item.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     mode: Annotated[
-        SearchMode,
-        typer.Option("--mode", metavar="MODE", help=f"By words, meaning or both: {', '.join(SearchMode)}."),
+        SearchMode, Option("--mode", metavar="MODE", help=f"By words, meaning or both: {', '.join(SearchMode)}.")
     ] = SearchMode.HYBRID,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="So many hits at most.")] = 10,
-    explain: Annotated[
-        bool, typer.Option("--explain", metavar="", help="Why each hit stands where it does: ranks, scores, shares.")
-    ] = False,
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many hits at most.")] = 10,
+    explain: Annotated[bool, flag("--explain", "Why each hit stands where it does: ranks, scores, shares.")] = False,
 ) -> Reply:
     """Find what answers a question, in all tiers and archives, by words and by meaning. 1 where nothing does.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
+    from orchestra_mem.serialize import to_object
+
     first, end = time_span(since, until)
     with run.open() as memory:
         with suppress(SearchError, StorageError, EmbedderError):  # what is there answers, and says what it lacks
@@ -95,9 +94,7 @@ def _bring_up(run: Shell, memory: OrchestratorContextManager, *, anew: bool = Fa
 @command("Ask")
 def index(
     run: Shell,
-    anew: Annotated[
-        bool, typer.Option("--anew", metavar="", help="Throw away what is there first, as after a change of model.")
-    ] = False,
+    anew: Annotated[bool, flag("--anew", "Throw away what is there first, as after a change of model.")] = False,
 ) -> Reply:
     """Bring the search index up to the memory now. Searches do so themselves, in pieces.
 
@@ -140,9 +137,9 @@ class SummariesAction(StrEnum):
 def summaries(
     run: Shell,
     action: Annotated[
-        SummariesAction, typer.Argument(metavar="[redo|stats]", help="Let the model better one; count what came of it.")
+        SummariesAction, Argument(metavar="[redo|stats]", help="Let the model better one; count what came of it.")
     ] = SummariesAction.LIST,
-    reference: Annotated[str | None, typer.Argument(metavar="[ID]", help="For redo: as in S12.")] = None,
+    reference: Annotated[str | None, Argument(metavar="[ID]", help="For redo: as in S12.")] = None,
     session: SessionOption = None,
     limit: LimitOption = 20,
 ) -> Reply:
@@ -151,7 +148,7 @@ def summaries(
     Example: orchestra-mem summaries redo S12
     """
     if (action is SummariesAction.REDO) != (reference is not None):
-        raise typer.BadParameter("redo goes with the number of a summary, as in S12", param_hint="ID")
+        raise BadParameter("redo goes with the number of a summary, as in S12", param_hint="ID")
     with run.open() as memory:
         if reference is not None:
             return _redo(memory, reference)
@@ -175,6 +172,8 @@ def _redo(memory: OrchestratorContextManager, reference: str) -> Reply:
 
 
 def _story_record(story: SummaryStory) -> dict[str, Any]:
+    from orchestra_mem.serialize import to_object
+
     trial, job = story.trial, story.job
     return {
         **to_object(story.summary),
@@ -189,13 +188,13 @@ def _story_record(story: SummaryStory) -> dict[str, Any]:
 def _asked(task: str) -> str:
     """Require that something is to be done."""
     if not task.strip():
-        raise typer.BadParameter("it is empty: say what is to be done", param_hint="TASK")
+        raise BadParameter("it is empty: say what is to be done", param_hint="TASK")
     return task
 
 
-TaskArgument = Annotated[str, typer.Argument(help="What is to be done.", callback=_asked)]
+TaskArgument = Annotated[str, Argument(help="What is to be done.", callback=_asked)]
 AgentsOption = Annotated[
-    list[str] | None, typer.Option("--agent", help="Who will do it: their work goes a little before. May be repeated.")
+    list[str] | None, Option("--agent", help="Who will do it: their work goes a little before. May be repeated.")
 ]
 
 
@@ -204,14 +203,12 @@ def retrieve(
     run: Shell,
     memory: OrchestratorContextManager,
     task: TaskArgument,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=0, metavar="N", help="The budget.")] = 2_000,
+    max_tokens: Annotated[int, Option("--max-tokens", min=0, metavar="N", help="The budget.")] = 2_000,
     agents: AgentsOption = None,
     pattern: Annotated[
-        str | None, typer.Option("--pattern", help="How they work together: what was done so goes a little before.")
+        str | None, Option("--pattern", help="How they work together: what was done so goes a little before.")
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", metavar="", help="Why each entry was recalled and shown as it is, instead.")
-    ] = False,
+    explain: Annotated[bool, flag("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
 ) -> Reply:
     """Print what the memory has for a task, for a model: an index with costs, then the best entries. 1 where nothing.
 
@@ -229,7 +226,7 @@ def recommend(
     memory: OrchestratorContextManager,
     task: TaskArgument,
     agents: AgentsOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="So many of each kind at most.")] = 3,
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many of each kind at most.")] = 3,
 ) -> Reply:
     """Print what past decisions, rules, failures and similar tasks say for a task, with their sources. 1 where nothing.
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.command import Reply, command, importing
+from orchestra_mem.faces.command import Reply, command, flag, importing
 from orchestra_mem.faces.shell import FAILED, Shell
 from orchestra_mem.faces.times import parse_option
 
@@ -49,17 +49,16 @@ def init(run: Shell) -> Reply:
 @command("Record")
 def record(
     run: Shell,
-    operation_type: Annotated[str, typer.Argument(metavar="TYPE", help="What kind of thing was done, as in decision.")],
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help="JSON; - reads it from stdin.")] = None,
-    text: Annotated[str | None, typer.Option("--text", help='In the place of DATA: {"text": TEXT}.')] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=0, help="What it took of the window.")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Who did it.")] = None,
+    operation_type: Annotated[str, Argument(metavar="TYPE", help="What kind of thing was done, as in decision.")],
+    data: Annotated[str | None, Argument(metavar="DATA", help="JSON; - reads it from stdin.")] = None,
+    text: Annotated[str | None, Option("--text", help='In the place of DATA: {"text": TEXT}.')] = None,
+    tokens: Annotated[int | None, Option("--tokens", min=0, help="What it took of the window.")] = None,
+    agent: Annotated[str | None, Option("--agent", help="Who did it.")] = None,
     critical: Annotated[
-        bool | None,
-        typer.Option("--critical/--no-critical", metavar="", help="Whether it matters more; judged if not given."),
+        bool | None, flag("--critical/--no-critical", "Whether it matters more; judged if not given.")
     ] = None,
-    timestamp: Annotated[str | None, typer.Option("--timestamp", help="When, in ISO 8601. Default: now.")] = None,
-    key: Annotated[str | None, typer.Option("--key", help="The same key twice records once.")] = None,
+    timestamp: Annotated[str | None, Option("--timestamp", help="When, in ISO 8601. Default: now.")] = None,
+    key: Annotated[str | None, Option("--key", help="The same key twice records once.")] = None,
 ) -> Reply:
     """Record an operation; a memory is made where there is none.
 
@@ -76,7 +75,7 @@ def record(
 
 def _data(data: str | None, text: str | None) -> object:
     if (data is None) == (text is None):
-        raise typer.BadParameter("give the data as JSON, or a text by --text, and not both", param_hint="DATA")
+        raise BadParameter("give the data as JSON, or a text by --text, and not both", param_hint="DATA")
     if text is not None:
         return {"text": text}
     assert data is not None
@@ -87,9 +86,7 @@ def _data(data: str | None, text: str | None) -> object:
         value: object = json.loads(raw, object_pairs_hook=unrepeated)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
-        raise typer.BadParameter(
-            f"{source} is no JSON ({error}); plain words go by --text", param_hint="DATA"
-        ) from None
+        raise BadParameter(f"{source} is no JSON ({error}); plain words go by --text", param_hint="DATA") from None
     return value
 
 
@@ -97,19 +94,17 @@ def _from_stdin() -> bytes:
     # Typeshed does not know that Python sets it to None where it was closed, as by `<&-`.
     stdin: TextIO | None = sys.stdin
     if stdin is None:
-        raise typer.BadParameter("stdin is closed: pipe the JSON in, or give it as the argument", param_hint="DATA")
+        raise BadParameter("stdin is closed: pipe the JSON in, or give it as the argument", param_hint="DATA")
     return stdin.buffer.read()
 
 
 @command(of=importing, name="git")
 def import_git(
     run: Shell,
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A folder of the repository.")],
-    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Only the newest N.")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="Whom to name as the one who did it.")] = None,
-    patches: Annotated[
-        bool, typer.Option("--patches", metavar="", help="Also each changed file with its patch, before its commit.")
-    ] = False,
+    path: Annotated[Path, Argument(metavar="PATH", help="A folder of the repository.")],
+    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Only the newest N.")] = None,
+    agent: Annotated[str | None, Option("--agent", help="Whom to name as the one who did it.")] = None,
+    patches: Annotated[bool, flag("--patches", "Also each changed file with its patch, before its commit.")] = False,
 ) -> Reply:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
 
@@ -123,13 +118,11 @@ def import_git(
 @command(of=importing, name="jsonl")
 def import_jsonl(
     run: Shell,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="One JSON object a line.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="One JSON object a line.")],
     operation_type: Annotated[
-        str, typer.Option("--type", help="The type of operations whose line does not name one.")
+        str, Option("--type", help="The type of operations whose line does not name one.")
     ] = "imported",
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", metavar="", help="Pass over lines at fault, tell them, exit 1.")
-    ] = False,
+    skip_bad: Annotated[bool, flag("--skip-bad", "Pass over lines at fault, tell them, exit 1.")] = False,
 ) -> Reply:
     """Record the lines of a file of JSON objects. A second time records only what is new.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, BadParameter, Option
 
 from orchestra_mem.faces.command import Reply, command, views, with_common_options
 from orchestra_mem.faces.command import work as group
@@ -22,10 +23,10 @@ def _status(given: str) -> WorkStatus:
     try:
         return WorkStatus(" ".join(given.lower().replace("-", " ").replace("_", " ").split()))
     except ValueError:
-        raise typer.BadParameter(f"{given!r} is no status; there are {_STATUSES}") from None
+        raise BadParameter(f"{given!r} is no status; there are {_STATUSES}") from None
 
 
-ItemArgument = Annotated[int, typer.Argument(metavar="ID", help="The number, without #.")]
+ItemArgument = Annotated[int, Argument(metavar="ID", help="The number, without #.")]
 
 
 def work(
@@ -33,21 +34,21 @@ def work(
     context: typer.Context,
     kinds: Annotated[
         list[WorkKind] | None,
-        typer.Option("--kind", metavar="KIND", help=f"Only: {', '.join(WorkKind)}. May be repeated."),
+        Option("--kind", metavar="KIND", help=f"Only: {', '.join(WorkKind)}. May be repeated."),
     ] = None,
     statuses: Annotated[
         list[WorkStatus] | None,
-        typer.Option("--status", metavar="STATUS", parser=_status, help=f"Only: {_STATUSES}. May be repeated."),
+        Option("--status", metavar="STATUS", parser=_status, help=f"Only: {_STATUSES}. May be repeated."),
     ] = None,
     parent: Annotated[
-        int | None, typer.Option("--parent", min=0, metavar="ID", help="Only right below this item; 0 for none.")
+        int | None, Option("--parent", min=0, metavar="ID", help="Only right below this item; 0 for none.")
     ] = None,
-    text: Annotated[str, typer.Option("--text", help="Only with all these words in title or description.")] = "",
+    text: Annotated[str, Option("--text", help="Only with all these words in title or description.")] = "",
     blocked_by: Annotated[
-        int | None, typer.Option("--blocked-by", min=1, metavar="ID", help="Only what depends on this item.")
+        int | None, Option("--blocked-by", min=1, metavar="ID", help="Only what depends on this item.")
     ] = None,
-    assignee: Annotated[str | None, typer.Option("--assignee", help="Only of this one.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
+    assignee: Annotated[str | None, Option("--assignee", help="Only of this one.")] = None,
+    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
 ) -> Reply | None:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
 
@@ -73,7 +74,7 @@ group.callback(invoke_without_command=True)(with_common_options(work))
 def show(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N changes; 0 for all.")] = 20,
+    limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N changes; 0 for all.")] = 20,
 ) -> Reply:
     """Show one item: all that it says, how much below it is done, what it waits for, and how it came to be so.
 
@@ -91,18 +92,18 @@ def show(
 def add(
     run: Shell,
     memory: OrchestratorContextManager,
-    kind: Annotated[WorkKind, typer.Argument(metavar="KIND", help=f"One of: {', '.join(WorkKind)}.")],
-    title: Annotated[str, typer.Argument(metavar="TITLE", help="What it is, in a line.")],
-    description: Annotated[str, typer.Option("--description", help="What there is to say of it.")] = "",
-    parent: Annotated[int | None, typer.Option("--parent", min=1, metavar="ID", help="What it is a part of.")] = None,
-    priority: Annotated[int, typer.Option("--priority", min=1, max=5, metavar="N", help="1 is first, 5 last.")] = 3,
+    kind: Annotated[WorkKind, Argument(metavar="KIND", help=f"One of: {', '.join(WorkKind)}.")],
+    title: Annotated[str, Argument(metavar="TITLE", help="What it is, in a line.")],
+    description: Annotated[str, Option("--description", help="What there is to say of it.")] = "",
+    parent: Annotated[int | None, Option("--parent", min=1, metavar="ID", help="What it is a part of.")] = None,
+    priority: Annotated[int, Option("--priority", min=1, max=5, metavar="N", help="1 is first, 5 last.")] = 3,
     depends_on: Annotated[
         list[int] | None,
-        typer.Option("--depends-on", min=1, metavar="ID", help="What must be done before. May be repeated."),
+        Option("--depends-on", min=1, metavar="ID", help="What must be done before. May be repeated."),
     ] = None,
-    assignee: Annotated[str | None, typer.Option("--assignee", help="Who does it.")] = None,
+    assignee: Annotated[str | None, Option("--assignee", help="Who does it.")] = None,
     acceptance: Annotated[
-        list[str] | None, typer.Option("--acceptance", metavar="TEXT", help="When it is good. May be repeated.")
+        list[str] | None, Option("--acceptance", metavar="TEXT", help="When it is good. May be repeated.")
     ] = None,
 ) -> Reply:
     """Create a milestone, epic, story, task or subtask; a memory is made where there is none.
@@ -124,8 +125,8 @@ def set_status(
     run: Shell,
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    status: Annotated[WorkStatus, typer.Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why, as for what it is blocked.")] = "",
+    status: Annotated[WorkStatus, Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
+    reason: Annotated[str, Option("--reason", help="Why, as for what it is blocked.")] = "",
 ) -> Reply:
     """Move an item to another status; what may follow which is told where it may not.
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import Reply, command
@@ -28,11 +28,11 @@ _SMALL: dict[str, object] = {
 @command("Begin")
 def demo(
     run: Shell,
-    repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The repository.")] = Path(),
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
+    repo: Annotated[Path, Option("--repo", metavar="PATH", help="The repository.")] = Path(),
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one."),
+        Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one."),
     ] = None,
 ) -> Reply:
     """Replay a git history through a memory with a small window, and show what it keeps. Takes under a minute.
