@@ -63,7 +63,7 @@ UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CommandResult:
     """What a command answers: a value for `--json`, for people a text or what a view draws, and the exit code."""
 
     value: object
@@ -74,7 +74,7 @@ class Reply:
 def command(
     panel: str | None = None, *, of: typer.Typer = app, name: str | None = None, creates: bool = False,
     json_lines: bool = False,
-) -> Callable[[Callable[..., Reply | None]], Callable[..., None]]:  # fmt: skip
+) -> Callable[[Callable[..., CommandResult | None]], Callable[..., None]]:  # fmt: skip
     """Make a function a command with `--project`, `--json` and `--debug`.
 
     Its parameter `memory` is the project's memory, open until it returns, and `run` how it was called. The others are
@@ -88,7 +88,7 @@ def command(
         json_lines: `--json` gives a line for each thing that happens, which the command itself prints.
     """
 
-    def decorate(function: Callable[..., Reply | None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., CommandResult | None]) -> Callable[..., None]:
         made = with_common_options(function, creates=creates, json_lines=json_lines)
         return of.command(name, rich_help_panel=panel)(made)
 
@@ -96,7 +96,7 @@ def command(
 
 
 def with_common_options(
-    function: Callable[..., Reply | None], *, creates: bool = False, json_lines: bool = False
+    function: Callable[..., CommandResult | None], *, creates: bool = False, json_lines: bool = False
 ) -> Callable[..., None]:
     """Wrap a function as `command` does, without adding it to a group."""
     wanted = {"run", "memory"} & set(inspect.signature(function).parameters)
@@ -129,7 +129,7 @@ def with_common_options(
     return run_command
 
 
-def _tell(run: Shell, reply: Reply) -> None:
+def _tell(run: Shell, reply: CommandResult) -> None:
     if run.as_json:
         from orchestra_mem.serialize import to_json
 

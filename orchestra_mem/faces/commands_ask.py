@@ -11,8 +11,8 @@ from typer import Argument, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces.command import (
+    CommandResult,
     LimitOption,
-    Reply,
     SessionOption,
     SinceOption,
     UntilOption,
@@ -48,7 +48,7 @@ def context(
         bool, flag("--explain", "Why each item entered, was shortened, or stayed out, instead.")
     ] = False,
     messages: Annotated[bool, flag("--messages", "As chat messages, in JSON.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Print what the model would be given before an operation, as it is.
 
     Example: orchestra-mem context --max-tokens 2000 > prompt.md
@@ -59,15 +59,15 @@ def context(
     tell_notes(run, found.notes)
     if not run.as_json:
         if messages:
-            return Reply(None, json.dumps(found.as_messages(), indent=2) + "\n")
-        return Reply(None, found.explain() if explain else found.render())
+            return CommandResult(None, json.dumps(found.as_messages(), indent=2) + "\n")
+        return CommandResult(None, found.explain() if explain else found.render())
     record = {
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
         "messages": [dict(message) for message in found.as_messages()], "explain": found.explain(),
         "notes": [*found.notes],
     }  # fmt: skip
-    return Reply(record, "")
+    return CommandResult(record, "")
 
 
 def bring_up(memory: OrchestratorContextManager) -> None:
@@ -77,13 +77,13 @@ def bring_up(memory: OrchestratorContextManager) -> None:
 
 
 @command("Ask")
-def status(run: Shell, memory: OrchestratorContextManager) -> Reply:
+def status(run: Shell, memory: OrchestratorContextManager) -> CommandResult:
     """Show how full the window is, what the tiers hold, where the documents lie, and what is wrong.
 
     Example: orchestra-mem status
     """
     record = _status_record(run, memory)
-    return Reply(record, lambda: views.status_view(record))
+    return CommandResult(record, lambda: views.status_view(record))
 
 
 def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, Json]:
@@ -136,7 +136,7 @@ def ops(
     since: SinceOption = None,
     until: UntilOption = None,
     limit: LimitOption = 20,
-) -> Reply:
+) -> CommandResult:
     """List operations of all sessions, oldest first. With --json they are there in full.
 
     Example: orchestra-mem ops --type decision --since 7d
@@ -150,7 +150,7 @@ def ops(
             where = replace(where, session=session_id(memory, session))
         found = memory.operations(where)
     limited = tell_limited(run, len(found), limit)
-    return Reply(found, lambda: views.operations_view(found, limited=limited))
+    return CommandResult(found, lambda: views.operations_view(found, limited=limited))
 
 
 def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
@@ -167,20 +167,20 @@ def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
 
 
 @command("Ask")
-def sessions(memory: OrchestratorContextManager) -> Reply:
+def sessions(memory: OrchestratorContextManager) -> CommandResult:
     """List the sessions, oldest first.
 
     Example: orchestra-mem sessions
     """
     found = memory.sessions()
-    return Reply(found, lambda: views.sessions_view(found))
+    return CommandResult(found, lambda: views.sessions_view(found))
 
 
 @command("Ask")
 def expand(
     memory: OrchestratorContextManager,
     reference: Annotated[str, Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
-) -> Reply:
+) -> CommandResult:
     """Show what stands around a hit, then the originals behind it, word for word.
 
     S12 is a summary, K7 a kept fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
@@ -192,7 +192,7 @@ def expand(
         "reference": found.reference, "operations": found.operations, "summary": found.summary, "fact": found.fact,
         "around": found.around, "place": _place_record(found), "item": found.item, "events": found.events,
     }  # fmt: skip
-    return Reply(record, lambda: recall_views.surroundings_text(found) + recall_views.expansion_text(found))
+    return CommandResult(record, lambda: recall_views.surroundings_text(found) + recall_views.expansion_text(found))
 
 
 def _place_record(found: Expansion) -> dict[str, Json] | None:
@@ -216,24 +216,24 @@ def facts(
     ] = None,
     everything: Annotated[bool, flag("--all", "Also those that were taken back or are done.")] = False,
     limit: LimitOption = 50,
-) -> Reply:
+) -> CommandResult:
     """List what may not be lost: decisions, rules, roles, failures, open items, as far as it was looked for.
 
     Example: orchestra-mem facts --kind decision --all
     """
     found = memory.facts(kind, standing=not everything, limit=limit or None)
     limited = tell_limited(run, len(found), limit)
-    return Reply(found, lambda: views.facts_view(found, limited=limited))
+    return CommandResult(found, lambda: views.facts_view(found, limited=limited))
 
 
 @command("Ask")
 def losses(
     run: Shell, memory: OrchestratorContextManager, session: SessionOption = None, limit: LimitOption = 20
-) -> Reply:
+) -> CommandResult:
     """List what was summarised: what each summary covers, its ratio, and the identifiers that it dropped.
 
     Example: orchestra-mem losses --limit 5
     """
     found = memory.losses(session, limit=limit or None)
     limited = tell_limited(run, len(found), limit)
-    return Reply(found, lambda: recall_views.losses_view(found, limited=limited))
+    return CommandResult(found, lambda: recall_views.losses_view(found, limited=limited))

@@ -12,7 +12,7 @@ import typer
 from typer import Argument
 
 from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
-from orchestra_mem.faces.command import Reply, command, document_views, flag
+from orchestra_mem.faces.command import CommandResult, command, document_views, flag
 from orchestra_mem.faces.shell import FAILED, Shell
 from orchestra_mem.types import DocumentName
 
@@ -35,20 +35,20 @@ def edit(
         str,
         Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one."),
     ],
-) -> Reply:
+) -> CommandResult:
     """Open a document in your editor; afterwards tell what was taken in and what is wrong. 1 where something is.
 
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.diagnosis import check_document
-    from orchestra_mem.faces.editing import find_editor, run_editor, taken_in, text_change
+    from orchestra_mem.faces.editing import run_editor, taken_in, text_change
 
     with run.open() as memory:  # closed again before the editor opens: whoever else works here goes on
         path = _path(memory, document)
         facts = memory.facts(standing=False)
     before = _text(path)
-    code = run_editor(find_editor(os.environ, path), path, aside=run.as_json)
+    code = run_editor(os.environ, path, aside=run.as_json)
     # Before the memory is opened, which would make a document again that is not there.
     problems = check_document(path, run.project, load_settings(run.project, os.environ))
     after = _text(path) if path.is_file() else ""
@@ -68,7 +68,7 @@ def edit(
         run.tell(f"the editor ended with exit code {code}; what it had saved stands")
     elif before == after:
         run.tell("an editor that opens a window of its own may return at once: what you save there is taken in too")
-    return Reply(
+    return CommandResult(
         record, lambda: document_views.edit_view(path, change, taken, problems, changed=before != after),
         exit_code=FAILED if code or problems else 0,
     )  # fmt: skip
@@ -109,7 +109,7 @@ def problem_record(problem: DocumentProblem) -> dict[str, Any]:
 
 
 @command("Documents")
-def conflicts(memory: OrchestratorContextManager) -> Reply:
+def conflicts(memory: OrchestratorContextManager) -> CommandResult:
     """List what waits for your word: lines of yours that stand, and what the machine would have there.
 
     Example: orchestra-mem conflicts
@@ -127,11 +127,11 @@ def conflicts(memory: OrchestratorContextManager) -> Reply:
                 "changed_meanwhile": not block.unchanged,
             }
         )  # fmt: skip
-    return Reply(found, lambda: document_views.conflicts_view(found))
+    return CommandResult(found, lambda: document_views.conflicts_view(found))
 
 
 @command("Documents")
-def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Reply:
+def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
     """Let the machine's lines of a conflict take the place of yours. What stood there becomes a version.
 
     Example: orchestra-mem accept 3f9a1c
@@ -140,7 +140,7 @@ def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Re
 
 
 @command("Documents")
-def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Reply:
+def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
     """Keep your lines of a conflict, and take the machine's out. Deleting the block in an editor does the same.
 
     Example: orchestra-mem reject 3f9a1c
@@ -148,14 +148,14 @@ def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Re
     return _resolve(memory, conflict, accepted=False)
 
 
-def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> Reply:
+def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> CommandResult:
     name, done = memory.resolve_conflict(conflict, accept=accepted)
     path = memory.episodic_memory.path(name)
     record = {
         "id": conflict, "document": name.value, "path": str(path), "line": done.line, "replaced": done.replaced,
         "note": done.note,
     }  # fmt: skip
-    return Reply(record, f"{path}:{done.line}: {done.note}\n")
+    return CommandResult(record, f"{path}:{done.line}: {done.note}\n")
 
 
 @command("Documents", json_lines=True)
@@ -230,7 +230,7 @@ def _show_change(run: Shell, found: DocumentChange) -> None:
 
 
 @command("Documents")
-def history(run: Shell, document: DocumentArgument) -> Reply:
+def history(run: Shell, document: DocumentArgument) -> CommandResult:
     """List a document's earlier texts, oldest first: when, by whom it was written, why it was replaced.
 
     Example: orchestra-mem history project_state
@@ -238,7 +238,7 @@ def history(run: Shell, document: DocumentArgument) -> Reply:
     name = _name(document)
     with run.open() as memory:
         found = memory.episodic_memory.history(name)
-    return Reply(found, lambda: document_views.versions_view(found))
+    return CommandResult(found, lambda: document_views.versions_view(found))
 
 
 @command("Documents")
@@ -247,7 +247,7 @@ def diff(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
     version: Annotated[int | None, Argument(help="An earlier text's number. Default: the newest.")] = None,
-) -> Reply:
+) -> CommandResult:
     """Show what has changed in a document since one of its earlier texts.
 
     Example: orchestra-mem diff project_state 3
@@ -255,8 +255,8 @@ def diff(
     found = memory.episodic_memory.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
     if run.as_json or not run.out.is_terminal:
-        return Reply(record, found)
-    return Reply(record, lambda: [document_views.diff_view(found) if found else "no difference"])
+        return CommandResult(record, found)
+    return CommandResult(record, lambda: [document_views.diff_view(found) if found else "no difference"])
 
 
 @command("Documents")
@@ -264,7 +264,7 @@ def restore(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
     version: Annotated[int, Argument(help="The number of the text to put back.")],
-) -> Reply:
+) -> CommandResult:
     """Put an earlier text of a document back, word for word. What stands there now becomes a version itself.
 
     Example: orchestra-mem restore decision_log 3
@@ -272,7 +272,7 @@ def restore(
     kept = memory.episodic_memory.restore(document, version)
     replaced = f" again; what stood there is version {kept.sequence}"
     words = "; it replaced nothing" if kept.sequence == version else replaced
-    return Reply({"restored": version, "kept": kept}, f"version {version} stands in {kept.document}{words}\n")
+    return CommandResult({"restored": version, "kept": kept}, f"version {version} stands in {kept.document}{words}\n")
 
 
 @command("Documents")
@@ -284,13 +284,13 @@ def blame(
             metavar="DOC", help="project_state, work_plan, decision_log, or session for the live session's document."
         ),
     ],
-) -> Reply:
+) -> CommandResult:
     """Tell line by line who wrote a document, person or machine, and from which operations.
 
     Example: orchestra-mem blame decision_log
     """
     lines = memory.blame(document)
-    return Reply([_line_record(line) for line in lines], lambda: document_views.blame_view(lines))
+    return CommandResult([_line_record(line) for line in lines], lambda: document_views.blame_view(lines))
 
 
 def _line_record(line: BlamedLine) -> dict[str, Any]:

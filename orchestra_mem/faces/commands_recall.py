@@ -10,8 +10,8 @@ from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.faces.command import (
+    CommandResult,
     LimitOption,
-    Reply,
     SessionOption,
     SinceOption,
     UntilOption,
@@ -53,7 +53,7 @@ def search(
     ] = SearchMode.HYBRID,
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many hits at most.")] = 10,
     explain: Annotated[bool, flag("--explain", "Why each hit stands where it does: ranks, scores, shares.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Find what answers a question, in all tiers and archives, by words and by meaning. 1 where nothing does.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
@@ -73,7 +73,7 @@ def search(
     tell_notes(run, found.notes)
     hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
     record = {"hits": hits, "notes": [*found.notes]}
-    return Reply(
+    return CommandResult(
         record, lambda: recall_views.hits_view(found.hits, lines, explain=explain), exit_code=0 if found.hits else 1
     )
 
@@ -95,7 +95,7 @@ def _bring_up(run: Shell, memory: OrchestratorContextManager, *, anew: bool = Fa
 def index(
     run: Shell,
     anew: Annotated[bool, flag("--anew", "Throw away what is there first, as after a change of model.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Bring the search index up to the memory now. Searches do so themselves, in pieces.
 
     Example: orchestra-mem index --anew
@@ -106,7 +106,7 @@ def index(
     _require_kept(run, newest[-1].id if newest else 0)
     if not run.as_json:
         run.tell("the index has everything")
-    return Reply({"complete": True}, "")
+    return CommandResult({"complete": True}, "")
 
 
 def _require_kept(run: Shell, last_operation: int) -> None:
@@ -142,7 +142,7 @@ def summaries(
     reference: Annotated[str | None, Argument(metavar="[ID]", help="For redo: as in S12.")] = None,
     session: SessionOption = None,
     limit: LimitOption = 20,
-) -> Reply:
+) -> CommandResult:
     """List summaries: how each was made, what the check said, what was put back and lost. redo tries again, now.
 
     Example: orchestra-mem summaries redo S12
@@ -154,12 +154,12 @@ def summaries(
             return _redo(memory, reference)
         if action is SummariesAction.STATS:
             stats = memory.compression.stats()
-            return Reply(stats, lambda: recall_views.stats_view(stats))
+            return CommandResult(stats, lambda: recall_views.stats_view(stats))
         found = memory.compression.stories(memory.losses(session, limit=limit or None))
-    return Reply([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
 
 
-def _redo(memory: OrchestratorContextManager, reference: str) -> Reply:
+def _redo(memory: OrchestratorContextManager, reference: str) -> CommandResult:
     done = memory.compression.redo(reference)
     record = {
         "verdict": done.verdict, "fault": done.fault or None, "method": done.method, "tokens": done.tokens,
@@ -168,7 +168,7 @@ def _redo(memory: OrchestratorContextManager, reference: str) -> Reply:
     }  # fmt: skip
     fault = f", {done.fault}" if done.fault else ""
     what = "the next refresh puts this in:" if done.verdict.good else "it stays as it is:"
-    return Reply(record, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
+    return CommandResult(record, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
 
 
 def _story_record(story: SummaryStory) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def retrieve(
         str | None, Option("--pattern", help="How they work together: what was done so goes a little before.")
     ] = None,
     explain: Annotated[bool, flag("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Print what the memory has for a task, for a model: an index with costs, then the best entries. 1 where nothing.
 
     Example: orchestra-mem retrieve "deploy the shop" --max-tokens 1000
@@ -217,7 +217,9 @@ def retrieve(
     bring_up(memory)
     found = memory.retriever.retrieve_context(task, agents=agents or (), pattern=pattern, max_tokens=max_tokens)
     tell_notes(run, found.notes)
-    return Reply(found.as_dict(), found.explain() if explain else found.text, exit_code=0 if found.entries else 1)
+    return CommandResult(
+        found.as_dict(), found.explain() if explain else found.text, exit_code=0 if found.entries else 1
+    )
 
 
 @command("Ask")
@@ -227,7 +229,7 @@ def recommend(
     task: TaskArgument,
     agents: AgentsOption = None,
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many of each kind at most.")] = 3,
-) -> Reply:
+) -> CommandResult:
     """Print what past decisions, rules, failures and similar tasks say for a task, with their sources. 1 where nothing.
 
     Example: orchestra-mem recommend "deploy the shop" --json
@@ -235,4 +237,4 @@ def recommend(
     bring_up(memory)
     found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
     tell_notes(run, found.notes)
-    return Reply(found.as_dict(), found.render, exit_code=0 if any(found.groups()) else 1)
+    return CommandResult(found.as_dict(), found.render, exit_code=0 if any(found.groups()) else 1)

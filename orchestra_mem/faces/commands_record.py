@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.command import Reply, command, flag, importing
+from orchestra_mem.faces.command import CommandResult, command, flag, importing
 from orchestra_mem.faces.shell import FAILED, Shell
 from orchestra_mem.faces.times import parse_option
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @command("Begin")
-def init(run: Shell) -> Reply:
+def init(run: Shell) -> CommandResult:
     """Make a memory in a project, or complete the one that is there. Nothing existing is touched.
 
     Example: orchestra-mem init
@@ -37,7 +37,7 @@ def init(run: Shell) -> Reply:
         for words, names in (("made", done.made), ("kept as it was", done.kept)):
             for name in names:
                 run.tell(f"{words}: {name}")
-    return Reply(
+    return CommandResult(
         record,
         f"{done.project} has a memory{'' if done.made else ' already'}. Next:\n"
         '  orchestra-mem record decision \'{"text": "we deploy on Tuesdays"}\'\n'
@@ -59,7 +59,7 @@ def record(
     ] = None,
     timestamp: Annotated[str | None, Option("--timestamp", help="When, in ISO 8601. Default: now.")] = None,
     key: Annotated[str | None, Option("--key", help="The same key twice records once.")] = None,
-) -> Reply:
+) -> CommandResult:
     """Record an operation; a memory is made where there is none.
 
     Example: orchestra-mem record decision '{"text": "we deploy on Tuesdays"}'
@@ -70,7 +70,7 @@ def record(
         operation = memory.record_operation(
             operation_type, value, tokens, agent=agent, critical=critical, timestamp=when, idempotency_key=key
         )
-    return Reply(operation, f"op{operation.id}\n")
+    return CommandResult(operation, f"op{operation.id}\n")
 
 
 def _data(data: str | None, text: str | None) -> object:
@@ -105,7 +105,7 @@ def import_git(
     limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Only the newest N.")] = None,
     agent: Annotated[str | None, Option("--agent", help="Whom to name as the one who did it.")] = None,
     patches: Annotated[bool, flag("--patches", "Also each changed file with its patch, before its commit.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
 
     Example: orchestra-mem import git . --limit 500
@@ -123,7 +123,7 @@ def import_jsonl(
         str, Option("--type", help="The type of operations whose line does not name one.")
     ] = "imported",
     skip_bad: Annotated[bool, flag("--skip-bad", "Pass over lines at fault, tell them, exit 1.")] = False,
-) -> Reply:
+) -> CommandResult:
     """Record the lines of a file of JSON objects. A second time records only what is new.
 
     A line is known again by its file, its number and its text: a file that was moved, or what comes through a pipe, is
@@ -141,7 +141,7 @@ def import_jsonl(
     return _import(run, history, faults if skip_bad else None, "" if skip_bad else "--skip-bad passes over such lines")
 
 
-def _import(run: Shell, history: History, faults: list[HistoryFault] | None = None, advice: str = "") -> Reply:
+def _import(run: Shell, history: History, faults: list[HistoryFault] | None = None, advice: str = "") -> CommandResult:
     """Record a history. `faults` takes what cannot be recorded, None ends at the first; `advice` goes with that one."""
     from orchestra_mem.services.importing import Imported, import_history
 
@@ -168,7 +168,7 @@ def _import(run: Shell, history: History, faults: list[HistoryFault] | None = No
         "source": history.source, "recorded": done.recorded, "known": done.known, "note": history.note,
         "faults": [{"place": fault.place, "problem": fault.problem} for fault in told],
     }  # fmt: skip
-    return Reply(record, f"{_counted(done, f' of {history.source}')}\n", exit_code=FAILED if told else 0)
+    return CommandResult(record, f"{_counted(done, f' of {history.source}')}\n", exit_code=FAILED if told else 0)
 
 
 def _counted(done: Imported, source: str = "") -> str:
@@ -178,17 +178,17 @@ def _counted(done: Imported, source: str = "") -> str:
 
 
 @command("Record")
-def flush(memory: OrchestratorContextManager) -> Reply:
+def flush(memory: OrchestratorContextManager) -> CommandResult:
     """End the session: sum it up, archive its document, bring the documents up to date.
 
     Example: orchestra-mem flush
     """
     path = memory.flush_session()
-    return Reply({"archive": str(path) if path else None}, f"{path}\n" if path else "no session is under way\n")
+    return CommandResult({"archive": str(path) if path else None}, f"{path}\n" if path else "no session is under way\n")
 
 
 @command("Record")
-def refresh(memory: OrchestratorContextManager) -> Reply:
+def refresh(memory: OrchestratorContextManager) -> CommandResult:
     """Spill and compact now, and bring the documents up to date. Happens by itself when the window is 80 % full.
 
     Example: orchestra-mem refresh
@@ -198,7 +198,7 @@ def refresh(memory: OrchestratorContextManager) -> Reply:
     after = memory.episodic_memory.states()
     written = [f"{name}.md" for name in after if after[name] != before[name]]
     wrote = f"wrote {', '.join(written)}" if written else "no document changed"
-    return Reply(_refresh_record(done, written), f"{_refresh_words(done)}; {wrote}\n")
+    return CommandResult(_refresh_record(done, written), f"{_refresh_words(done)}; {wrote}\n")
 
 
 def _refresh_record(done: Refreshed | None, written: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from orchestra_mem.faces.command import Reply, command, views, with_common_options
+from orchestra_mem.faces.command import CommandResult, command, views, with_common_options
 from orchestra_mem.faces.command import work as group
 from orchestra_mem.faces.shell import Shell
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
@@ -49,7 +49,7 @@ def work(
     ] = None,
     assignee: Annotated[str | None, Option("--assignee", help="Only of this one.")] = None,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
-) -> Reply | None:
+) -> CommandResult | None:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
 
     Example: orchestra-mem work --status in-progress --status blocked
@@ -64,7 +64,7 @@ def work(
     )  # fmt: skip
     with run.open() as memory:
         found = memory.state.items(where)
-    return Reply(found, lambda: views.work_view(found, limited=bool(limit) and len(found) == limit))
+    return CommandResult(found, lambda: views.work_view(found, limited=bool(limit) and len(found) == limit))
 
 
 group.callback(invoke_without_command=True)(with_common_options(work))
@@ -75,7 +75,7 @@ def show(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N changes; 0 for all.")] = 20,
-) -> Reply:
+) -> CommandResult:
     """Show one item: all that it says, how much below it is done, what it waits for, and how it came to be so.
 
     Example: orchestra-mem work show 12
@@ -85,7 +85,7 @@ def show(
     events = memory.state.events(item_id, limit=limit or None)
     parent = None if item.parent is None else memory.state.item(item.parent)
     record = {"item": item, "progress": progress, "blockers": blockers, "events": events}
-    return Reply(record, lambda: views.item_view(item, parent, progress, blockers, events))
+    return CommandResult(record, lambda: views.item_view(item, parent, progress, blockers, events))
 
 
 @command(of=group, creates=True)
@@ -105,7 +105,7 @@ def add(
     acceptance: Annotated[
         list[str] | None, Option("--acceptance", metavar="TEXT", help="When it is good. May be repeated.")
     ] = None,
-) -> Reply:
+) -> CommandResult:
     """Create a milestone, epic, story, task or subtask; a memory is made where there is none.
 
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
@@ -117,7 +117,7 @@ def add(
         assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
     )  # fmt: skip
     run.bring_documents_up(memory)
-    return Reply(item, f"{item.name}\n")
+    return CommandResult(item, f"{item.name}\n")
 
 
 @command(of=group, name="set")
@@ -127,7 +127,7 @@ def set_status(
     item_id: ItemArgument,
     status: Annotated[WorkStatus, Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
     reason: Annotated[str, Option("--reason", help="Why, as for what it is blocked.")] = "",
-) -> Reply:
+) -> CommandResult:
     """Move an item to another status; what may follow which is told where it may not.
 
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
@@ -136,4 +136,4 @@ def set_status(
 
     item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
     run.bring_documents_up(memory)
-    return Reply(item, f"{item.name} is {item.status}\n")
+    return CommandResult(item, f"{item.name} is {item.status}\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from orchestra_mem.errors import StorageError
-from orchestra_mem.faces.command import Reply, command
+from orchestra_mem.faces.command import CommandResult, command
 from orchestra_mem.faces.shell import Shell
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def demo(
         Path | None,
         Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one."),
     ] = None,
-) -> Reply:
+) -> CommandResult:
     """Replay a git history through a memory with a small window, and show what it keeps. Takes under a minute.
 
     Example: orchestra-mem demo --repo . --limit 400
@@ -61,8 +61,8 @@ def demo(
     with open_memory(folder, config=config) as memory:
         following = look_again(memory)
     if run.as_json:
-        return Reply(_record(folder, replayed, following), "")
-    return Reply(None, lambda: demo_view.everything(replayed, following, folder))
+        return CommandResult(_record(folder, replayed, following), "")
+    return CommandResult(None, lambda: demo_view.everything(replayed, following, folder))
 
 
 def _folder(keep: Path | None) -> Path:

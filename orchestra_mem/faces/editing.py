@@ -22,38 +22,11 @@ _STDERR = 2
 _MOST_BYTES = 50_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Editor:
-    """A command that edits the file that is put behind it, and the variable that names it."""
-
-    command: tuple[str, ...]
-    variable: str
-
-
-def find_editor(environ: Mapping[str, str], path: Path) -> Editor:
-    """Find the editor that a person has named.
-
-    Raises:
-        ConfigError: none is named, or its name cannot be read.
-    """
-    for variable in ("VISUAL", "EDITOR"):
-        named = environ.get(variable, "").strip()
-        if not named:
-            continue
-        try:
-            command = shlex.split(named, posix=os.name != "nt")
-        except ValueError as error:
-            raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
-        return Editor(command=tuple(command), variable=variable)
-    advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
-    raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
-
-
-def run_editor(editor: Editor, path: Path, *, aside: bool = False) -> int:
-    """Run an editor on a file until it ends.
+def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -> int:
+    """Run the editor that a person has named on a file until it ends.
 
     Args:
-        editor: what `find_editor` found.
+        environ: where it is named.
         path: the file.
         aside: what it prints goes to stderr, as stdout is for something else.
 
@@ -61,14 +34,23 @@ def run_editor(editor: Editor, path: Path, *, aside: bool = False) -> int:
         Its exit code, or the negative number of the signal that ended it.
 
     Raises:
-        ConfigError: it cannot be started.
+        ConfigError: none is named, or it cannot be started.
     """
+    variable = next((name for name in ("VISUAL", "EDITOR") if environ.get(name, "").strip()), None)
+    if variable is None:
+        advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
+        raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
+    named = environ[variable].strip()
+    try:
+        command = shlex.split(named, posix=os.name != "nt")
+    except ValueError as error:
+        raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
     with _left_to_the_editor():
         try:
-            done = subprocess.run([*editor.command, str(path)], stdout=_STDERR if aside else None, check=False)
+            done = subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False)
         except OSError as error:
-            problem = f"{editor.command[0]!r} cannot be started: {error.strerror or error}"
-            raise _fault(f"environment variable {editor.variable}", problem) from error
+            problem = f"{command[0]!r} cannot be started: {error.strerror or error}"
+            raise _fault(f"environment variable {variable}", problem) from error
     return done.returncode
 
 
