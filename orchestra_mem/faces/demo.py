@@ -40,29 +40,27 @@ def demo(
     Example: orchestra-mem demo --repo . --limit 400
     """
     from orchestra_mem.build import open_git_history, open_memory
-    from orchestra_mem.faces.replay import FEW_COMMITS, MOST_OPERATIONS, look_again, replay, thinned
+    from orchestra_mem.faces import replay
 
     source = run.project if run.given is not None and repo == Path() else repo
     history = open_git_history(source, limit=limit)
-    patches = history.total < FEW_COMMITS
+    patches = history.total < replay.FEW_COMMITS
     if patches:
-        history = thinned(open_git_history(source, limit=limit, patches=True), MOST_OPERATIONS)
+        history = replay.thinned(open_git_history(source, limit=limit, patches=True), replay.MOST_OPERATIONS)
     folder = _folder(keep)
     config = _SMALL | {"project": {"name": source.resolve().name or "project"}}
     if not run.debug:
         logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
     if not run.as_json:
-        from orchestra_mem.faces import demo_view
-
-        run.show(*demo_view.opening(history, limit, folder, WINDOW_TOKENS, patches=patches))
+        run.show(*replay.opening(history, limit, folder, WINDOW_TOKENS, patches=patches))
     with open_memory(folder, config=config) as memory, run.progress(history.unit) as bar:
         task = bar.add_task("recording", total=history.total)
-        replayed = replay(memory, history, lambda found: bar.update(task, completed=found.position))
+        replayed = replay.replay(memory, history, lambda found: bar.update(task, completed=found.position))
     with open_memory(folder, config=config) as memory:
-        following = look_again(memory)
+        following = replay.look_again(memory)
     if run.as_json:
         return CommandResult(_record(folder, replayed, following), "")
-    return CommandResult(None, lambda: demo_view.everything(replayed, following, folder))
+    return CommandResult(None, lambda: replay.everything(replayed, following, folder))
 
 
 def _folder(keep: Path | None) -> Path:
