@@ -64,11 +64,12 @@ UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answers: a value for `--json`, for people a text or what a view draws, and the exit code."""
+    """What a command answers: a value for `--json`, for people a text or what a view draws; a note; the exit code."""
 
     value: object
     view: str | Callable[[], str | Iterable[RenderableType]]
     exit_code: int = 0
+    note: str = ""
 
 
 def command(
@@ -110,11 +111,11 @@ def with_common_options(
                 given["run"] = run
             if "memory" in wanted:
                 with run.open(create=creates) as memory:
-                    reply = function(memory=memory, **given)
+                    result = function(memory=memory, **given)
             else:
-                reply = function(**given)
-            if reply is not None:
-                _tell(run, reply)
+                result = function(**given)
+            if result is not None:
+                _show(run, result)
 
     own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name not in wanted]
     common = [
@@ -129,19 +130,21 @@ def with_common_options(
     return run_command
 
 
-def _tell(run: Shell, reply: CommandResult) -> None:
+def _show(run: Shell, result: CommandResult) -> None:
     if run.as_json:
         from orchestra_mem.serialize import to_json
 
-        run.answer(to_json(reply.value))
+        run.answer(to_json(result.value))
     else:
-        shown = reply.view() if callable(reply.view) else reply.view
+        shown = result.view() if callable(result.view) else result.view
         if isinstance(shown, str):
             run.text(shown)
         else:
             run.show(*shown)
-    if reply.exit_code:
-        raise typer.Exit(reply.exit_code)
+    if result.note:
+        run.tell(result.note)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
 
 
 def tell_notes(run: Shell, notes: Iterable[str]) -> None:

@@ -64,13 +64,14 @@ def edit(
         },
         "problems": [problem_record(problem) for problem in problems],
     }  # fmt: skip
+    note = ""
     if code:
-        run.tell(f"the editor ended with exit code {code}; what it had saved stands")
+        note = f"the editor ended with exit code {code}; what it had saved stands"
     elif before == after:
-        run.tell("an editor that opens a window of its own may return at once: what you save there is taken in too")
+        note = "an editor that opens a window of its own may return at once: what you save there is taken in too"
     return CommandResult(
         record, lambda: document_views.edit_view(path, change, taken, problems, changed=before != after),
-        exit_code=FAILED if code or problems else 0,
+        exit_code=FAILED if code or problems else 0, note=note,
     )  # fmt: skip
 
 
