@@ -254,6 +254,7 @@ def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found
         ("orchestrator: {storage: {}}\n", "orchestrator.storage: unknown key; did you mean storage?"),
         ("colour: red\n", "colour: unknown key"),
         ("? [a]\n: b\n", "?: unknown key"),
+        ('&a {"": *a}', "unknown key"),
     ],
 )  # fmt: skip
 def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
@@ -311,7 +312,8 @@ def test_faults_in_the_environment_name_the_variable_and_the_key(load: Load) -> 
 
 
 def test_faults_in_overrides_are_told_like_others(load: Load) -> None:
-    """A Python mapping is checked as strictly as a file."""
+    """A Python mapping is checked as strictly as a file, and whatever else is given is a fault."""
+    assert _faults(load, overrides=[1]) == ["overrides: must be a section with keys below it, not a list"]
     storage = {"durability": object, "lock_timeout_s": 10**5000, "busy_timeout_s": float("inf")}
     itself: dict[object, object] = {5: 1, "storage": storage, "tokens": {1, 2}, "storage.durability": "full"}
     itself["project"] = itself

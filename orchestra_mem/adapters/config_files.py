@@ -88,7 +88,7 @@ def load_settings(
     faults: list[ConfigFault] = []
     wrong: set[str] = set()
     sources = [_in_file(project_dir / CONFIG_PATH, faults), *_in_environment(environ)]
-    sources.append(_first(_in_mapping(overrides or {}, ""), faults))
+    sources.append(_first(_in_value(overrides), faults))
     for given in sources:
         for key, problem in _problems(given).items():
             faults.append(given.pop(key).fault(key, problem))
@@ -127,7 +127,7 @@ def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
 
 def _unknown(key: str, value: object) -> str:
     """Say what is wrong at a name that is no key, and which key was most likely meant."""
-    if key in sections() or not key:
+    if key in sections() or (not key and not isinstance(value, Mapping)):  # the root's key is empty
         return f"must be a section with keys below it, not {_told(value)}"
     import difflib  # needed by none but the one who mistyped
 
@@ -181,13 +181,13 @@ def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> d
     return found
 
 
-def _in_mapping(tree: Mapping[str, object], prefix: str) -> Iterator[tuple[str, _Given]]:
-    for name, value in tree.items():
-        key = f"{prefix}{name}"
-        if key in sections() and isinstance(value, Mapping):
-            yield from _in_mapping(value, f"{key}.")
-        elif key not in sections() or value is not None:  # an empty section sets nothing
-            yield key, _Given(value=value, source="overrides")
+def _in_value(value: object, key: str | None = None) -> Iterator[tuple[str, _Given]]:
+    """Give what stands at and below a key, none for the root."""
+    if isinstance(value, Mapping) and (key is None or key in sections()):
+        for name, child in value.items():
+            yield from _in_value(child, f"{name}" if key is None else f"{key}.{name}")
+    elif value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
+        yield key or "", _Given(value=value, source="overrides")
 
 
 def _in_environment(environ: Mapping[str, str]) -> Iterator[dict[str, _Given]]:
@@ -219,7 +219,7 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
         problem, line = _unreadable(error, raw)
         faults.append(ConfigFault(source=str(path), key="", problem=problem, line=line))
         return {}
-    return {} if root is None else _first(_in_node(root, "", str(path), root.start_mark.line + 1), faults)
+    return {} if root is None else _first(_in_node(root, str(path), root.start_mark.line + 1), faults)
 
 
 def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
@@ -239,18 +239,18 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
     return "is nested too deeply" if isinstance(error, RecursionError) else f"is not YAML: {error}", 0
 
 
-def _in_node(node: yaml.Node, key: str, source: str, line: int) -> Iterator[tuple[str, _Given]]:
+def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) -> Iterator[tuple[str, _Given]]:
     """Give what stands at and below a node. Constructs nothing: tags of Python objects stay text."""
-    if isinstance(node, yaml.MappingNode) and (not key or key in sections()):
+    if isinstance(node, yaml.MappingNode) and (key is None or key in sections()):
         for name_node, child in node.value:
             name = name_node.value if isinstance(name_node, yaml.ScalarNode) else "?"
-            yield from _in_node(child, f"{key}.{name}" if key else name, source, name_node.start_mark.line + 1)
+            yield from _in_node(child, source, name_node.start_mark.line + 1, name if key is None else f"{key}.{name}")
         return
     value: object = {} if isinstance(node, yaml.MappingNode) else []
     if isinstance(node, yaml.ScalarNode):
         value = _scalar(node)
-    if value is not None or (key and key not in sections()):  # an empty section sets nothing
-        yield key, _Given(value=value, source=source, line=line)
+    if value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
+        yield key or "", _Given(value=value, source=source, line=line)
 
 
 def _scalar(node: yaml.ScalarNode) -> object:
