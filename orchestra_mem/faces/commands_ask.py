@@ -116,7 +116,7 @@ def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, 
 
 
 def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
-    """What is known to be wrong, and whether the model can be had, which may not have been needed yet."""
+    """List what is known to be wrong, and whether the model can be had, which may not have been needed yet."""
     from orchestra_mem.diagnosis import why_unusable
 
     assert isinstance(known, list)
@@ -196,7 +196,7 @@ def expand(
 
 
 def _place_record(found: Expansion) -> dict[str, Json] | None:
-    """The passage of a document that was asked for, and those around it."""
+    """Give the passage of a document that was asked for, and those around it."""
     if found.place is None:
         return None
     place = found.place

@@ -97,7 +97,7 @@ def _fact(fact: MustKeep) -> Text:
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
-    """A changed document with the first of its lines, as `watch` shows it."""
+    """Show a changed document with the first of its lines, as `watch` shows it."""
     change = found.change
     told = {
         Event.NEW: "is new, ", Event.GONE: "is gone, ", Event.CHANGED: "",
@@ -134,7 +134,7 @@ def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
 
 
 def diff_view(diff: str) -> Text:
-    """A unified difference in colours."""
+    """Show a unified difference in colours."""
     shown = Text()
     for line in diff.splitlines():
         style = "bold" if line.startswith(("---", "+++")) else ""

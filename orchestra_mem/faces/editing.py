@@ -56,7 +56,7 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
 
 @contextmanager
 def _left_to_the_editor() -> Iterator[None]:
-    """While an editor runs, Ctrl-C is one of its keys."""
+    """Leave Ctrl-C to an editor while it runs."""
     if threading.current_thread() is not threading.main_thread():  # only there handlers can be set
         yield
         return
@@ -188,7 +188,7 @@ class SeenTexts:
 
 
 def _read(path: Path) -> str | None:
-    """A document's text; None where it cannot be read, or is too much to be.
+    """Read a document's text; None where it cannot be read, or is too much to be.
 
     Raises:
         FileNotFoundError: it is not there.

@@ -48,7 +48,7 @@ def _passage(text: str) -> Text:
 
 
 def surroundings_text(found: Expansion) -> str:
-    """What stands around what `expand` was asked for, before the originals; empty where nothing does."""
+    """Tell what stands around what `expand` was asked for, before the originals; empty where nothing does."""
     lines = []
     if found.place is not None:
         place = found.place
@@ -80,7 +80,7 @@ def _change(event: WorkEvent) -> str:
 
 
 def reasons_lines(reasons: Reasons) -> Iterator[str]:
-    """Why a hit stands where it does, line by line."""
+    """Tell why a hit stands where it does, line by line."""
     searches = [
         f"{name} {'not found' if rank is None else f'rank {rank}'}, score {score:.3f}"
         for name, rank, score in (
@@ -119,7 +119,7 @@ def expansion_text(found: Expansion) -> str:
 
 
 def subject_of(summary: Summary) -> str:
-    """What a summary is of: a level, a whole session, or a section of a document."""
+    """Name what a summary is of: a level, a whole session, or a section of a document."""
     return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
 
 

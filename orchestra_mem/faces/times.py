@@ -54,5 +54,5 @@ def parse_option(given: str | None, option: str, now: datetime | None = None) ->
 
 
 def short_time(time: datetime) -> str:
-    """A time for a table, in UTC as the documents have it."""
+    """Write a time for a table, in UTC as the documents have it."""
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")

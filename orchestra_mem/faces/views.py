@@ -30,7 +30,7 @@ _LOUDNESS = ("green", "yellow", "dark_orange", "bold red")
 
 
 def plain_table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """A table without a frame; the columns in `right` are set flush right."""
+    """Make a table without a frame; the columns in `right` are set flush right."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="ellipsis", no_wrap=True)
@@ -67,17 +67,17 @@ def table_of(
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, which takes an s for the plural."""
+    """Give a number with its noun, which takes an s for the plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def clipped(text: str) -> Text:
-    """A text in one line, as far as a terminal can show it."""
+    """Put a text in one line, as far as a terminal can show it."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
 
 
 def bar(share: float, thresholds: Sequence[float], width: int = 50) -> Text:
-    """A horizontal bar of a share of 1, the thresholds marked in it."""
+    """Draw a horizontal bar of a share of 1, the thresholds marked in it."""
     filled = min(width, round(share * width))
     marks = {min(width - 1, int(threshold * width)) for threshold in thresholds}
     shown = Text("│")
@@ -91,7 +91,7 @@ def bar(share: float, thresholds: Sequence[float], width: int = 50) -> Text:
 
 
 def style_of(share: float, thresholds: Sequence[float]) -> str:
-    """The colour of a share: the more thresholds it has reached, the louder."""
+    """Choose the colour of a share: the more thresholds it has reached, the louder."""
     return _LOUDNESS[min(len(_LOUDNESS) - 1, sum(share >= threshold for threshold in sorted(thresholds)))]
 
 
