@@ -1,22 +1,27 @@
-"""Every setting with its default and its range. Pure: where values come from stands in `settings_check` and above.
+"""Every setting with its default and its range. Pure: this module reads nothing.
 
-The dataclasses are the schema: a field that is a dataclass is a section, any other field is a key, and its annotation
-holds the type and the range. pydantic is not used: settings are read at each start, and of the 150 ms that importing
-the package may take, it took 106 for twelve such sections, and the dataclasses with their checks 13.
+The models are the schema: a field that is a model is a section, any other field is a key. Files, environment and
+overrides are read and laid over the defaults in `adapters/config_files.py`.
 """
 
 from __future__ import annotations
 
 import re
-import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, get_args, get_origin, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
+# Of a value that is wrong this much is shown.
+_SHOWN_CHARS = 60
 
 
 class Durability(StrEnum):
@@ -53,83 +58,132 @@ class WatchChoice(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class Between:
-    """The range of a number, both ends included."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class NotEmpty:
-    """Marks a text that may not be empty."""
+def hidden(key: str, value: object) -> object:
+    """Give the value of `key` as people may see it: secrets and passwords in addresses are replaced."""
+    if key.endswith(".api_key") and value:
+        return _SECRET
+    return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
 
 
-_Share = Annotated[float, Between(0, 1)]
-_Seconds = Annotated[float, Between(0, 86_400)]
+def without_user(address: str) -> str:
+    """Hide the name and the password in an address, a mistyped one too: all before its last @."""
+    return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextWindowSettings:
+def clipped(text: str) -> str:
+    """Quote a text, of a long one the beginning."""
+    more = len(text) - _SHOWN_CHARS
+    return f"{text[:_SHOWN_CHARS]!r} and {more} more characters" if more > 0 else repr(text)
+
+
+def address_fault(address: str) -> str:
+    """Say why no server can be at `address`, without the name and the password in it; empty where one can."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and address.isprintable():
+            return ""
+    except ValueError:  # its words may quote a piece of a password
+        pass
+    return (
+        f"{clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
+        "http://[::1]:8080, its port up to 65535"
+    )
+
+
+def _line(text: str) -> str:
+    if text and not text.strip():
+        raise ValueError("must not be blank")
+    if not text.isprintable():
+        raise ValueError("must be one line without control characters")  # not shown: it may hold a password
+    return text
+
+
+def _address(text: str) -> str:
+    if text and (problem := address_fault(text)):
+        raise ValueError(problem)
+    return text
+
+
+def _between(low: float, high: float) -> Any:
+    return Field(ge=low, le=high)
+
+
+_Line = Annotated[str, AfterValidator(_line)]
+_Address = Annotated[_Line, AfterValidator(_address)]
+_NotEmpty = Field(min_length=1)
+_Share = Annotated[float, _between(0, 1)]
+_Seconds = Annotated[float, _between(0, 86_400)]
+# A choice is written as text. YAML reads a bare off as false.
+_Choice = Field(strict=False)
+_OffChoice = BeforeValidator(lambda value: "off" if value is False else value)
+
+
+class _Section(BaseModel):
+    """A section: unknown keys and values of another type are faults, and nothing changes after loading."""
+
+    # Built once, as a part of Settings, and not once more on its own.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+
+class ContextWindowSettings(_Section):
     """The model's window, and the shares of it at which something happens."""
 
-    max_tokens: Annotated[int, Between(1_024, 16_777_216)] = 128_000
-    warning_threshold: Annotated[float, Between(0.01, 1)] = 0.70
-    refresh_threshold: Annotated[float, Between(0.01, 1)] = 0.80
-    critical_threshold: Annotated[float, Between(0.01, 1)] = 0.95
+    max_tokens: Annotated[int, _between(1_024, 16_777_216)] = 128_000
+    warning_threshold: Annotated[float, _between(0.01, 1)] = 0.70
+    refresh_threshold: Annotated[float, _between(0.01, 1)] = 0.80
+    critical_threshold: Annotated[float, _between(0.01, 1)] = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkingMemorySettings:
+class WorkingMemorySettings(_Section):
     """What the first tier holds before it spills."""
 
-    max_operations: Annotated[int, Between(2, 100_000)] = 50
-    max_tokens: Annotated[int, Between(100, 16_777_216)] = 10_000
+    max_operations: Annotated[int, _between(2, 100_000)] = 50
+    max_tokens: Annotated[int, _between(100, 16_777_216)] = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrchestratorSettings:
+class OrchestratorSettings(_Section):
     """The keys of the source design, section 4.3, under its names."""
 
-    context_window: ContextWindowSettings = field(default_factory=ContextWindowSettings)
-    working_memory: WorkingMemorySettings = field(default_factory=WorkingMemorySettings)
-    session_dir: Annotated[str, NotEmpty()] = ".obra/sessions"
-    session_compression_threshold: Annotated[int, Between(500, 16_777_216)] = 40_000
-    session_compression_ratio: Annotated[float, Between(0.05, 0.95)] = 0.7
-    memory_dir: Annotated[str, NotEmpty()] = ".obra/memory"
-    episodic_compression_threshold: Annotated[int, Between(500, 16_777_216)] = 30_000
-    keep_versions: Annotated[int, Between(1, 100_000)] = 10
+    context_window: ContextWindowSettings = ContextWindowSettings()
+    working_memory: WorkingMemorySettings = WorkingMemorySettings()
+    session_dir: Annotated[_Line, _NotEmpty] = ".obra/sessions"
+    session_compression_threshold: Annotated[int, _between(500, 16_777_216)] = 40_000
+    session_compression_ratio: Annotated[float, _between(0.05, 0.95)] = 0.7
+    memory_dir: Annotated[_Line, _NotEmpty] = ".obra/memory"
+    episodic_compression_threshold: Annotated[int, _between(500, 16_777_216)] = 30_000
+    keep_versions: Annotated[int, _between(1, 100_000)] = 10
     auto_refresh_enabled: bool = True
-    refresh_latency_target_ms: Annotated[int, Between(1, 3_600_000)] = 5_000
+    refresh_latency_target_ms: Annotated[int, _between(1, 3_600_000)] = 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectSettings:
+class ProjectSettings(_Section):
     """What the project is called; an empty name stands for the name of its folder."""
 
-    name: str = ""
+    id: Annotated[_Line, BeforeValidator(lambda value: str(value) if type(value) is int else value)] = ""
+    name: _Line = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the id behind it where there is one."""
+        return f"{self.name} (ID: {self.id})" if self.id else self.name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorageSettings:
+class StorageSettings(_Section):
     """The database and the locks."""
 
-    durability: Durability = Durability.NORMAL
+    durability: Annotated[Durability, _Choice] = Durability.NORMAL
     lock_timeout_s: _Seconds = 30.0
     busy_timeout_s: _Seconds = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokensSettings:
+class TokensSettings(_Section):
     """How tokens are counted."""
 
-    counter: CounterChoice = CounterChoice.AUTO
-    cache_entries: Annotated[int, Between(1, 10_000_000)] = 20_000
+    counter: Annotated[CounterChoice, _Choice] = CounterChoice.AUTO
+    cache_entries: Annotated[int, _between(1, 10_000_000)] = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharesSettings:
+class SharesSettings(_Section):
     """The parts of a context as shares of its budget; together 1."""
 
     project_state: _Share = 0.25
@@ -139,120 +193,119 @@ class SharesSettings:
     working_memory: _Share = 0.30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextSettings:
+class ContextSettings(_Section):
     """How a context is filled."""
 
-    shares: SharesSettings = field(default_factory=SharesSettings)
-    fill_at_start: Annotated[float, Between(0.05, 1)] = 0.5
+    shares: SharesSettings = SharesSettings()
+    fill_at_start: Annotated[float, _between(0.05, 1)] = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionSettings:
+class CompactionSettings(_Section):
     """What is kept word for word, and how the rest is cut and shortened."""
 
-    verbatim_window_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
-    verbatim_floor_tokens: Annotated[int, Between(0, 16_777_216)] = 2_000
-    segment_tokens: Annotated[int, Between(100, 1_000_000)] = 2_000
-    summary_ratio: Annotated[float, Between(0.02, 0.9)] = 0.23
-    fan_in: Annotated[int, Between(2, 64)] = 8
-    window_share: Annotated[float, Between(0.01, 1)] = 0.5
+    verbatim_window_s: Annotated[float, _between(0, 31_536_000)] = 3_600.0
+    verbatim_floor_tokens: Annotated[int, _between(0, 16_777_216)] = 2_000
+    segment_tokens: Annotated[int, _between(100, 1_000_000)] = 2_000
+    summary_ratio: Annotated[float, _between(0.02, 0.9)] = 0.23
+    fan_in: Annotated[int, _between(2, 64)] = 8
+    window_share: Annotated[float, _between(0.01, 1)] = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntriesSettings:
+class EntriesSettings(_Section):
     """An operation as the session document shows it."""
 
-    max_chars: Annotated[int, Between(100, 10_000_000)] = 4_000
+    max_chars: Annotated[int, _between(100, 10_000_000)] = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsSettings:
+class DocumentsSettings(_Section):
     """How much of each kind the episodic documents hold, and how it is seen that somebody has saved one."""
 
-    decisions_in_full: Annotated[int, Between(1, 100_000)] = 50
-    decisions_in_brief: Annotated[int, Between(0, 100_000)] = 200
-    progress_items: Annotated[int, Between(1, 100_000)] = 30
-    watch: WatchChoice = WatchChoice.AUTO
+    decisions_in_full: Annotated[int, _between(1, 100_000)] = 50
+    decisions_in_brief: Annotated[int, _between(0, 100_000)] = 200
+    progress_items: Annotated[int, _between(1, 100_000)] = 30
+    watch: Annotated[WatchChoice, _Choice, _OffChoice] = WatchChoice.AUTO
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
+class SearchSettings(_Section):
     """What embeds texts for search by meaning, and how much of the processor that may take."""
 
-    embedder: EmbedderChoice = EmbedderChoice.WORDLLAMA
-    model_path: str = ""
-    base_url: Annotated[str, NotEmpty()] = "http://127.0.0.1:8080/v1"
-    model: str = ""
-    api_key: str = field(default="", repr=False)
-    dimensions: Annotated[int, Between(0, 65_536)] = 0
-    threads: Annotated[int, Between(1, 64)] = 1
-    breaker_failures: Annotated[int, Between(1, 1_000)] = 5
+    embedder: Annotated[EmbedderChoice, _Choice, _OffChoice] = EmbedderChoice.WORDLLAMA
+    model_path: _Line = ""
+    base_url: Annotated[_Address, _NotEmpty] = "http://127.0.0.1:8080/v1"
+    model: _Line = ""
+    api_key: Annotated[_Line, Field(repr=False)] = ""
+    dimensions: Annotated[int, _between(0, 65_536)] = 0
+    threads: Annotated[int, _between(1, 64)] = 1
+    breaker_failures: Annotated[int, _between(1, 1_000)] = 5
     breaker_reset_s: _Seconds = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrievalSettings:
+class RetrievalSettings(_Section):
     """What is recalled for a question, and how long the answer is kept."""
 
     context_share: _Share = 0.10
-    cache_entries: Annotated[int, Between(0, 1_000_000)] = 100
-    cache_ttl_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
-    prefetch_tasks: Annotated[int, Between(0, 100)] = 3
+    cache_entries: Annotated[int, _between(0, 1_000_000)] = 100
+    cache_ttl_s: Annotated[float, _between(0, 31_536_000)] = 3_600.0
+    prefetch_tasks: Annotated[int, _between(0, 100)] = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponsesSettings:
+class ResponsesSettings(_Section):
     """Which of a model's answers are given again without it, and for how long."""
 
-    similarity: Annotated[float, Between(0.5, 1)] = 0.90
-    max_entries: Annotated[int, Between(0, 1_000_000)] = 1_000
-    factual_ttl_s: Annotated[float, Between(0, 31_536_000)] = 86_400.0
-    tool_ttl_s: Annotated[float, Between(0, 31_536_000)] = 3_600.0
-    greeting_ttl_s: Annotated[float, Between(0, 31_536_000)] = 300.0
+    similarity: Annotated[float, _between(0.5, 1)] = 0.90
+    max_entries: Annotated[int, _between(0, 1_000_000)] = 1_000
+    factual_ttl_s: Annotated[float, _between(0, 31_536_000)] = 86_400.0
+    tool_ttl_s: Annotated[float, _between(0, 31_536_000)] = 3_600.0
+    greeting_ttl_s: Annotated[float, _between(0, 31_536_000)] = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlmSettings:
+class LlmSettings(_Section):
     """The language model: a file that is run in this process, with what it may take of the machine, or a server."""
 
-    model_path: str = ""
-    context_tokens: Annotated[int, Between(512, 16_777_216)] = 8_192
-    threads: Annotated[int, Between(0, 256)] = 0
+    model_path: _Line = ""
+    context_tokens: Annotated[int, _between(512, 16_777_216)] = 8_192
+    threads: Annotated[int, _between(0, 256)] = 0
     idle_unload_s: _Seconds = 300.0
-    base_url: str = ""
-    model: str = ""
-    api_key: str = field(default="", repr=False)
-    timeout_s: Annotated[float, Between(1, 86_400)] = 300.0
+    base_url: _Address = ""
+    model: _Line = ""
+    api_key: Annotated[_Line, Field(repr=False)] = ""
+    timeout_s: Annotated[float, _between(1, 86_400)] = 300.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompressionSettings:
+class CompressionSettings(_Section):
     """Whether the model betters summaries in the background, and how many wait for it."""
 
     auto: bool = True
-    max_jobs: Annotated[int, Between(1, 1_000_000)] = 200
-    max_attempts: Annotated[int, Between(1, 100)] = 3
+    max_jobs: Annotated[int, _between(1, 1_000_000)] = 200
+    max_attempts: Annotated[int, _between(1, 100)] = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """All settings of a project. `load_settings` gives checked ones; the defaults alone are `Settings()`."""
+class Settings(BaseSettings):
+    """All settings of a project. `load_settings` gives those of a project; `Settings()` alone are the defaults."""
 
-    project: ProjectSettings = field(default_factory=ProjectSettings)
-    orchestrator: OrchestratorSettings = field(default_factory=OrchestratorSettings)
-    storage: StorageSettings = field(default_factory=StorageSettings)
-    tokens: TokensSettings = field(default_factory=TokensSettings)
-    context: ContextSettings = field(default_factory=ContextSettings)
-    compaction: CompactionSettings = field(default_factory=CompactionSettings)
-    entries: EntriesSettings = field(default_factory=EntriesSettings)
-    documents: DocumentsSettings = field(default_factory=DocumentsSettings)
-    search: SearchSettings = field(default_factory=SearchSettings)
-    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
-    responses: ResponsesSettings = field(default_factory=ResponsesSettings)
-    llm: LlmSettings = field(default_factory=LlmSettings)
-    compression: CompressionSettings = field(default_factory=CompressionSettings)
-    _origins: Mapping[str, str] = field(default_factory=lambda: types.MappingProxyType({}), repr=False, compare=False)
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", strict=True)
+
+    project: ProjectSettings = ProjectSettings()
+    orchestrator: OrchestratorSettings = OrchestratorSettings()
+    storage: StorageSettings = StorageSettings()
+    tokens: TokensSettings = TokensSettings()
+    context: ContextSettings = ContextSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    entries: EntriesSettings = EntriesSettings()
+    documents: DocumentsSettings = DocumentsSettings()
+    search: SearchSettings = SearchSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    responses: ResponsesSettings = ResponsesSettings()
+    llm: LlmSettings = LlmSettings()
+    compression: CompressionSettings = CompressionSettings()
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take only what is passed in: whoever loads settings reads the environment and files."""
+        return (init_settings,)
 
     @property
     def session_compaction_tokens(self) -> int:
@@ -268,6 +321,13 @@ class Settings:
     def _window_share_tokens(self) -> int:
         return int(self.orchestrator.context_window.max_tokens * self.compaction.window_share)
 
+    def of_project(self, name: str, origins: Mapping[str, str]) -> Settings:
+        """Copy these settings for a project: with its name where none was given, and where each value comes from."""
+        project = self.project.model_copy(update={} if self.project.name else {"name": name})
+        copy = self.model_copy(update={"project": project})
+        copy._origins = dict(origins)
+        return copy
+
     def origin_of(self, key: str) -> str:
         """Tell where the value of `key` (as in `storage.durability`) comes from, `"default"` where none was given.
 
@@ -280,23 +340,13 @@ class Settings:
 
     def flat(self) -> dict[str, object]:
         """Give every key with its value, in the order of the default file; closed choices as text, secrets hidden."""
-        return dict(_flatten(self, ""))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """What may stand at a key. `kind` is int, float, bool, str or a `StrEnum`."""
-
-    name: str
-    kind: type
-    between: Between | None = None
-    may_be_empty: bool = True
+        return {key: hidden(key, value) for key, value in _flatten(self.model_dump(mode="json"), "")}
 
 
 @cache
-def schema() -> Mapping[str, Key]:
+def schema() -> Mapping[str, FieldInfo]:
     """Give every key by its dotted name, in the order of declaration."""
-    return types.MappingProxyType({key.name: key for key in _keys(Settings, "")})
+    return MappingProxyType(dict(_fields(Settings, "")))
 
 
 @cache
@@ -306,64 +356,17 @@ def sections() -> frozenset[str]:
     return frozenset(".".join(part[:depth]) for part in parts for depth in range(1, len(part)))
 
 
-def make_settings(values: Mapping[str, object], origins: Mapping[str, str]) -> Settings:
-    """Make settings from checked values by dotted name; what is not given has its default."""
-    made = _build(Settings, "", values)
-    assert isinstance(made, Settings)
-    return replace(made, _origins=types.MappingProxyType(dict(origins)))
-
-
-def hidden(key: str, value: object) -> object:
-    """Give the value of `key` for people to see: of a secret, and of one within an address, only that there is one."""
-    if key.endswith(".api_key") and value:
-        return _SECRET
-    return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
-
-
-def without_user(address: str) -> str:
-    """Give an address with the name and the password in it hidden, a mistyped one too: all before its last @."""
-    return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
-
-
-def _hints(section: type) -> dict[str, object]:
-    """Give a section's annotations by field, private fields left out."""
-    hints = get_type_hints(section, include_extras=True)
-    return {name: hint for name, hint in hints.items() if not name.startswith("_")}
-
-
-def _keys(section: type, prefix: str) -> Iterator[Key]:
-    for name, hint in _hints(section).items():
-        kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        assert isinstance(kind, type)
-        if is_dataclass(kind):
-            yield from _keys(kind, f"{prefix}{name}.")
-            continue
-        between = next((mark for mark in marks if isinstance(mark, Between)), None)
-        yield Key(
-            name=prefix + name,
-            kind=kind,
-            between=between,
-            may_be_empty=not any(isinstance(mark, NotEmpty) for mark in marks),
-        )
-
-
-def _build(section: type, prefix: str, values: Mapping[str, object]) -> object:
-    given: dict[str, object] = {}
-    for name, hint in _hints(section).items():
-        if isinstance(hint, type) and is_dataclass(hint):
-            given[name] = _build(hint, f"{prefix}{name}.", values)
-        elif prefix + name in values:
-            given[name] = values[prefix + name]
-    return section(**given)
-
-
-def _flatten(section: object, prefix: str) -> Iterator[tuple[str, object]]:
-    for part in fields(section):  # type: ignore[arg-type]
-        if part.name.startswith("_"):
-            continue
-        value = getattr(section, part.name)
-        if is_dataclass(value) and not isinstance(value, type):
-            yield from _flatten(value, f"{prefix}{part.name}.")
+def _fields(section: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _fields(field.annotation, f"{prefix}{name}.")
         else:
-            shown = value.value if isinstance(value, StrEnum) else value
-            yield prefix + part.name, hidden(prefix + part.name, shown)
+            yield prefix + name, field
+
+
+def _flatten(tree: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value

@@ -6,6 +6,7 @@ import json
 import math
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,26 +20,12 @@ from orchestra_mem.serialize import (
     dump_json,
     from_microseconds,
     load_json,
-    must_keep_record,
-    operation_record,
-    session_record,
-    summary_record,
+    to_json,
     to_microseconds,
-    version_record,
+    to_object,
 )
-from orchestra_mem.types import (
-    Author,
-    Json,
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Operation,
-    Session,
-    SessionStatus,
-    Summary,
-    Version,
-    VersionReason,
-)
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkKind
 from tests.timing import assert_quick
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, 123456, tzinfo=UTC)
@@ -171,88 +158,49 @@ def test_times_are_stored_to_the_microsecond(when: datetime) -> None:
     assert back.utcoffset() == timedelta(0)
 
 
-def test_records_have_their_fields_as_json() -> None:
-    """Every record of the package as a mapping that JSON can hold."""
-    operation = Operation(
-        id=1,
-        session="s",
-        type="x",
-        data={"a": [1]},
-        timestamp=WHEN,
-        tokens=2,
-        entry_tokens=3,
-        agent="me",
-        critical=True,
-    )
-    assert operation_record(operation) == {
-        "id": 1,
-        "session": "s",
-        "type": "x",
-        "data": {"a": [1]},
-        "timestamp": "2025-01-15T14:30:15.123456+00:00",
-        "tokens": 2,
-        "agent": "me",
-        "critical": True,
+SHAPES = {
+    "operations": "id session type data timestamp tokens agent critical idempotency_key",
+    "summary": "id session level operations operation_count children parent document method tokens source_tokens ratio "
+    "must_keeps put_back dropped verdict seconds created text",
+    "fact": "id kind text operation author timestamp identifiers status superseded_by",
+    "item": "id kind title description status priority rank parent depends_on assignee acceptance created changed "
+    "started finished",
+    "events": "id item time author field before after reason operation",
+    "sessions": "id started status ended archive spilled_through",
+    "versions": "document sequence time author reason path size_bytes",
+    "hits": "source tier kind heading title text time session agent item operation score reasons",
+}
+
+
+def test_what_a_memory_gives_is_told_as_json_in_fixed_shapes(tmp_path: Path) -> None:
+    """Fields and their order are what programs rely on; times are ISO 8601, choices their words, nothing is null."""
+    config = {
+        "orchestrator": {"context_window": {"max_tokens": 2048}},
+        "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 300},
+    }
+    with open_memory(tmp_path, config=config) as memory:
+        item = memory.state.create(WorkKind.EPIC, "Bake rye")
+        first = memory.record_operation(
+            "decision", {"text": "We decided to bake rye bread."}, agent="ann", critical=True, timestamp=WHEN
+        )
+        for number in range(80):
+            memory.record_operation("note", {"text": f"Oven {number} was heated."}, timestamp=WHEN)
+        memory.refresh()
+        found: dict[str, Any] = {
+            "operations": memory.operations()[0], "summary": memory.losses()[0], "fact": memory.facts()[0],
+            "item": item, "events": memory.state.events(item.id)[0], "sessions": memory.sessions()[0],
+            "versions": memory.episodic_memory.history("project_state")[0], "hits": memory.search("rye bread").hits[0],
+        }  # fmt: skip
+    told = {name: to_object(each) for name, each in found.items()}
+    assert {name: " ".join(each) for name, each in told.items()} == SHAPES
+    assert told["operations"] | {"session": "", "tokens": 0} == {
+        "id": first.id, "session": "", "type": "decision", "data": {"text": "We decided to bake rye bread."},
+        "timestamp": "2025-01-15T14:30:15.123456+00:00", "tokens": 0, "agent": "ann", "critical": True,
         "idempotency_key": None,
-    }
-    session = Session(id="s", started=WHEN, status=SessionStatus.ACTIVE, spilled_through=4)
-    assert session_record(session) == {
-        "id": "s",
-        "started": "2025-01-15T14:30:15.123456+00:00",
-        "status": "active",
-        "ended": None,
-        "archive": None,
-        "spilled_through": 4,
-    }
-    summary = Summary(
-        id=3,
-        session="s",
-        level=1,
-        first_operation=1,
-        last_operation=2,
-        operation_count=2,
-        children=(),
-        text="- x\n",
-        method="extractive",
-        tokens=3,
-        source_tokens=9,
-        must_keeps=(4,),
-        dropped=("#1",),
-        put_back=("y",),
-        since=WHEN,
-        until=WHEN,
-        created=WHEN,
-    )
-    record = summary_record(summary)
-    assert (record["operations"], record["parent"], record["ratio"]) == ([1, 2], None, 0.3333)
-    fact = MustKeep(id=4, kind=MustKeepKind.OPEN_ITEM, text="y", operation=1, timestamp=WHEN)
-    assert must_keep_record(fact) == {
-        "id": 4,
-        "kind": "open item",
-        "text": "y",
-        "operation": 1,
-        "author": "machine",
-        "timestamp": "2025-01-15T14:30:15.123456+00:00",
-        "identifiers": [],
-        "status": MustKeepStatus.STANDING.value,
-        "superseded_by": None,
-    }
-    version = Version(
-        document="work_plan",
-        sequence=7,
-        time=WHEN,
-        author=Author.PERSON,
-        reason=VersionReason.EDIT,
-        path="/x.md",
-        size_bytes=5,
-    )
-    assert version_record(version)["author"] == "person"
-    assert version_record(version)["sequence"] == 7
-    for made in (
-        operation_record(operation),
-        session_record(session),
-        record,
-        must_keep_record(fact),
-        version_record(version),
-    ):
-        assert json.loads(json.dumps(made)) == made
+    }  # fmt: skip
+    assert (told["fact"]["kind"], told["fact"]["superseded_by"]) == ("decision", None)
+    assert (told["item"]["kind"], told["item"]["depends_on"], told["item"]["started"]) == ("epic", [], None)
+    summary = told["summary"]
+    assert summary["operations"] == [found["summary"].first_operation, found["summary"].last_operation]
+    assert summary["ratio"] == round(found["summary"].ratio, 4)
+    assert to_json(list(found.values())) == list(told.values()) == json.loads(json.dumps(list(told.values())))

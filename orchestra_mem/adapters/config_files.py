@@ -1,23 +1,29 @@
-"""Reading what a project is configured with: `.obra/config.yaml`, the environment, and the files that ship along.
+"""Read what a project is configured with: `.obra/config.yaml`, the environment, and the files that ship along.
 
-What the values may be stands in `settings.py` and `settings_check.py`; here they are only found and read.
+Which values are allowed stands in `settings.py` and `settings_check.py`. Here each source is read into values by dotted
+key, each value with its place, checked on its own, and laid over the ones below it by pydantic-settings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.errors import ConfigFault
-from orchestra_mem.settings import Settings
-from orchestra_mem.settings_check import Given, resolve
+import yaml
+from pydantic import ValidationError
+from pydantic_settings import PydanticBaseSettingsSource
+
+from orchestra_mem.errors import ConfigError, ConfigFault
+from orchestra_mem.settings import Settings, clipped, schema, sections
+from orchestra_mem.settings_check import contradictions
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-
-    import yaml
 
 CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
@@ -26,6 +32,45 @@ _CHECKOUT = Path(__file__).parents[2]
 # YAML 1.1 reads 010 as eight and 1:30 as ninety; whoever writes that means something else and is told. No setting has
 # more digits than these, and Python refuses to read some thousands.
 _WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9](_?[0-9]){0,30})")
+_TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """A value as a source gives it, and where: `line` counts from 1, 0 where the source has no lines."""
+
+    value: object
+    source: str
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+    def fault(self, key: str, problem: str) -> ConfigFault:
+        return ConfigFault(source=self.source, key=key, problem=problem, line=self.line)
+
+
+class _Source(PydanticBaseSettingsSource):
+    """Values that are in order, by dotted key, as a source for pydantic-settings."""
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        super().__init__(Settings)
+        self._values = values
+
+    def get_field_value(self, field: object, field_name: str) -> tuple[Any, str, bool]:
+        """Give a section; `__call__` gives all of them at once."""
+        return self().get(field_name), field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        for key, value in self._values.items():
+            *path, name = key.split(".")
+            section = tree
+            for part in path:
+                section = section.setdefault(part, {})
+            section[name] = value
+        return tree
 
 
 def load_settings(
@@ -34,31 +79,196 @@ def load_settings(
     """Read a project's settings: defaults, then its `.obra/config.yaml`, then `environ`, then `overrides`.
 
     A variable `ORCHESTRA_MEM__ORCHESTRATOR__CONTEXT_WINDOW__MAX_TOKENS` sets
-    `orchestrator.context_window.max_tokens`; an empty one counts as not set. `overrides` is nested like the file.
+    `orchestrator.context_window.max_tokens`; an empty one counts as not set. In the file and in `overrides` keys stand
+    in sections or are joined by dots.
 
     Raises:
-        ConfigError: with every fault of all of these.
+        ConfigError: with every fault of all of these, those of values that a later source replaces too.
     """
-    in_file, faults = read_config(project_dir / CONFIG_PATH)
-    sources = [in_file, *_environment(environ), Given(overrides, "overrides")]
-    return resolve(sources, project_name=project_dir.resolve().name or "project", faults=faults)
+    faults: list[ConfigFault] = []
+    wrong: set[str] = set()
+    sources = [_in_file(project_dir / CONFIG_PATH, faults), *_in_environment(environ)]
+    sources.append(_first(_in_value(overrides), faults))
+    for given in sources:
+        for key, problem in _problems(given).items():
+            faults.append(given.pop(key).fault(key, problem))
+            wrong.add(key)
+    settings = _combined(*sources)
+    winners = {key: (rank, each) for rank, given in enumerate(sources) for key, each in given.items()}
+    for keys, problem in contradictions(settings):
+        given_keys = [key for key in keys if key in winners]
+        if given_keys and wrong.isdisjoint(keys):  # beside a wrong value it would only confuse
+            blamed = max(given_keys, key=lambda key: winners[key][0])
+            faults.append(winners[blamed][1].fault(blamed, problem))
+    if faults:
+        raise ConfigError(tuple(faults))
+    origins = {key: each.place for key, (_, each) in winners.items()}
+    return settings.of_project(project_dir.resolve().name or "project", origins)
 
 
-def read_config(path: Path) -> tuple[Given, list[ConfigFault]]:
-    """Read a configuration file, with the faults of its form; a file that does not exist is like an empty one."""
-    nothing = Given(None, str(path))
+def _combined(*sources: Mapping[str, _Given]) -> Settings:
+    """Lay sources over the defaults, later ones over earlier ones."""
+    built = [_Source({key: each.value for key, each in given.items()}) for given in sources]
+    return Settings(_build_sources=(tuple(reversed(built)), {}))  # type: ignore[call-arg]  # mypy sees the fields alone
+
+
+def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
+    """Check the values of one source: what is wrong, by key, in the order of the source."""
+    found = {key: _unknown(key, each.value) for key, each in given.items() if key not in schema()}
+    try:
+        _combined({key: each for key, each in given.items() if key not in found})
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            key = ".".join(map(str, each["loc"]))
+            told = str(each["ctx"]["error"]) if each["type"] == "value_error" else _expected(key, given[key].value)
+            found[key] = told
+    return {key: found[key] for key in given if key in found}
+
+
+def _unknown(key: str, value: object) -> str:
+    """Say what is wrong at a name that is no key, and which key was most likely meant."""
+    if key in sections() or (not key and not isinstance(value, Mapping)):  # the root's key is empty
+        return f"must be a section with keys below it, not {_told(value)}"
+    import difflib  # needed by none but the one who mistyped
+
+    known = [*sections(), *schema()]
+    section, _, name = key.rpartition(".")
+    siblings = [other for other in known if other.rpartition(".")[0] == section]
+    namesakes = [other for other in known if other.rpartition(".")[2] == name]
+    close = namesakes or difflib.get_close_matches(key, siblings, n=1, cutoff=0.75)
+    close = close or difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+    return f"unknown key; did you mean {' or '.join(sorted(close))}?" if close else "unknown key"
+
+
+def _expected(key: str, value: object) -> str:
+    """Say what may stand at a key, and what was found instead."""
+    field, told = schema()[key], _told(value)
+    kind: Any = field.annotation
+    if kind is str:
+        quotes = "; put it in quotes" if isinstance(value, int | float) else ""
+        return "must not be empty" if value == "" else f"must be text, not {told}{quotes}"
+    if issubclass(kind, StrEnum):
+        return f"must be one of {', '.join(kind)}, not {told}"
+    if kind is bool:
+        return f"must be true or false, not {told}"
+    low, high = field.metadata
+    return f"must be {'a whole number' if kind is int else 'a number'} from {low.ge} to {high.le}, not {told}"
+
+
+def _told(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, int) and abs(value) >= 10**40:  # Python refuses to print some thousand digits
+        return "one of 40 digits or more"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str):
+        return f"the text {clipped(value)}"
+    if isinstance(value, Mapping):
+        return "a section"
+    return "a list" if isinstance(value, list | tuple) else f"a value of type {type(value).__name__}"
+
+
+def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> dict[str, _Given]:
+    """Collect values by key; a second one at a key is a fault."""
+    found: dict[str, _Given] = {}
+    for key, given in leaves:
+        if key in found:
+            other = f"stands here and on line {found[key].line}" if given.line else "is given twice"
+            faults.append(given.fault(key, f"{other}; remove one"))
+        else:
+            found[key] = given
+    return found
+
+
+def _in_value(value: object, key: str | None = None) -> Iterator[tuple[str, _Given]]:
+    """Give what stands at and below a key, none for the root."""
+    if isinstance(value, Mapping) and (key is None or key in sections()):
+        for name, child in value.items():
+            yield from _in_value(child, f"{name}" if key is None else f"{key}.{name}")
+    elif value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
+        yield key or "", _Given(value=value, source="overrides")
+
+
+def _in_environment(environ: Mapping[str, str]) -> Iterator[dict[str, _Given]]:
+    """Give one source for each variable of ours that is set, in the order of their names."""
+    for name, text in sorted(environ.items()):
+        if name.startswith(ENVIRONMENT_PREFIX) and text:
+            key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+            value = text if key in schema() and schema()[key].annotation is str else _typed(text)
+            yield {key: _Given(value=value, source=f"environment variable {name}")}
+
+
+def _typed(text: str) -> object:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return text
+    return _scalar(node) if isinstance(node, yaml.ScalarNode) else text
+
+
+def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
+    """Read a configuration file, adding the faults of its form; a file that does not exist is like an empty one."""
+    raw = b""
     try:
         raw = path.read_bytes()
+        root = yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except FileNotFoundError:
-        return nothing, []
-    except OSError as error:
-        return nothing, [_fault(path, f"cannot be read: {error.strerror}")]
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        return nothing, [_fault(path, f"is not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8", line)]
-    return _parse(text, path)
+        return {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        problem, line = _unreadable(error, raw)
+        faults.append(ConfigFault(source=str(path), key="", problem=problem, line=line))
+        return {}
+    return {} if root is None else _first(_in_node(root, str(path), root.start_mark.line + 1), faults)
+
+
+def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
+    """Say why a file is no YAML, and on which line, 0 where that is not known."""
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}", 0
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8", raw.count(b"\n", 0, error.start) + 1
+    if isinstance(error, yaml.reader.ReaderError):
+        line = raw.decode("utf-8-sig").count("\n", 0, error.position) + 1
+        return f"has a control character (U+{error.character:04X}); remove it", line
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        mark = error.problem_mark
+        if "'\\t'" in str(error.problem):
+            return "is indented with a tab; YAML takes spaces only", mark.line + 1
+        return f"is not YAML: {error.problem} (column {mark.column + 1})", mark.line + 1
+    return "is nested too deeply" if isinstance(error, RecursionError) else f"is not YAML: {error}", 0
+
+
+def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) -> Iterator[tuple[str, _Given]]:
+    """Give what stands at and below a node. Constructs nothing: tags of Python objects stay text."""
+    if isinstance(node, yaml.MappingNode) and (key is None or key in sections()):
+        for name_node, child in node.value:
+            name = name_node.value if isinstance(name_node, yaml.ScalarNode) else "?"
+            yield from _in_node(child, source, name_node.start_mark.line + 1, name if key is None else f"{key}.{name}")
+        return
+    value: object = {} if isinstance(node, yaml.MappingNode) else []
+    if isinstance(node, yaml.ScalarNode):
+        value = _scalar(node)
+    if value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
+        yield key or "", _Given(value=value, source=source, line=line)
+
+
+def _scalar(node: yaml.ScalarNode) -> object:
+    """Give a scalar's value: none, a truth value, a number or text."""
+    text: str = node.value
+    match node.tag.rpartition(":")[2]:
+        case "null":
+            return None
+        case "bool" if text.lower() in _TRUTH:
+            return _TRUTH[text.lower()]
+        case "int" if _WHOLE_NUMBER.fullmatch(text):
+            return int(text)
+        case "float":
+            try:
+                return float(text)
+            except ValueError:
+                return text
+    return text
 
 
 def default_config_text() -> str:
@@ -76,130 +286,5 @@ def template_files() -> dict[str, str]:
 
 def _shipped(name: str, in_checkout: Path) -> Traversable:
     """Find what ships along: within the installed package, or where the package is run from its checkout."""
-    from importlib.resources import files  # 15 ms that only `init` and `config` need
-
     packed = files("orchestra_mem").joinpath("_data", name)
     return packed if packed.is_file() or packed.is_dir() else in_checkout
-
-
-def _fault(path: Path, problem: str, line: int = 0, key: str = "") -> ConfigFault:
-    return ConfigFault(source=str(path), key=key, problem=problem, line=line)
-
-
-def _parse(text: str, path: Path) -> tuple[Given, list[ConfigFault]]:
-    import yaml  # slow to load; the package must be quick to import
-
-    nothing = Given(None, str(path))
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        return nothing, [_syntax_fault(error, text, path)]
-    except RecursionError:
-        return nothing, [_fault(path, "is nested too deeply")]
-    if root is None:
-        return nothing, []
-    reader = _NodeReader(path)
-    return reader.read(root, "", root.start_mark.line + 1), reader.faults
-
-
-def _syntax_fault(error: yaml.YAMLError, text: str, path: Path) -> ConfigFault:
-    import yaml
-
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        indent = re.match(r"\s*", (text.splitlines() + [""] * 2)[mark.line])
-        if indent and "\t" in indent[0]:
-            return _fault(path, "is indented with a tab; YAML takes spaces only", mark.line + 1)
-        return _fault(path, f"is not YAML: {error.problem} (column {mark.column + 1})", mark.line + 1)
-    if isinstance(error, yaml.reader.ReaderError):
-        line_number = text.count("\n", 0, error.position) + 1
-        return _fault(path, f"has a control character (U+{error.character:04X}); remove it", line_number)
-    return _fault(path, f"is not YAML: {error}")
-
-
-class _NodeReader:
-    """Turns YAML nodes into `Given`s. Constructs nothing: tags of Python objects stay text."""
-
-    def __init__(self, path: Path) -> None:
-        self.faults: list[ConfigFault] = []
-        self._path = path
-        # By the node's identity: an alias shares its anchor's children, and one that holds itself comes to an end.
-        self._children: dict[int, dict[str, Given]] = {}
-
-    def read(self, node: yaml.Node, key: str, line: int) -> Given:
-        """Turn the node at `key`, which stands on `line`, into a `Given`."""
-        import yaml
-
-        if isinstance(node, yaml.MappingNode):
-            return Given(self._mapping(node, key), str(self._path), line)
-        value = _scalar(node) if isinstance(node, yaml.ScalarNode) else []
-        return Given(value, str(self._path), line)
-
-    def _mapping(self, node: yaml.MappingNode, key: str) -> dict[str, Given]:
-        import yaml
-
-        if id(node) in self._children:
-            return self._children[id(node)]
-        children = self._children[id(node)] = {}
-        for name_node, value_node in node.value:
-            line = name_node.start_mark.line + 1
-            if not isinstance(name_node, yaml.ScalarNode):
-                self._report("a key must be a name", line, key)
-                continue
-            name = name_node.value
-            path = f"{key}.{name}" if key else name
-            if name == "<<":
-                self.faults.append(
-                    _fault(self._path, "merging with << is not supported; write the keys out", line, path)
-                )
-            elif name in children:
-                self._report(f"stands here and on line {children[name].line}; remove one", line, path)
-            else:
-                children[name] = self.read(value_node, path, line)
-        return children
-
-    def _report(self, problem: str, line: int, key: str) -> None:
-        self.faults.append(_fault(self._path, problem, line, key))
-
-
-def _scalar(node: yaml.ScalarNode) -> object:
-    """Give a scalar's value: none, a truth value, a number or text."""
-    text = node.value
-    match node.tag.rpartition(":")[2]:
-        case "null":
-            return None
-        case "bool" if text.lower() in _TRUTH:
-            return _TRUTH[text.lower()]
-        case "int" if _WHOLE_NUMBER.fullmatch(text):
-            return int(text)
-        case "float":
-            try:
-                return float(text)
-            except ValueError:
-                return text
-    return text
-
-
-_TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
-
-
-def _environment(environ: Mapping[str, str]) -> list[Given]:
-    """Give one source for each variable of ours that is set, in the order of their names."""
-    return [
-        _variable(name, text) for name, text in sorted(environ.items()) if name.startswith(ENVIRONMENT_PREFIX) and text
-    ]
-
-
-def _variable(name: str, text: str) -> Given:
-    import yaml
-
-    source = f"environment variable {name}"
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        node = None  # not a YAML value, so it is text
-    value = _scalar(node) if isinstance(node, yaml.ScalarNode) else text
-    given = Given(value, source, text=text)
-    for part in reversed(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")):
-        given = Given({part: given}, source)
-    return given

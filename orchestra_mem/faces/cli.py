@@ -1,4 +1,4 @@
-"""The command line: the library and no more. What the commands do lives in the modules beside this one.
+"""The command line: the library and no more. What the commands do stands in the modules `commands_…` and `demo`.
 
 Exit codes: 0 all well, 1 failed or a check found faults, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C.
 """
@@ -7,37 +7,15 @@ from __future__ import annotations
 
 import io
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces import (
-    commands_ask,
-    commands_blame,
-    commands_check,
-    commands_conflicts,
-    commands_documents,
-    commands_edit,
-    commands_record,
-    commands_retrieve,
-    commands_search,
-    commands_shell,
-    commands_summaries,
-    commands_watch,
-    commands_work,
-    demo,
-)
+from orchestra_mem.faces import commands_shell
+from orchestra_mem.faces.command import app as app
+from orchestra_mem.faces.command import config, importing, work
 from orchestra_mem.faces.shell import INTERRUPTED, ProjectOption
-
-EPILOG = "Exit codes: 0 all well, 1 failed or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
-
-app = typer.Typer(
-    name="orchestra-mem", no_args_is_help=True, pretty_exceptions_enable=False, epilog=EPILOG,
-    context_settings={"help_option_names": ["--help", "-h"]},
-)  # fmt: skip
-_importing = typer.Typer(no_args_is_help=True, epilog=EPILOG)
-_config = typer.Typer(no_args_is_help=True, epilog=EPILOG)
-_work = typer.Typer(epilog=EPILOG)
 
 
 def _print_version(wanted: bool) -> None:
@@ -76,22 +54,14 @@ def _about(
         context.default_map = _given_to_all(context.command, str(project))
 
 
-demo.add_to(app, "Begin")
+# In the order of the help: a command adds itself to the program where it is defined.
+import_module("orchestra_mem.faces.demo")
 commands_shell.add_to(app, "Begin")
-commands_record.add_to(app, _importing, "Record")
-app.add_typer(_importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
-commands_ask.add_to(app, "Ask")
-commands_search.add_to(app, "Ask")
-commands_summaries.add_to(app, "Ask")
-commands_retrieve.add_to(app, "Ask")
-commands_work.add_to(app, _work, "Work")
-commands_edit.add_to(app, "Documents")
-commands_conflicts.add_to(app, "Documents")
-commands_watch.add_to(app, "Documents")
-commands_documents.add_to(app, "Documents")
-commands_blame.add_to(app, "Documents")
-app.add_typer(_config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
-commands_check.add_to(app, _config, "Look after")
+for _name in ("record", "ask", "recall", "work", "documents", "check"):
+    import_module(f"orchestra_mem.faces.commands_{_name}")
+app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
+app.add_typer(work, name="work", rich_help_panel="Work")
+app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
 
 
 def main() -> None:

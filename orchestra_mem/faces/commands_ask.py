@@ -2,87 +2,88 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from orchestra_mem.errors import NotFoundError
-from orchestra_mem.faces.commands_retrieve import bring_up
-from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, as_json_object, shell
-from orchestra_mem.faces.times import parse_time
+from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
+from orchestra_mem.faces.command import (
+    CommandResult,
+    LimitOption,
+    SessionOption,
+    SinceOption,
+    UntilOption,
+    command,
+    flag,
+    recall_views,
+    tell_limited,
+    tell_notes,
+    views,
+)
+from orchestra_mem.faces.shell import Shell, as_json_object
+from orchestra_mem.faces.times import time_span
 from orchestra_mem.types import MustKeepKind
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.services.recall import Expansion
     from orchestra_mem.types import Json
 
-SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session's id, or how it begins.")]
 
-
+@command("Ask")
 def context(
-    for_operation: Annotated[str, typer.Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
+    run: Shell,
+    memory: OrchestratorContextManager,
+    for_operation: Annotated[str, Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
+        int | None, Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
     ] = None,
     query: Annotated[
-        str | None, typer.Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
+        str | None, Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
     ] = None,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", metavar="", help="Why each item entered, was shortened, or stayed out, instead."),
+        bool, flag("--explain", "Why each item entered, was shortened, or stayed out, instead.")
     ] = False,
-    messages: Annotated[bool, typer.Option("--messages", metavar="", help="As chat messages, in JSON.")] = False,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    messages: Annotated[bool, flag("--messages", "As chat messages, in JSON.")] = False,
+) -> CommandResult:
     """Print what the model would be given before an operation, as it is.
 
     Example: orchestra-mem context --max-tokens 2000 > prompt.md
     """
-    with shell(project, as_json, debug) as run:
-        with run.open() as memory:
-            if query is not None:
-                bring_up(memory)
-            found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
-        for note in found.notes:
-            run.tell(f"orchestra-mem: {note}")
-        if as_json:
-            run.answer(_context_record(found))
-        elif messages:
-            run.answer([dict(message) for message in found.as_messages()])
-        elif explain:
-            run.text(found.explain())
-        else:
-            run.text(found.render())
-
-
-def _context_record(found: OrchestratorContext) -> dict[str, Json]:
-    return {
+    if query is not None:
+        bring_up(memory)
+    found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
+    tell_notes(run, found.notes)
+    if not run.as_json:
+        if messages:
+            return CommandResult(None, json.dumps(found.as_messages(), indent=2) + "\n")
+        return CommandResult(None, found.explain() if explain else found.render())
+    record = {
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
         "messages": [dict(message) for message in found.as_messages()], "explain": found.explain(),
         "notes": [*found.notes],
     }  # fmt: skip
+    return CommandResult(record, "")
 
 
-def status(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+def bring_up(memory: OrchestratorContextManager) -> None:
+    """Take everything into the index first; where that cannot be, the answer says so itself."""
+    with suppress(SearchError, StorageError, EmbedderError):
+        memory.update_index()
+
+
+@command("Ask")
+def status(run: Shell, memory: OrchestratorContextManager) -> CommandResult:
     """Show how full the window is, what the tiers hold, where the documents lie, and what is wrong.
 
     Example: orchestra-mem status
     """
-    with shell(project, as_json, debug) as run:
-        with run.open() as memory:
-            record = _status_record(run, memory)
-        if as_json:
-            return run.answer(record)
-        from orchestra_mem.faces.rendering import status_view
-
-        run.show(*status_view(record))
-    return None
+    record = _status_record(run, memory)
+    return CommandResult(record, lambda: views.status_view(record))
 
 
 def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, Json]:
@@ -115,7 +116,7 @@ def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, 
 
 
 def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
-    """What is known to be wrong, and whether the model can be had, which may not have been needed yet."""
+    """List what is known to be wrong, and whether the model can be had, which may not have been needed yet."""
     from orchestra_mem.diagnosis import why_unusable
 
     assert isinstance(known, list)
@@ -126,56 +127,34 @@ def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
     return [*known, {"subject": "language model", "since": None, "problem": why}] if why else known
 
 
+@command("Ask")
 def ops(
-    operation_type: Annotated[str | None, typer.Option("--type", help="Of this type.")] = None,
+    run: Shell,
+    operation_type: Annotated[str | None, Option("--type", help="Of this type.")] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="By this agent.")] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="From then on; ISO 8601, or a span back as in 2h.")
-    ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Before then.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    agent: Annotated[str | None, Option("--agent", help="By this agent.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: LimitOption = 20,
+) -> CommandResult:
     """List operations of all sessions, oldest first. With --json they are there in full.
 
     Example: orchestra-mem ops --type decision --since 7d
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.build import utc_now
-        from orchestra_mem.serialize import operation_record
-        from orchestra_mem.types import OperationFilter
+    from orchestra_mem.types import OperationFilter
 
-        now = utc_now()
-        where = OperationFilter(
-            type=operation_type, agent=agent, since=when(since, now, "--since"), until=when(until, now, "--until"),
-            limit=limit or None,
-        )  # fmt: skip
-        with run.open() as memory:
-            if session is not None:
-                where = replace(where, session=session_id(memory, session))
-            found = memory.operations(where)
-        limited = _limited(run, len(found), limit)
-        if as_json:
-            return run.answer([operation_record(operation) for operation in found])
-        from orchestra_mem.faces.rendering import operations_view
-
-        run.show(*operations_view(found, limited=limited))
-    return None
-
-
-def _limited(run: Shell, count: int, limit: int) -> bool:
-    """Whether there may be more than the limit; with `--json`, whose list has no place for it, it is told on stderr."""
-    limited = bool(limit) and count == limit
-    if limited and run.as_json:
-        run.tell(f"the newest {count:,}; --limit 0 lists all")
-    return limited
+    first, end = time_span(since, until)
+    where = OperationFilter(type=operation_type, agent=agent, since=first, until=end, limit=limit or None)
+    with run.open() as memory:
+        if session is not None:
+            where = replace(where, session=session_id(memory, session))
+        found = memory.operations(where)
+    limited = tell_limited(run, len(found), limit)
+    return CommandResult(found, lambda: views.operations_view(found, limited=limited))
 
 
 def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
-    """The session that begins so.
+    """Find the session that begins so.
 
     Raises:
         NotFoundError: none does, or several do.
@@ -187,136 +166,74 @@ def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
     return found[0]
 
 
-def when(given: str | None, now: datetime, option: str) -> datetime | None:
-    """A time given as an option; see `parse_time`.
-
-    Raises:
-        BadParameter: it is none.
-    """
-    try:
-        return parse_time(given, now)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from None
-
-
-def sessions(project: ProjectOption = None, as_json: JsonOption = False, debug: DebugOption = False) -> None:
+@command("Ask")
+def sessions(memory: OrchestratorContextManager) -> CommandResult:
     """List the sessions, oldest first.
 
     Example: orchestra-mem sessions
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import session_record
-
-        with run.open() as memory:
-            found = memory.sessions()
-        if as_json:
-            return run.answer([session_record(session) for session in found])
-        from orchestra_mem.faces.rendering import sessions_view
-
-        run.show(*sessions_view(found))
-    return None
+    found = memory.sessions()
+    return CommandResult(found, lambda: views.sessions_view(found))
 
 
+@command("Ask")
 def expand(
-    reference: Annotated[str, typer.Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    memory: OrchestratorContextManager,
+    reference: Annotated[str, Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
+) -> CommandResult:
     """Show what stands around a hit, then the originals behind it, word for word.
 
     S12 is a summary, K7 a kept fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
 
     Example: orchestra-mem expand S12
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.faces.search_rendering import place_record
-        from orchestra_mem.serialize import (
-            must_keep_record,
-            operation_record,
-            summary_record,
-            work_event_record,
-            work_item_record,
-        )
-
-        with run.open() as memory:
-            found = memory.expand(reference)
-        if as_json:
-            return run.answer(
-                {
-                    "reference": found.reference,
-                    "operations": [operation_record(operation) for operation in found.operations],
-                    "summary": summary_record(found.summary) if found.summary else None,
-                    "fact": must_keep_record(found.fact) if found.fact else None,
-                    "around": [operation_record(operation) for operation in found.around],
-                    "place": place_record(found),
-                    "item": work_item_record(found.item) if found.item else None,
-                    "events": [work_event_record(event) for event in found.events],
-                }
-            )
-        from orchestra_mem.faces.rendering import expansion_text
-        from orchestra_mem.faces.search_rendering import surroundings_text
-
-        run.text(surroundings_text(found) + expansion_text(found))
-    return None
+    found = memory.expand(reference)
+    record = {
+        "reference": found.reference, "operations": found.operations, "summary": found.summary, "fact": found.fact,
+        "around": found.around, "place": _place_record(found), "item": found.item, "events": found.events,
+    }  # fmt: skip
+    return CommandResult(record, lambda: recall_views.surroundings_text(found) + recall_views.expansion_text(found))
 
 
+def _place_record(found: Expansion) -> dict[str, Json] | None:
+    """Give the passage of a document that was asked for, and those around it."""
+    if found.place is None:
+        return None
+    place = found.place
+    return {
+        "document": str(place.document), "heading": [*place.passage.heading], "line": place.passage.line,
+        "text": place.passage.text, "before": [{"line": each.line, "text": each.text} for each in place.before],
+        "behind": [{"line": each.line, "text": each.text} for each in place.behind],
+    }  # fmt: skip
+
+
+@command("Ask")
 def facts(
+    run: Shell,
+    memory: OrchestratorContextManager,
     kind: Annotated[
-        MustKeepKind | None, typer.Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
+        MustKeepKind | None, Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", metavar="", help="Also those that were taken back or are done.")
-    ] = False,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 50,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    everything: Annotated[bool, flag("--all", "Also those that were taken back or are done.")] = False,
+    limit: LimitOption = 50,
+) -> CommandResult:
     """List what may not be lost: decisions, rules, roles, failures, open items, as far as it was looked for.
 
     Example: orchestra-mem facts --kind decision --all
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import must_keep_record
-
-        with run.open() as memory:
-            found = memory.facts(kind, standing=not everything, limit=limit or None)
-        limited = _limited(run, len(found), limit)
-        if as_json:
-            return run.answer([must_keep_record(fact) for fact in found])
-        from orchestra_mem.faces.rendering import facts_view
-
-        run.show(*facts_view(found, limited=limited))
-    return None
+    found = memory.facts(kind, standing=not everything, limit=limit or None)
+    limited = tell_limited(run, len(found), limit)
+    return CommandResult(found, lambda: views.facts_view(found, limited=limited))
 
 
+@command("Ask")
 def losses(
-    session: SessionOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    run: Shell, memory: OrchestratorContextManager, session: SessionOption = None, limit: LimitOption = 20
+) -> CommandResult:
     """List what was summarised: what each summary covers, its ratio, and the identifiers that it dropped.
 
     Example: orchestra-mem losses --limit 5
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import summary_record
-
-        with run.open() as memory:
-            found = memory.losses(session, limit=limit or None)
-        limited = _limited(run, len(found), limit)
-        if as_json:
-            return run.answer([summary_record(summary) for summary in found])
-        from orchestra_mem.faces.rendering import losses_view
-
-        run.show(*losses_view(found, limited=limited))
-    return None
-
-
-def add_to(app: typer.Typer, panel: str) -> None:
-    """Add these commands."""
-    for command in (context, status, ops, sessions, expand, facts, losses):
-        app.command(rich_help_panel=panel)(command)
+    found = memory.losses(session, limit=limit or None)
+    limited = tell_limited(run, len(found), limit)
+    return CommandResult(found, lambda: recall_views.losses_view(found, limited=limited))

@@ -1,98 +1,302 @@
-"""Commands for the documents' earlier texts: history, diff, restore."""
+"""Commands for the documents: edit, conflicts, accept, reject, watch, history, diff, restore, blame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+import json
+import os
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument
 
-from orchestra_mem.errors import NotFoundError
-from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, shell
+from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
+from orchestra_mem.faces.command import CommandResult, command, document_views, flag
+from orchestra_mem.faces.shell import FAILED, Shell
 from orchestra_mem.types import DocumentName
 
-DocumentArgument = Annotated[str, typer.Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
+if TYPE_CHECKING:
+    from orchestra_mem.build import DocumentWatcher
+    from orchestra_mem.diagnosis import DocumentProblem
+    from orchestra_mem.faces.editing import DocumentChange
+    from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.settings import Settings
+    from orchestra_mem.tiers.authorship import BlamedLine
+
+DocumentArgument = Annotated[str, Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
+ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
 
 
-def history(
-    document: DocumentArgument,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
+@command("Documents")
+def edit(
+    run: Shell,
+    document: Annotated[
+        str,
+        Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one."),
+    ],
+) -> CommandResult:
+    """Open a document in your editor; afterwards tell what was taken in and what is wrong. 1 where something is.
+
+    Example: orchestra-mem edit decision_log
+    """
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.diagnosis import check_document
+    from orchestra_mem.faces.editing import run_editor, taken_in, text_change
+
+    with run.open() as memory:  # closed again before the editor opens: whoever else works here goes on
+        path = _path(memory, document)
+        facts = memory.facts(standing=False)
+    before = _text(path)
+    code = run_editor(os.environ, path, aside=run.as_json)
+    # Before the memory is opened, which would make a document again that is not there.
+    problems = check_document(path, run.project, load_settings(run.project, os.environ))
+    after = _text(path) if path.is_file() else ""
+    with run.open() as memory:
+        taken = taken_in(facts, memory.facts(standing=False))
+    change = text_change(before, after)
+    record = {
+        "document": path.stem, "path": str(path), "editor_exit_code": code, "changed": before != after,
+        "lines_added": change.added, "lines_removed": change.removed,
+        "facts": {
+            "added": taken.added, "changed": [{"before": was, "after": now} for was, now in taken.changed],
+            "removed": taken.removed,
+        },
+        "problems": [problem_record(problem) for problem in problems],
+    }  # fmt: skip
+    note = ""
+    if code:
+        note = f"the editor ended with exit code {code}; what it had saved stands"
+    elif before == after:
+        note = "an editor that opens a window of its own may return at once: what you save there is taken in too"
+    return CommandResult(
+        record, lambda: document_views.edit_view(path, change, taken, problems, changed=before != after),
+        exit_code=FAILED if code or problems else 0, note=note,
+    )  # fmt: skip
+
+
+def _path(memory: OrchestratorContextManager, document: str) -> Path:
+    name = document.removesuffix(".md")
+    if name == "session":
+        path = memory.session_memory.path
+        if path is None:
+            raise NotFoundError("no session is under way, so it has no document; `orchestra-mem record` begins one")
+        return path
+    return memory.episodic_memory.path(_name(document, "session"))
+
+
+def _name(document: str, *others: str) -> DocumentName:
+    name = document.removesuffix(".md")
+    if name not in set(DocumentName):
+        raise NotFoundError(f"there is no document {document!r}; there are: {', '.join([*DocumentName, *others])}")
+    return DocumentName(name)
+
+
+def _text(path: Path) -> str:
+    if path.is_dir():
+        raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away")
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise storage_error(error, "reading", path) from error
+
+
+def problem_record(problem: DocumentProblem) -> dict[str, Any]:
+    """Give a problem of a document as JSON."""
+    return {
+        "path": str(problem.path), "line": problem.line or None, "problem": problem.problem,
+        "meanwhile": problem.meanwhile,
+    }  # fmt: skip
+
+
+@command("Documents")
+def conflicts(memory: OrchestratorContextManager) -> CommandResult:
+    """List what waits for your word: lines of yours that stand, and what the machine would have there.
+
+    Example: orchestra-mem conflicts
+    """
+    from orchestra_mem.core.documents.alignment import split_lines
+
+    found: list[dict[str, Any]] = []
+    for name, block in memory.conflicts():
+        lines = split_lines(memory.episodic_memory.text(name))
+        above = lines[max(0, block.line - 1 - block.person_lines) : block.line - 1]
+        found.append(
+            {
+                "id": block.id, "document": name.value, "path": str(memory.episodic_memory.path(name)),
+                "line": block.line, "yours": "".join(f"{line}\n" for line in above), "machine": block.machine,
+                "changed_meanwhile": not block.unchanged,
+            }
+        )  # fmt: skip
+    return CommandResult(found, lambda: document_views.conflicts_view(found))
+
+
+@command("Documents")
+def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
+    """Let the machine's lines of a conflict take the place of yours. What stood there becomes a version.
+
+    Example: orchestra-mem accept 3f9a1c
+    """
+    return _resolve(memory, conflict, accepted=True)
+
+
+@command("Documents")
+def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
+    """Keep your lines of a conflict, and take the machine's out. Deleting the block in an editor does the same.
+
+    Example: orchestra-mem reject 3f9a1c
+    """
+    return _resolve(memory, conflict, accepted=False)
+
+
+def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: bool) -> CommandResult:
+    name, done = memory.resolve_conflict(conflict, accept=accepted)
+    path = memory.episodic_memory.path(name)
+    record = {
+        "id": conflict, "document": name.value, "path": str(path), "line": done.line, "replaced": done.replaced,
+        "note": done.note,
+    }  # fmt: skip
+    return CommandResult(record, f"{path}:{done.line}: {done.note}\n")
+
+
+@command("Documents", json_lines=True)
+def watch(
+    run: Shell,
+    poll: Annotated[bool, flag("--poll", "Look each second, as for network folders. See documents.watch.")] = False,
 ) -> None:
+    """Show what is saved in the documents as it happens, line by line, until Ctrl-C.
+
+    Example: orchestra-mem watch
+    """
+    from orchestra_mem.build import load_settings, open_watcher
+    from orchestra_mem.settings import WatchChoice
+
+    require_memory(run)
+    settings = load_settings(run.project, os.environ)
+    changed: SimpleQueue[frozenset[Path]] = SimpleQueue()
+    watcher = open_watcher(run.project, changed.put, mode=WatchChoice.POLL if poll else None)
+    if watcher is None:
+        key, problem = "documents.watch", "is off, so nothing is watched; set it to auto, or give --poll"
+        raise ConfigError((ConfigFault(source=settings.origin_of(key), key=key, problem=problem),))
+    try:
+        _show_changes(run, watcher, changed, settings)
+    except KeyboardInterrupt:
+        run.tell("")  # the end that is meant, and not in the terminal's line of ^C
+
+
+def require_memory(run: Shell) -> None:
+    """Make sure that the project has a memory, without opening it.
+
+    Raises:
+        StorageError: it has none.
+    """
+    from orchestra_mem.build import HOME
+
+    if not (run.project / HOME).is_dir():
+        raise run.no_memory()
+
+
+def _show_changes(
+    run: Shell, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]], settings: Settings
+) -> None:
+    from orchestra_mem.faces.editing import SeenTexts
+
+    orchestrator = settings.orchestrator
+    folders = [run.project / orchestrator.memory_dir, run.project / orchestrator.session_dir]
+    texts = SeenTexts(folders)
+    for path, state in texts.states.items():
+        watcher.expect(path, state)  # so that nothing is missed between reading and watching
+    with watcher:
+        run.tell(f"watching {' and '.join(map(str, folders))} ({watcher.mode}); Ctrl-C ends it")
+        while True:
+            for path in sorted(changed.get()):
+                found = texts.look(path)
+                if found is not None:
+                    _show_change(run, found)
+
+
+def _show_change(run: Shell, found: DocumentChange) -> None:
+    from orchestra_mem.build import utc_now
+
+    time = utc_now()
+    if run.as_json:
+        record = {
+            "time": time.isoformat(), "document": found.path.stem, "path": str(found.path),
+            "event": found.event.value, "added": found.change.added, "removed": found.change.removed,
+            "lines": [*found.change.lines],
+        }  # fmt: skip
+        return typer.echo(json.dumps(record))
+    view = document_views.change_view(time, found)
+    return run.show(view) if run.out.is_terminal else run.text(f"{view.plain}\n")
+
+
+@command("Documents")
+def history(run: Shell, document: DocumentArgument) -> CommandResult:
     """List a document's earlier texts, oldest first: when, by whom it was written, why it was replaced.
 
     Example: orchestra-mem history project_state
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import version_record
-
-        name = document.removesuffix(".md")
-        if name not in set(DocumentName):
-            known = ", ".join(each.value for each in DocumentName)
-            raise NotFoundError(f"there is no document {document!r}; there are: {known}")
-        with run.open() as memory:
-            found = memory.episodic_memory.history(name)
-        if as_json:
-            return run.answer([version_record(version) for version in found])
-        from orchestra_mem.faces.rendering import versions_view
-
-        run.show(*versions_view(found))
-    return None
+    name = _name(document)
+    with run.open() as memory:
+        found = memory.episodic_memory.history(name)
+    return CommandResult(found, lambda: document_views.versions_view(found))
 
 
+@command("Documents")
 def diff(
+    run: Shell,
+    memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int | None, typer.Argument(help="An earlier text's number. Default: the newest.")] = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    version: Annotated[int | None, Argument(help="An earlier text's number. Default: the newest.")] = None,
+) -> CommandResult:
     """Show what has changed in a document since one of its earlier texts.
 
     Example: orchestra-mem diff project_state 3
     """
-    with shell(project, as_json, debug) as run:
-        with run.open() as memory:
-            found = memory.episodic_memory.diff(document, version)
-        if as_json:
-            run.answer({"document": document, "version": version, "diff": found})
-        elif not run.out.is_terminal:
-            run.text(found)
-        else:
-            from orchestra_mem.faces.rendering import diff_view
-
-            run.show(diff_view(found) if found else "no difference")
+    found = memory.episodic_memory.diff(document, version)
+    record = {"document": document, "version": version, "diff": found}
+    if run.as_json or not run.out.is_terminal:
+        return CommandResult(record, found)
+    return CommandResult(record, lambda: [document_views.diff_view(found) if found else "no difference"])
 
 
+@command("Documents")
 def restore(
+    memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int, typer.Argument(help="The number of the text to put back.")],
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+    version: Annotated[int, Argument(help="The number of the text to put back.")],
+) -> CommandResult:
     """Put an earlier text of a document back, word for word. What stands there now becomes a version itself.
 
     Example: orchestra-mem restore decision_log 3
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.serialize import version_record
-
-        with run.open() as memory:
-            kept = memory.episodic_memory.restore(document, version)
-        if as_json:
-            run.answer({"restored": version, "kept": version_record(kept)})
-        elif kept.sequence == version:
-            run.text(f"version {version} stands in {kept.document}; it replaced nothing\n")
-        else:
-            run.text(
-                f"version {version} stands in {kept.document} again; what stood there is version {kept.sequence}\n"
-            )
+    kept = memory.episodic_memory.restore(document, version)
+    replaced = f" again; what stood there is version {kept.sequence}"
+    words = "; it replaced nothing" if kept.sequence == version else replaced
+    return CommandResult({"restored": version, "kept": kept}, f"version {version} stands in {kept.document}{words}\n")
 
 
-def add_to(app: typer.Typer, panel: str) -> None:
-    """Add these commands."""
-    commands: tuple[Callable[..., None], ...] = (history, diff, restore)
-    for command in commands:
-        app.command(rich_help_panel=panel)(command)
+@command("Documents")
+def blame(
+    memory: OrchestratorContextManager,
+    document: Annotated[
+        str,
+        Argument(
+            metavar="DOC", help="project_state, work_plan, decision_log, or session for the live session's document."
+        ),
+    ],
+) -> CommandResult:
+    """Tell line by line who wrote a document, person or machine, and from which operations.
+
+    Example: orchestra-mem blame decision_log
+    """
+    lines = memory.blame(document)
+    return CommandResult([_line_record(line) for line in lines], lambda: document_views.blame_view(lines))
+
+
+def _line_record(line: BlamedLine) -> dict[str, Any]:
+    origin = line.origin
+    return {
+        "line": line.line, "text": line.text, "writer": origin.writer, "operations": origin.operations,
+        "time": origin.time,
+    }  # fmt: skip

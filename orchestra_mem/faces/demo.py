@@ -1,29 +1,22 @@
-"""The command `demo`: a repository's history, recorded by the real manager with a small window, and what it is then.
-
-What it does stands in `replay.py`, how it looks in `demo_view.py`.
-"""
+"""The command `demo`: a repository's history, recorded by the real manager with a small window, and what it is then."""
 
 from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from orchestra_mem.errors import StorageError
-from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, shell
+from orchestra_mem.faces.command import CommandResult, command
+from orchestra_mem.faces.shell import Shell
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.replay import NextSession, Replayed
-    from orchestra_mem.types import Json
 
 WINDOW_TOKENS = 8_192
-# A history of fewer commits does not fill the window often enough: then each changed file is an operation as well.
-FEW_COMMITS = 150
-MOST_OPERATIONS = 600
 # Entries so short that several make a segment in so small a window, and a document so large that it is compacted as
 # often for its own size as for the window's; a history that was made just now is compacted like an old one.
 _SMALL: dict[str, object] = {
@@ -32,50 +25,42 @@ _SMALL: dict[str, object] = {
 }  # fmt: skip
 
 
+@command("Begin")
 def demo(
-    repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The repository.")] = Path(),
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
+    run: Shell,
+    repo: Annotated[Path, Option("--repo", metavar="PATH", help="The repository.")] = Path(),
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="Its newest N commits.")] = 400,
     keep: Annotated[
         Path | None,
-        typer.Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one."),
+        Option("--keep", metavar="DIR", help="Where the memory is made. Default: a new temporary one."),
     ] = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+) -> CommandResult:
     """Replay a git history through a memory with a small window, and show what it keeps. Takes under a minute.
 
     Example: orchestra-mem demo --repo . --limit 400
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.build import open_git_history, open_memory
-        from orchestra_mem.faces.replay import look_again, replay, thinned
+    from orchestra_mem.build import open_git_history, open_memory
+    from orchestra_mem.faces import replay
 
-        source = run.project if project is not None and repo == Path() else repo
-        history = open_git_history(source, limit=limit)
-        patches = history.total < FEW_COMMITS
-        if patches:
-            history = thinned(open_git_history(source, limit=limit, patches=True), MOST_OPERATIONS)
-        folder = _folder(keep)
-        name = source.resolve().name or "project"
-        config = _SMALL | {"project": {"name": name}}
-        if not debug:
-            logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
-        view = None
-        if not as_json:
-            from orchestra_mem.faces.demo_view import DemoView
-
-            view = DemoView(run)
-            view.opening(history, limit, folder, WINDOW_TOKENS, MOST_OPERATIONS if patches else None)
-        with open_memory(folder, config=config) as memory, run.progress(history.unit) as bar:
-            task = bar.add_task("recording", total=history.total)
-            replayed = replay(memory, history, lambda found: bar.update(task, completed=found.position))
-        with open_memory(folder, config=config) as memory:
-            following = look_again(memory)
-        if view is not None:
-            view.everything(replayed, following, folder)
-        else:
-            run.answer(_record(folder, replayed, following))
+    source = run.project if run.given is not None and repo == Path() else repo
+    history = open_git_history(source, limit=limit)
+    patches = history.total < replay.FEW_COMMITS
+    if patches:
+        history = replay.thinned(open_git_history(source, limit=limit, patches=True), replay.MOST_OPERATIONS)
+    folder = _folder(keep)
+    config = _SMALL | {"project": {"name": source.resolve().name or "project"}}
+    if not run.debug:
+        logging.getLogger("orchestra_mem").setLevel(logging.ERROR)
+    if not run.as_json:
+        run.show(*replay.opening(history, limit, folder, WINDOW_TOKENS, patches=patches))
+    with open_memory(folder, config=config) as memory, run.progress(history.unit) as bar:
+        task = bar.add_task("recording", total=history.total)
+        replayed = replay.replay(memory, history, lambda found: bar.update(task, completed=found.position))
+    with open_memory(folder, config=config) as memory:
+        following = replay.look_again(memory)
+    if run.as_json:
+        return CommandResult(_record(folder, replayed, following), "")
+    return CommandResult(None, lambda: replay.everything(replayed, following, folder))
 
 
 def _folder(keep: Path | None) -> Path:
@@ -92,28 +77,19 @@ def _folder(keep: Path | None) -> Path:
     return keep.resolve()
 
 
-def _record(folder: Path, replayed: Replayed, following: NextSession) -> dict[str, Json]:
-    from orchestra_mem.serialize import operation_record, summary_record, version_record
-
+def _record(folder: Path, replayed: Replayed, following: NextSession) -> dict[str, Any]:
     context = replayed.small_context
-    documents: dict[str, Json] = {name: str(path) for name, path in following.documents.items()}
+    documents = {name: str(path) for name, path in following.documents.items()}
     return {
         "folder": str(folder), "recorded": replayed.recorded, "recorded_tokens": replayed.tokens,
         "seconds": round(replayed.seconds, 3), "window_tokens": WINDOW_TOKENS, "refreshes": replayed.refreshes,
         "asked_refresh": replayed.asked_refresh,
         "usage": [[point.sequence, point.used_tokens, point.event.value] for point in replayed.points],
-        "summaries": [summary_record(summary) for summary in replayed.summaries],
+        "summaries": replayed.summaries,
         "expanded": replayed.expansion.reference if replayed.expansion else None,
         "originals_equal": replayed.originals_equal,
         "context": {"budget_tokens": context.budget_tokens, "tokens": context.tokens, "text": context.render(),
                     "explain": context.explain()},
         "documents": documents | {"session": str(replayed.archive) if replayed.archive else None},
-        "versions": [version_record(version) for version in following.versions], "diff": following.diff,
-        "just_done": [operation_record(operation) for operation in following.recent],
+        "versions": following.versions, "diff": following.diff, "just_done": following.recent,
     }  # fmt: skip
-
-
-def add_to(app: typer.Typer, panel: str) -> None:
-    """Add this command."""
-    command: Callable[..., None] = demo
-    app.command(rich_help_panel=panel)(command)

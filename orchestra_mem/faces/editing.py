@@ -1,4 +1,4 @@
-"""A person's editor: which one it is, running it, and what came of it."""
+"""Documents that a person edits: which editor it is, running it, what came of it, what has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -7,49 +7,26 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
+from orchestra_mem.core.documents.alignment import matched_lines, split_lines
 from orchestra_mem.errors import ConfigError, ConfigFault
-from orchestra_mem.types import Author, MustKeep, MustKeepStatus
+from orchestra_mem.types import Author, FileState, MustKeep, MustKeepStatus
 
 _STDERR = 2
+# Larger documents are said to have changed, and no more.
+_MOST_BYTES = 50_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Editor:
-    """A command that edits the file that is put behind it, and the variable that names it."""
-
-    command: tuple[str, ...]
-    variable: str
-
-
-def find_editor(environ: Mapping[str, str], path: Path) -> Editor:
-    """Find the editor that a person has named.
-
-    Raises:
-        ConfigError: none is named, or its name cannot be read.
-    """
-    for variable in ("VISUAL", "EDITOR"):
-        named = environ.get(variable, "").strip()
-        if not named:
-            continue
-        try:
-            command = shlex.split(named, posix=os.name != "nt")
-        except ValueError as error:
-            raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
-        return Editor(command=tuple(command), variable=variable)
-    advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
-    raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
-
-
-def run_editor(editor: Editor, path: Path, *, aside: bool = False) -> int:
-    """Run an editor on a file until it ends.
+def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -> int:
+    """Run the editor that a person has named on a file until it ends.
 
     Args:
-        editor: what `find_editor` found.
+        environ: where it is named.
         path: the file.
         aside: what it prints goes to stderr, as stdout is for something else.
 
@@ -57,20 +34,29 @@ def run_editor(editor: Editor, path: Path, *, aside: bool = False) -> int:
         Its exit code, or the negative number of the signal that ended it.
 
     Raises:
-        ConfigError: it cannot be started.
+        ConfigError: none is named, or it cannot be started.
     """
+    variable = next((name for name in ("VISUAL", "EDITOR") if environ.get(name, "").strip()), None)
+    if variable is None:
+        advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
+        raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
+    named = environ[variable].strip()
+    try:
+        command = shlex.split(named, posix=os.name != "nt")
+    except ValueError as error:
+        raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
     with _left_to_the_editor():
         try:
-            done = subprocess.run([*editor.command, str(path)], stdout=_STDERR if aside else None, check=False)
+            done = subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False)
         except OSError as error:
-            problem = f"{editor.command[0]!r} cannot be started: {error.strerror or error}"
-            raise _fault(f"environment variable {editor.variable}", problem) from error
+            problem = f"{command[0]!r} cannot be started: {error.strerror or error}"
+            raise _fault(f"environment variable {variable}", problem) from error
     return done.returncode
 
 
 @contextmanager
 def _left_to_the_editor() -> Iterator[None]:
-    """While an editor runs, Ctrl-C is one of its keys."""
+    """Leave Ctrl-C to an editor while it runs."""
     if threading.current_thread() is not threading.main_thread():  # only there handlers can be set
         yield
         return
@@ -113,3 +99,105 @@ def taken_in(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> TakenIn:
             now for was, now in pairs if now.status is MustKeepStatus.REMOVED and was.status is not now.status
         ),
     )
+
+
+class Event(StrEnum):
+    """What has become of a document."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    GONE = "gone"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextChange:
+    """The lines that differ, each behind `+` or `-`, in their order."""
+
+    lines: tuple[str, ...] = ()
+
+    @property
+    def added(self) -> int:
+        """How many lines came."""
+        return sum(line.startswith("+") for line in self.lines)
+
+    @property
+    def removed(self) -> int:
+        """How many lines went."""
+        return sum(line.startswith("-") for line in self.lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentChange:
+    """What has become of a document since it was last seen."""
+
+    path: Path
+    event: Event
+    change: TextChange
+
+
+def text_change(before: str, after: str) -> TextChange:
+    """Compare two texts line by line, whatever ends the lines."""
+    return TextChange(lines=tuple(_differing(split_lines(before), split_lines(after))))
+
+
+def _differing(old: list[str], new: list[str]) -> Iterator[str]:
+    at = to = 0
+    for one, other in [*matched_lines(old, new), (len(old), len(new))]:
+        yield from (f"-{line}" for line in old[at:one])
+        yield from (f"+{line}" for line in new[to:other])
+        at, to = one + 1, other + 1
+
+
+class SeenTexts:
+    """The texts of the documents in some folders, as they were when they were last looked at."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._texts: dict[Path, str | None] = {}
+        self.states: dict[Path, FileState] = {}
+        for folder in folders:
+            for path in folder.glob("[!.~]*.md"):
+                self._begin(path)
+
+    def _begin(self, path: Path) -> None:
+        try:
+            # Before it is read: whoever saves meanwhile is seen, if need be twice.
+            status = path.stat()
+        except OSError:
+            return
+        self.states[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+        self._texts[path] = _read(path)
+
+    def look(self, path: Path) -> DocumentChange | None:
+        """Look at a document again; None where it says what it said."""
+        known, before = path in self._texts, self._texts.get(path)
+        try:
+            after = _read(path)
+        except FileNotFoundError:
+            if not known:
+                return None
+            del self._texts[path]
+            return DocumentChange(path=path, event=Event.GONE, change=text_change(before or "", ""))
+        self._texts[path] = after
+        if after is None:
+            return DocumentChange(path=path, event=Event.UNREADABLE, change=TextChange())
+        if known and after == before:
+            return None
+        event = Event.CHANGED if known else Event.NEW
+        return DocumentChange(path=path, event=event, change=text_change(before or "", after))
+
+
+def _read(path: Path) -> str | None:
+    """Read a document's text; None where it cannot be read, or is too much to be.
+
+    Raises:
+        FileNotFoundError: it is not there.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return None
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return None

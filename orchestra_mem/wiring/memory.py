@@ -104,7 +104,7 @@ class Wiring:
         self._home = home
         self._sessions = folder / settings.orchestrator.session_dir
         self._memory = folder / settings.orchestrator.memory_dir
-        self._project = settings.project.name or folder.name
+        self._project = settings.project.title or folder.name
         self._write_point = write_point
         self._models = open_models(folder, settings, counter=counter)
         self._model = model or self._models.prompted

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestra_mem.faces.cli import app
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def start(*arguments: str | Path, cwd: Path, text: bool = True, **options: Any) -> subprocess.Popen[Any]:
+    """Run the program in a process of its own, without anything to read unless it is given."""
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"} | options.pop("env", {})
+    return subprocess.Popen(
+        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment, text=text,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
 
 
 class Program:

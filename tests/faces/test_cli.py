@@ -16,7 +16,9 @@ import pytest
 import typer.main
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.faces.cli import EPILOG, app
+from orchestra_mem.faces.cli import app
+from orchestra_mem.faces.command import EPILOG
+from tests.faces.conftest import start
 
 
 def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
@@ -38,16 +40,6 @@ READING = [
     ("edit", "project_state"), ("blame", "work_plan"), ("check",),
     ("conflicts",), ("accept", "abcdef"), ("reject", "abcdef"), ("watch",),
 ]  # fmt: skip
-
-
-def _start(*arguments: str | Path, cwd: Path, **options: Any) -> subprocess.Popen[bytes]:
-    """Run the program in a process of its own."""
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment |= options.pop("env", {})
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment,
-        stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
 
 
 def test_the_commands_are_those() -> None:
@@ -160,7 +152,7 @@ def test_a_file_in_the_place_of_the_memory_exits_with_4(run: Any, command: tuple
 def test_debug_shows_where_an_error_came_from(run: Any) -> None:
     """The traceback that is otherwise kept back."""
     run("init")
-    with _start("expand", "S99", "--debug", cwd=run.folder) as process:
+    with start("expand", "S99", "--debug", text=False, cwd=run.folder) as process:
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert b"Traceback" in errors
@@ -198,7 +190,7 @@ def test_no_colours_reach_a_pipe(filled: Any) -> None:
         ("conflicts",),
         ("check",),
     ):
-        with _start(*command, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
+        with start(*command, text=False, cwd=filled.folder, env={"TERM": "xterm-256color"}) as process:
             output, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert b"\x1b" not in output + errors
@@ -209,7 +201,7 @@ def test_what_an_encoding_lacks_is_replaced(encoding: str, run: Any) -> None:
     """On a terminal or in a pipe that is not of UTF-8; all else is shown."""
     run("record", "note", "--text", "rye → 日本 bread")
     for command, told in ((("ops",), "rye"), (("status",), "no problems"), (("--help",), "Usage")):
-        with _start(*command, cwd=run.folder, env={"PYTHONIOENCODING": encoding}) as process:
+        with start(*command, text=False, cwd=run.folder, env={"PYTHONIOENCODING": encoding}) as process:
             output, errors = process.communicate(timeout=60)
         assert (process.returncode, errors) == (0, b"")
         assert told in output.decode(encoding)
@@ -225,7 +217,7 @@ def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch
 
 def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
     """As in `orchestra-mem ops | head -1`: the program ends without a word."""
-    with _start("ops", "--limit", "0", "--json", cwd=filled.folder) as process:
+    with start("ops", "--limit", "0", "--json", text=False, cwd=filled.folder) as process:
         assert process.stdout
         process.stdout.close()
         assert process.stderr
@@ -238,7 +230,7 @@ def test_ctrl_c_leaves_what_was_recorded_and_says_so(run: Any) -> None:
     run("init")
     pipe = run.folder / "pipe"
     os.mkfifo(pipe)
-    with _start("import", "jsonl", pipe, cwd=run.folder) as process, pipe.open("w") as feed:
+    with start("import", "jsonl", pipe, text=False, cwd=run.folder) as process, pipe.open("w") as feed:
         for number in range(3):
             feed.write(json.dumps({"type": "note", "data": number}) + "\n")
         feed.flush()

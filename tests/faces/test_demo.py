@@ -12,8 +12,8 @@ import pytest
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.histories import History, HistoryOperation
 from orchestra_mem.faces.demo import WINDOW_TOKENS
-from orchestra_mem.faces.plots import bar, plot
-from orchestra_mem.faces.replay import thinned
+from orchestra_mem.faces.replay import plot, thinned
+from orchestra_mem.faces.views import bar
 
 PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "water")
 

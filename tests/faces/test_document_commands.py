@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,10 +17,10 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory, open_watcher
-from orchestra_mem.faces.text_changes import text_change
+from orchestra_mem.faces.editing import text_change
 from orchestra_mem.types import DocumentName, VersionReason
+from tests.faces.conftest import CHECKOUT, start
 
-CHECKOUT = Path(__file__).parents[2]
 PLAN = DocumentName.WORK_PLAN
 EDITORS = ("VISUAL", "EDITOR")
 
@@ -221,7 +220,7 @@ def test_ctrl_c_in_the_editor_is_the_editors(run: Any, editor: Callable[[str], N
     editor(
         'trap \'printf "\\nsaved on ctrl-c\\n" >> "$1"; exit 0\' INT\nkill -INT $PPID\nsleep 0.1\nkill -INT $$\nsleep 5'
     )
-    with _start("edit", "work_plan", "--json", cwd=run.folder) as process:
+    with start("edit", "work_plan", "--json", cwd=run.folder) as process:
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert json.loads(output)["changed"] is True
@@ -231,18 +230,10 @@ def test_ctrl_c_in_the_editor_is_the_editors(run: Any, editor: Callable[[str], N
 # Watching
 
 
-def _start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestra_mem", *map(str, arguments)], cwd=cwd, env=environment, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-
-
 @contextmanager
 def _watching(folder: Path, *options: str) -> Iterator[tuple[Any, str]]:
     """A `watch` that has begun, with what it said of itself; at the end it is told Ctrl-C, and ends with 0."""
-    with _start("watch", *options, cwd=folder) as process:
+    with start("watch", *options, cwd=folder) as process:
         assert process.stdout
         assert process.stderr
         try:

@@ -17,7 +17,7 @@ from circuitbreaker import CircuitBreaker
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from orchestra_mem.errors import ModelError
-from orchestra_mem.settings_check import address_fault
+from orchestra_mem.settings import address_fault
 from orchestra_mem.types import Json
 
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.continuity import TurnWindow
 from orchestra_mem.core.context.items import Part, PartRoom, Placement, operation_key
-from orchestra_mem.serialize import operation_record
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, Operation
 
 
@@ -103,7 +103,7 @@ class OrchestratorContext:
         asked = any(room.part is Part.RECALLED for room in self.rooms)
         recalled: list[Json] = [p.text.rstrip("\n") for p in self.placements if p.part is Part.RECALLED and p.text]
         return {
-            "working_memory": [operation_record(operation) for operation in reversed(self.operations)],
+            "working_memory": [to_object(operation) for operation in reversed(self.operations)],
             "session_summary": self.text(Part.SESSION),
             "project_state": self.text(Part.PROJECT_STATE),
             "work_plan": self.text(Part.WORK_PLAN),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,34 +13,86 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text, visible
 from orchestra_mem.diagnosis import Finding, Health
-from orchestra_mem.faces.plots import bar
 from orchestra_mem.faces.shell import as_json_object
 from orchestra_mem.faces.times import short_time
-from orchestra_mem.serialize import dump_json
-from orchestra_mem.services.recall import Expansion
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
-from orchestra_mem.types import Author, Json, MustKeep, MustKeepStatus, Operation, Session, Summary, Version
+from orchestra_mem.types import Json, MustKeep, MustKeepStatus, Operation, Session
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
+
+if TYPE_CHECKING:
+    pass
+
+_Row = TypeVar("_Row")
 
 _TITLE_CHARS = 400
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
+_LOUDNESS = ("green", "yellow", "dark_orange", "bold red")
 
 
 def plain_table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """A table without a frame; the columns in `right` are set flush right."""
+    """Make a table without a frame; the columns in `right` are set flush right."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="ellipsis", no_wrap=True)
     return table
 
 
+def table_of(
+    rows: Sequence[_Row], row: Callable[[_Row], Iterable[RenderableType]], *columns: str, empty: str,
+    right: Sequence[str] = (), wide: bool = True, more: str = "", hint: str = "",
+) -> Iterator[RenderableType]:  # fmt: skip
+    """Show rows as a table, or say in `empty` that there are none.
+
+    Args:
+        rows: what is shown.
+        row: gives the cells of one.
+        columns: the heads.
+        empty: what is said where there is nothing.
+        right: the columns that are set flush right.
+        wide: the last column takes all the room that is left.
+        more: what is said below where there is more than what is shown.
+        hint: what is said at the end.
+    """
+    if not rows:
+        yield Text(empty)
+        return
+    table = plain_table(*columns, right=right)
+    if wide:
+        table.expand = True
+        table.columns[-1].ratio = 1
+    for each in rows:
+        table.add_row(*row(each))
+    yield table
+    yield from (Text(words, style="dim") for words in (more, hint) if words)
+
+
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, which takes an s for the plural."""
+    """Give a number with its noun, which takes an s for the plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def clipped(text: str) -> Text:
-    """A text in one line, as far as a terminal can show it."""
+    """Put a text in one line, as far as a terminal can show it."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
+
+
+def bar(share: float, thresholds: Sequence[float], width: int = 50) -> Text:
+    """Draw a horizontal bar of a share of 1, the thresholds marked in it."""
+    filled = min(width, round(share * width))
+    marks = {min(width - 1, int(threshold * width)) for threshold in thresholds}
+    shown = Text("│")
+    for column in range(width):
+        style = style_of((column + 0.5) / width, thresholds)
+        if column < filled:
+            shown.append("█", style=style)
+        else:
+            shown.append("┊" if column in marks else "·", style=style if column in marks else "dim")
+    return shown.append("│")
+
+
+def style_of(share: float, thresholds: Sequence[float]) -> str:
+    """Choose the colour of a share: the more thresholds it has reached, the louder."""
+    return _LOUDNESS[min(len(_LOUDNESS) - 1, sum(share >= threshold for threshold in sorted(thresholds)))]
 
 
 def _figure(value: Json) -> str:
@@ -48,7 +101,7 @@ def _figure(value: Json) -> str:
 
 
 def status_view(record: dict[str, Json]) -> Iterator[RenderableType]:
-    """The answer of `status`."""
+    """Show the answer of `status`."""
     window, thresholds = as_json_object(record["context_window"]), as_json_object(record["thresholds"])
     used, size = window["used_tokens"], window["max_tokens"]
     assert isinstance(used, int)
@@ -107,28 +160,25 @@ def _below(project: str | Path, path: Path) -> str:
     return str(path.relative_to(project)) if path.is_relative_to(project) else str(path)
 
 
+def newest(rows: Sequence[object], limited: bool) -> str:
+    """Say below a table that there may be more than its limit."""
+    return f"the newest {len(rows):,}; --limit 0 lists all" if limited else ""
+
+
 def operations_view(operations: Sequence[Operation], *, limited: bool = False) -> Iterator[RenderableType]:
-    """The answer of `ops`."""
-    if not operations:
-        yield Text("no operations")
-        return
+    """Show the answer of `ops`."""
     agents = any(operation.agent for operation in operations)
+
+    def row(operation: Operation) -> Iterator[RenderableType]:
+        yield from (str(operation.id), short_time(operation.timestamp), f"{operation.tokens:,}")
+        if agents:
+            yield clipped(operation.agent or "")
+        yield _what(operation)
+
     columns = ["op", "time (UTC)", "tokens", *(["agent"] if agents else []), "what"]
-    table = plain_table(*columns, right=["op", "tokens"])
-    table.columns[-1].ratio = 1
-    for operation in operations:
-        table.add_row(
-            str(operation.id), short_time(operation.timestamp), f"{operation.tokens:,}",
-            *([clipped(operation.agent or "")] if agents else []), _what(operation),
-        )  # fmt: skip
-    table.expand = True
-    yield table
-    if limited:
-        yield _newest(len(operations))
-
-
-def _newest(count: int) -> Text:
-    return Text(f"the newest {count:,}; --limit 0 lists all", style="dim")
+    return table_of(
+        operations, row, *columns, right=["op", "tokens"], empty="no operations", more=newest(operations, limited)
+    )
 
 
 def _what(operation: Operation) -> Text:
@@ -141,127 +191,33 @@ def _what(operation: Operation) -> Text:
 
 
 def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
-    """The answer of `sessions`."""
-    if not sessions:
-        yield Text("no sessions")
-        return
-    table = plain_table("session", "started (UTC)", "ended", "status", "document")
-    table.columns[-1].no_wrap = False
-    for session in sessions:
+    """Show the answer of `sessions`."""
+
+    def row(session: Session) -> Iterator[RenderableType]:
         ended = short_time(session.ended)[:-3] if session.ended else ""
-        document = Text(Path(session.archive).name if session.archive else "", overflow="fold")
-        table.add_row(session.id[:8], short_time(session.started)[:-3], ended, session.status.value, document)
-    yield table
+        yield from (session.id[:8], short_time(session.started)[:-3], ended, session.status.value)
+        yield Text(Path(session.archive).name if session.archive else "", overflow="fold", no_wrap=False)
 
-
-def expansion_text(found: Expansion) -> str:
-    """The answer of `expand`: the operations as they were recorded, a line of JSON each."""
-    lines = []
-    if found.summary is not None:
-        summary = found.summary
-        lines += [
-            f"S{summary.id}, {subject_of(summary)}: {_covered(summary)}, "
-            f"{summary.source_tokens:,} tokens told in {summary.tokens:,} ({summary.ratio:.0%})",
-            *(f"| {line}" for line in summary.text.splitlines()), "",
-        ]  # fmt: skip
-    if found.fact is not None:
-        fact = found.fact
-        lines += [f"K{fact.id}: {fact.kind.value}, {fact.status.value}: {fact.text}", ""]
-    for operation in found.operations:
-        agent = f" by {operation.agent}" if operation.agent else ""
-        lines += [
-            f"op{operation.id} {short_time(operation.timestamp)} {operation.type}{agent} ({operation.tokens:,} tokens)",
-            dump_json(operation.data),
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def subject_of(summary: Summary) -> str:
-    """What a summary is of: a level, a whole session, or a section of a document."""
-    return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
-
-
-def _covered(summary: Summary) -> str:
-    return "all of it stands there" if summary.document else counted(summary.operation_count, "operation")
+    columns = ("session", "started (UTC)", "ended", "status", "document")
+    return table_of(sessions, row, *columns, empty="no sessions", wide=False)
 
 
 def facts_view(facts: Sequence[MustKeep], *, limited: bool = False) -> Iterator[RenderableType]:
-    """The answer of `facts`."""
-    if not facts:
-        yield Text("nothing was found; operations are looked through when the memory is refreshed")
-        return
-    table = plain_table("", "kind", "operation", "", "says")
-    table.expand = True
-    table.columns[-1].ratio = 1
-    for fact in facts:
+    """Show the answer of `facts`."""
+
+    def row(fact: MustKeep) -> Iterator[RenderableType]:
         state = "" if fact.status is MustKeepStatus.STANDING else fact.status.value
-        says = clipped(" ".join(fact.text.split()))
-        table.add_row(
-            f"K{fact.id}", fact.kind.value, f"op{fact.operation}" if fact.operation else "by hand", state, says
-        )
-    yield table
-    if limited:
-        yield _newest(len(facts))
+        yield from (f"K{fact.id}", fact.kind.value, f"op{fact.operation}" if fact.operation else "by hand", state)
+        yield clipped(fact.text)
 
-
-def losses_view(summaries: Sequence[Summary], *, limited: bool = False) -> Iterator[RenderableType]:
-    """The answer of `losses`."""
-    if not summaries:
-        yield Text("nothing has been summarised")
-        return
-    yield losses_table(summaries)
-    if limited:
-        yield _newest(len(summaries))
-    yield Text("orchestra-mem expand S… gives the originals", style="dim")
-
-
-def losses_table(summaries: Sequence[Summary]) -> Table:
-    """Summaries, one a line."""
-    table = plain_table(
-        "", "of", "operations", "tokens", "to", "ratio", "kept", "dropped identifiers",
-        right=["tokens", "to", "ratio", "kept"],
+    return table_of(
+        facts, row, "", "kind", "operation", "", "says", more=newest(facts, limited),
+        empty="nothing was found; operations are looked through when the memory is refreshed",
     )  # fmt: skip
-    table.expand = True
-    table.columns[-1].ratio = 1
-    for summary in summaries:
-        dropped = f"{len(summary.dropped)}: {', '.join(summary.dropped)}" if summary.dropped else "none"
-        table.add_row(
-            f"S{summary.id}", clipped(subject_of(summary)),
-            "" if summary.document else f"{summary.first_operation}-{summary.last_operation}",
-            f"{summary.source_tokens:,}", f"{summary.tokens:,}", f"{summary.ratio:.0%}", str(len(summary.must_keeps)),
-            clipped(dropped),
-        )  # fmt: skip
-    return table
-
-
-def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
-    """The answer of `history`."""
-    if not versions:
-        yield Text("no earlier texts")
-        return
-    table = plain_table("version", "kept (UTC)", "written by", "kept for", "bytes", right=["version", "bytes"])
-    for version in versions:
-        style = "bold" if version.author is Author.PERSON else ""
-        table.add_row(
-            str(version.sequence), short_time(version.time), version.author.value, version.reason.value,
-            f"{version.size_bytes:,}", style=style,
-        )  # fmt: skip
-    yield table
-
-
-def diff_view(diff: str) -> Text:
-    """A unified difference in colours."""
-    shown = Text()
-    for line in diff.splitlines():
-        style = "bold" if line.startswith(("---", "+++")) else ""
-        style = style or {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-        shown.append(visible(line) + "\n", style=style)
-    shown.right_crop(1)
-    return shown
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
-    """The answer of `config show`."""
+    """Show the answer of `config show`."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     table.add_column("setting", overflow="fold")
     table.add_column("value", overflow="fold")
@@ -274,7 +230,7 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
 
 
 def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
-    """The answer of `doctor`."""
+    """Show the answer of `doctor`."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -289,3 +245,49 @@ def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     faults = sum(finding.health is Health.FAULT for finding in findings)
     yield Text("")
     yield Text(counted(faults, "fault"), style="bold red") if faults else Text("all is well", style="green")
+
+
+def work_view(items: Sequence[WorkItem], *, limited: bool = False) -> Iterator[RenderableType]:
+    """Show the answer of `work`."""
+    return table_of(
+        items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), clipped(item.title)),
+        "id", "kind", "status", "priority", "title", right=["id", "priority"], empty="no work items", wide=False,
+        more=f"the first {counted(len(items), 'item')}; --limit 0 lists all" if limited else "",
+    )  # fmt: skip
+
+
+def item_view(
+    item: WorkItem,
+    parent: WorkItem | None,
+    progress: WorkProgress,
+    blockers: Sequence[WorkItem],
+    events: Sequence[WorkEvent],
+) -> Iterator[RenderableType]:
+    """Show the answer of `work show`."""
+    yield Text(visible(item.name), style="bold")
+    yield Text(f"{item.status}, priority {item.priority}{f', {visible(item.assignee)}' if item.assignee else ''}")
+    if parent:
+        yield Text(f"part of {visible(parent.name)}")
+    if progress.total:
+        yield Text(f"{progress.done:,} of {progress.total:,} done ({progress.share:.0%})")
+    if item.depends_on:
+        yield Text(f"depends on {', '.join(f'#{each}' for each in item.depends_on)}")
+    for blocker in blockers:
+        yield Text(f"waits for {visible(blocker.name)} ({blocker.status})", style="yellow")
+    if item.description:
+        yield Text(f"\n{visible(item.description)}")
+    if item.acceptance:
+        yield Text("\n" + "\n".join(f"- {visible(each)}" for each in item.acceptance))
+    yield Text("")
+    table = plain_table("when", "who", "what")
+    for event in events:
+        table.add_row(short_time(event.time), event.author, _event(event))
+    yield table
+
+
+def _event(event: WorkEvent) -> Text:
+    if event.before is None:
+        said = f"{event.field}: {event.after}"
+    else:
+        said = f"{event.field}: {event.before} -> {event.after or 'none'}"
+    return clipped(f"{said} ({event.reason})" if event.reason else said)

@@ -1,4 +1,4 @@
-"""How answers about the documents look: conflicts, problems, what an edit came to, changes as they happen."""
+"""How answers about the documents look: conflicts, problems, versions, what an edit came to, changes as they happen."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.diagnosis import DocumentProblem
-from orchestra_mem.faces.editing import TakenIn
-from orchestra_mem.faces.rendering import clipped, counted, plain_table
-from orchestra_mem.faces.text_changes import DocumentChange, Event, TextChange
+from orchestra_mem.faces.editing import DocumentChange, Event, TakenIn, TextChange
 from orchestra_mem.faces.times import short_time
-from orchestra_mem.types import Json, MustKeep, MustKeepStatus
+from orchestra_mem.faces.views import clipped, counted, plain_table, table_of
+from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.types import Author, Json, MustKeep, MustKeepStatus, Version
 
 _MOST_LINES = 12
 _LINE_CHARS = 400
 _STYLES = {"+": "green", "-": "red"}
+_WRITERS = {"person": "green", "agent": "cyan", "compactor": "yellow", "machine": "dim"}
 
 
 def conflicts_view(records: Sequence[dict[str, Json]]) -> Iterator[RenderableType]:
-    """The answer of `conflicts`."""
+    """Show the answer of `conflicts`."""
     if not records:
         yield Text("nothing waits for your word", style="green")
         return
@@ -48,16 +49,8 @@ def _side(text: Json) -> Text:
     return said if said.plain.strip() else Text("(taken out)", style="dim")
 
 
-def problem_record(problem: DocumentProblem) -> dict[str, Json]:
-    """A document's problem as JSON."""
-    return {
-        "path": str(problem.path), "line": problem.line or None, "problem": problem.problem,
-        "meanwhile": problem.meanwhile,
-    }  # fmt: skip
-
-
 def problems_view(problems: Sequence[DocumentProblem]) -> Iterator[RenderableType]:
-    """The answer of `check`, where something is wrong."""
+    """Show the answer of `check`, where something is wrong."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -70,7 +63,7 @@ def problems_view(problems: Sequence[DocumentProblem]) -> Iterator[RenderableTyp
 def edit_view(
     path: Path, change: TextChange, taken: TakenIn, problems: Sequence[DocumentProblem], *, changed: bool
 ) -> Iterator[RenderableType]:
-    """The answer of `edit`."""
+    """Show the answer of `edit`."""
     if not changed:
         yield Text(f"{path} was not changed")
     else:
@@ -104,7 +97,7 @@ def _fact(fact: MustKeep) -> Text:
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
-    """A changed document with the first of its lines, as `watch` shows it."""
+    """Show a changed document with the first of its lines, as `watch` shows it."""
     change = found.change
     told = {
         Event.NEW: "is new, ", Event.GONE: "is gone, ", Event.CHANGED: "",
@@ -126,3 +119,39 @@ def change_view(time: datetime, found: DocumentChange) -> Text:
 
 def _visible_line(line: str) -> str:
     return visible(line[:_LINE_CHARS]).replace("\n", " ").replace("\t", "    ").replace("<\\!--", "<!--")
+
+
+def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
+    """Show the answer of `history`; what a person wrote stands out."""
+
+    def row(version: Version) -> Iterator[RenderableType]:
+        style = "bold" if version.author is Author.PERSON else ""
+        cells = (str(version.sequence), short_time(version.time), version.author, version.reason)
+        return (Text(cell, style=style) for cell in (*cells, f"{version.size_bytes:,}"))
+
+    columns = ("version", "kept (UTC)", "written by", "kept for", "bytes")
+    return table_of(versions, row, *columns, right=["version", "bytes"], empty="no earlier texts", wide=False)
+
+
+def diff_view(diff: str) -> Text:
+    """Show a unified difference in colours."""
+    shown = Text()
+    for line in diff.splitlines():
+        style = "bold" if line.startswith(("---", "+++")) else ""
+        style = style or {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        shown.append(visible(line) + "\n", style=style)
+    shown.right_crop(1)
+    return shown
+
+
+def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
+    """Show the answer of `blame`."""
+    digits = len(str(len(lines)))
+    for line in lines:
+        origin = line.origin
+        when = f"{origin.time:%Y-%m-%d %H:%M}" if origin.time else ""
+        from_ = ", ".join(
+            f"op{first}" if first == last else f"op{first} to {last}" for first, last in origin.operations
+        )
+        head = f"{origin.writer.value:<9} {when:<16} {from_:<8.20} {line.line:>{digits}} "
+        yield Text.assemble((head, _WRITERS[origin.writer.value]), line.text.expandtabs(4))

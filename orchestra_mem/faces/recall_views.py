@@ -1,0 +1,188 @@
+"""How answers that lead back to the past look: hits, originals, summaries, and what was lost in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.faces.times import short_time
+from orchestra_mem.faces.views import clipped, counted, newest, plain_table, table_of
+from orchestra_mem.job_types import JobState
+from orchestra_mem.search_types import Hit, Reasons
+from orchestra_mem.serialize import dump_json
+from orchestra_mem.services.compression import SummaryStory
+from orchestra_mem.services.recall import Expansion
+from orchestra_mem.types import Json, Summary
+from orchestra_mem.work_types import WorkEvent, WorkKind
+
+_PASSAGE_CHARS = 280
+
+
+def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
+    """Show the answer of `search`; `lines` are where the hits stand in their documents, 0 where in none."""
+    if not hits:
+        yield Text("nothing was found")
+    for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):
+        chunk = hit.chunk
+        head = Text(f"{number:>3}  ", style="dim")
+        head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
+        if chunk.heading and chunk.kind not in set(WorkKind):
+            head.append("  ").append_text(clipped(" > ".join(chunk.heading)))
+        elif chunk.title:
+            head.append("  ").append_text(clipped(chunk.title))
+        about = f"item {chunk.item}" if chunk.item is not None and chunk.kind not in set(WorkKind) else ""
+        tail = filter(None, (chunk.kind, about, chunk.agent, short_time(chunk.time) if chunk.time else ""))
+        head.append(f"  {', '.join(tail)}  {hit.score:.3f}", style="dim")
+        yield head
+        yield Text("     ").append_text(_passage(chunk.text))
+        if explain:
+            yield from (Text(f"     {line}", style="dim") for line in reasons_lines(hit.reasons))
+
+
+def _passage(text: str) -> Text:
+    squeezed = visible(" ".join(text.split()))
+    return Text(squeezed if len(squeezed) <= _PASSAGE_CHARS else f"{squeezed[:_PASSAGE_CHARS]} …")
+
+
+def surroundings_text(found: Expansion) -> str:
+    """Tell what stands around what `expand` was asked for, before the originals; empty where nothing does."""
+    lines = []
+    if found.place is not None:
+        place = found.place
+        lines.append(f"{found.reference}  {' > '.join(place.passage.heading)}".rstrip())
+        for passage in (*place.before, place.passage, *place.behind):
+            mark = ">" if passage is place.passage else " "
+            numbered = enumerate(visible(passage.text).split("\n"), passage.line)
+            lines += [f"{mark} {number:>5}  {line}" for number, line in numbered]
+        lines.append("")
+    if found.item is not None:
+        item = found.item
+        lines += [f"{item.name}: {item.status.value}", *filter(None, (item.description, *item.acceptance))]
+        lines += [_change(event) for event in found.events]
+        lines.append("")
+    if found.around:
+        asked = found.operations[0]
+        for operation in sorted((*found.around, asked), key=lambda each: each.id):
+            mark = ">" if operation.id == asked.id else " "
+            said = visible(" ".join(plain_text(operation, max_chars=_PASSAGE_CHARS).split()))
+            lines.append(f"{mark} op{operation.id} {short_time(operation.timestamp)} {operation.type}: {said}")
+        lines.append("")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _change(event: WorkEvent) -> str:
+    before = f"{event.before} -> " if event.before else ""
+    why = f" ({event.reason})" if event.reason else ""
+    return visible(f"  {short_time(event.time)} {event.field}: {before}{event.after or 'none'}{why}")
+
+
+def reasons_lines(reasons: Reasons) -> Iterator[str]:
+    """Tell why a hit stands where it does, line by line."""
+    searches = [
+        f"{name} {'not found' if rank is None else f'rank {rank}'}, score {score:.3f}"
+        for name, rank, score in (
+            ("words:", reasons.keyword_rank, reasons.keyword_score),
+            ("meaning:", reasons.dense_rank, reasons.dense_score),
+        )
+    ]
+    yield "; ".join(searches)
+    if reasons.identifiers:
+        yield f"has {', '.join(reasons.identifiers)}"
+    yield "score: " + " + ".join(f"{value:.3f} {name}" for name, value in reasons.shares if value)
+    if reasons.priors:
+        yield "times " + ", ".join(f"{value:.3f} {name}" for name, value in reasons.priors)
+
+
+def expansion_text(found: Expansion) -> str:
+    """Show the answer of `expand`: the operations as they were recorded, a line of JSON each."""
+    lines = []
+    if found.summary is not None:
+        summary = found.summary
+        lines += [
+            f"S{summary.id}, {subject_of(summary)}: {_covered(summary)}, "
+            f"{summary.source_tokens:,} tokens told in {summary.tokens:,} ({summary.ratio:.0%})",
+            *(f"| {line}" for line in summary.text.splitlines()), "",
+        ]  # fmt: skip
+    if found.fact is not None:
+        fact = found.fact
+        lines += [f"K{fact.id}: {fact.kind.value}, {fact.status.value}: {fact.text}", ""]
+    for operation in found.operations:
+        agent = f" by {operation.agent}" if operation.agent else ""
+        lines += [
+            f"op{operation.id} {short_time(operation.timestamp)} {operation.type}{agent} ({operation.tokens:,} tokens)",
+            dump_json(operation.data),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def subject_of(summary: Summary) -> str:
+    """Name what a summary is of: a level, a whole session, or a section of a document."""
+    return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
+
+
+def _covered(summary: Summary) -> str:
+    return "all of it stands there" if summary.document else counted(summary.operation_count, "operation")
+
+
+def losses_view(summaries: Sequence[Summary], *, limited: bool = False, hint: bool = True) -> Iterator[RenderableType]:
+    """Show the answer of `losses`."""
+
+    def row(summary: Summary) -> Iterator[RenderableType]:
+        dropped = f"{len(summary.dropped)}: {', '.join(summary.dropped)}" if summary.dropped else "none"
+        yield from (f"S{summary.id}", clipped(subject_of(summary)))
+        yield "" if summary.document else f"{summary.first_operation}-{summary.last_operation}"
+        yield from (f"{summary.source_tokens:,}", f"{summary.tokens:,}", f"{summary.ratio:.0%}")
+        yield from (str(len(summary.must_keeps)), clipped(dropped))
+
+    return table_of(
+        summaries, row, "", "of", "operations", "tokens", "to", "ratio", "kept", "dropped identifiers",
+        right=["tokens", "to", "ratio", "kept"], empty="nothing has been summarised", more=newest(summaries, limited),
+        hint="orchestra-mem expand S… gives the originals" if hint else "",
+    )  # fmt: skip
+
+
+def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
+    """Show the answer of `summaries`."""
+
+    def row(story: SummaryStory) -> Iterator[RenderableType]:
+        summary = story.summary
+        yield clipped(f"S{summary.id}" if summary.level else f"S{summary.id} {subject_of(summary)}")
+        yield from (f"{summary.ratio:.0%}", str(len(summary.put_back)), str(len(summary.dropped)))
+        yield from (clipped(summary.method), clipped(_verdict(story)))
+
+    return table_of(
+        stories, row, "", "ratio", "put back", "lost", "method", "verdict", right=["ratio", "put back", "lost"],
+        empty="nothing has been summarised",
+        hint="orchestra-mem losses names what was lost, orchestra-mem expand S… gives the originals",
+    )  # fmt: skip
+
+
+def _verdict(story: SummaryStory) -> str:
+    """What came of the model's part, and what is still to come."""
+    if story.draft is not None:
+        return f"{story.draft.verdict}; with the next refresh"
+    if story.job is not None and story.job.state is not JobState.FAILED:
+        tried = f", {story.job.attempts} tries failed: {story.job.error}" if story.job.attempts else ""
+        return f"{story.job.state.value} for the model{tried}" if story.job.since is None else "under way"
+    if story.trial is not None:
+        return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
+    return story.summary.verdict or "no model was asked"
+
+
+def stats_view(stats: Sequence[dict[str, Json]]) -> Iterator[RenderableType]:
+    """Show the answer of `summaries stats`."""
+    if not stats:
+        yield Text("no model was asked to summarise yet")
+        return
+    counts = ("accepted", "retried", "no_better", "rejected", "failed", "skipped")
+    names = ("used", "on retry", "no better", "rejected", "failed", "not tried")
+    for model in dict.fromkeys(str(row["model"]) for row in stats):
+        yield Text(model, style="bold")
+        table = plain_table("content", *names, "seconds", right=[*names, "seconds"])
+        for row in stats:
+            if row["model"] == model:
+                table.add_row(clipped(str(row["content"])), *(str(row[name]) for name in counts), str(row["seconds"]))
+        yield table
