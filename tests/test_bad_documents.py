@@ -165,6 +165,15 @@ DAMAGES = {
 ALLOWED = ("headings renamed", "heading deleted", "a link inside")
 
 
+DECIDED = (
+    "buy a lathe",
+    "rent a kiln",
+    "keep the loom in the cellar",
+    "sell the printing press",
+    "oil every hinge",
+)
+
+
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     """A project whose documents all say something, and the time there."""
@@ -172,8 +181,8 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, datetime]:
     project.mkdir()
     clock = Clock(datetime(2025, 3, 1, 9, 0, tzinfo=UTC))
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        for number in range(5):
-            _decide(memory, f"tool {number}")
+        for number, what in enumerate(DECIDED):
+            _decide(memory, what)
             _record(memory, f"before {number}", 5)
         memory.refresh()
         memory.record_operation("note", {"text": "We must never delete the archive."})
@@ -187,8 +196,8 @@ def _record(memory: OrchestratorContextManager, marker: str, count: int) -> None
         memory.record_operation("note", {"text": f"Looked at {marker} {number} and wrote down what there was. " * 2})
 
 
-def _decide(memory: OrchestratorContextManager, tool: str) -> None:
-    memory.record_operation("decision", {"decision": f"We decided to use {tool} for the ledger."})
+def _decide(memory: OrchestratorContextManager, what: str) -> None:
+    memory.record_operation("decision", {"decision": f"We decided to {what}."})
 
 
 def _with_mine(text: str) -> str:
@@ -271,14 +280,14 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         count = len(memory.operations())
         for number in range(2):
             _record(memory, f"meanwhile {number}", 9)
-            _decide(memory, f"hammer {number}")
+            _decide(memory, ("hang the bell by the door", "paint the shed green")[number])
             memory.refresh()
         assert len(memory.operations()) == count + 20
         assert standing <= _standing(memory), "damage took facts out"
         if damage.left:
             assert _holds(path) == before
         elif document == DocumentName.DECISION_LOG:
-            assert path.read_bytes().count(b"We decided to use hammer 0 for the ledger") == 1
+            assert path.read_bytes().count(b"We decided to hang the bell by the door") == 1
             assert damage.served == (MINE.encode() in path.read_bytes())
         messages = [record.getMessage() for record in caplog.records if str(path) in record.getMessage()]
         assert len(messages) <= (0 if kind in ALLOWED else 2), messages
@@ -369,14 +378,14 @@ def test_a_front_matter_is_mended_by_a_text_from_before(
         path = memory.episodic_memory.path(document)
         good = _with_mine(path.read_text())
         DAMAGES[kind].do(path, good)
-        _decide(memory, "a hammer")
+        _decide(memory, "hang the bell by the door")
         memory.refresh()
         path.write_text(good)
         _record(memory, "mended", 3)
         memory.refresh()
         assert (_problems(memory), _check(project)) == ([], [])
         assert MINE in path.read_text()
-        assert document is not DocumentName.DECISION_LOG or "to use a hammer" in path.read_text()
+        assert document is not DocumentName.DECISION_LOG or "hang the bell" in path.read_text()
 
 
 @pytest.mark.parametrize("document", list(DocumentName))

@@ -47,7 +47,7 @@ TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
 STRENGTH = 12.0
 """Inverse of the regularisation, chosen by cross-validation."""
-_UNMARKED = 0.15
+_UNMARKED = 0.3
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
 
 
@@ -120,7 +120,7 @@ def fit(
     # Rare columns count more, as in tf-idf; the scale goes into the weights, and costs nothing later.
     seen = np.asarray((matrix > 0).sum(axis=0)).ravel()
     scale = np.sqrt((np.log((1 + matrix.shape[0]) / (1 + seen)) + 1) / 4)
-    model = LogisticRegression(C=STRENGTH, max_iter=200, tol=2e-3)
+    model = LogisticRegression(C=STRENGTH, max_iter=200, tol=1e-3)
     model.fit((matrix @ diags(scale)).tocsr(), truth, sample_weight=both)
     model.coef_ = model.coef_ * scale
     return model

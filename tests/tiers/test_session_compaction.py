@@ -56,7 +56,7 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         newest = memory.operations(OperationFilter(limit=1))
         number = newest[0].id + 1 if newest else 1
         said = " ".join(WORDS[number * k % 12] for k in range(1, 20))
-        text = f"Module m{number} of part {number % 7} {said} after {number + 100} ms. It passed at last. {say}"
+        text = f"Step {number} of part {number % 7}: {said}; it took {number + 100} ms. {say}"
         memory.record_operation("step", {"task_id": number // 3, "text": text})
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import kinds, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
-from orchestra_mem.core.facts.prose import Field, Source, fields_of, is_commit, reads_only
+from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
 from orchestra_mem.core.facts.states import kind_of_field, says_nothing, state_of
@@ -18,10 +18,11 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.4
+THRESHOLD = 0.2
 """From this probability of being any fact a sentence is one."""
+_TALK_THRESHOLD = 0.35  # the same in talk and in commits, where most is none
 _SAFETY_THRESHOLD = 0.1  # the same where a plain word speaks for one
-_LISTED_THRESHOLD = 0.15  # the same for an item below a heading that names a kind
+_LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
 _SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
 _POINTING_CHARS = 60  # a sentence longer than this says enough by itself
@@ -122,14 +123,14 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
         begin += len(text.candidates)
         finds = []
         for candidate, row in zip(text.candidates, own.tolist(), strict=True):
-            if (judged := _judge(candidate, row)) is not None:
+            if (judged := _judge(candidate, row, text.field)) is not None:
                 kind, score = judged
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
         results.append(_likeliest(finds, text))
     return results
 
 
-def _judge(candidate: Candidate, row: Sequence[float]) -> tuple[MustKeepKind, float] | None:
+def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[MustKeepKind, float] | None:
     """Tell the kind of fact that a sentence tells, with its likelihood; None where it tells none."""
     likely = 1.0 - row[0]
     best = max(range(1, len(row)), key=row.__getitem__)
@@ -141,7 +142,8 @@ def _judge(candidate: Candidate, row: Sequence[float]) -> tuple[MustKeepKind, fl
     if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
         sure = row[best] >= _SURE_KIND and kinds()[best - 1] in (MustKeepKind.COMPLETION, MustKeepKind.OPEN_ITEM)
         return (kinds()[best - 1] if sure else candidate.listed), max(likely, THRESHOLD)
-    return (kinds()[best - 1], likely) if likely >= THRESHOLD else None
+    threshold = _TALK_THRESHOLD if field.spoken or field.voice is Voice.COMMIT else THRESHOLD
+    return (kinds()[best - 1], likely) if likely >= threshold else None
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:

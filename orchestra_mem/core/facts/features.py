@@ -123,7 +123,7 @@ def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], ND
         headings = _BLANKS.split(sentence.heading.lower().strip(" #:*_-")) if sentence.heading else ()
         for label in (*sentence.circumstances, *(f"heading={word.strip(':,.')}" for word in headings)):
             rows.append(number)
-            hashes.append(crc32(label.encode()) + (1 << 40))
+            hashes.append(crc32(label.encode("utf-8", "replace")) + (1 << 40))
     return np.array(rows, dtype=np.int64), np.array(hashes, dtype=np.uint64)
 
 

@@ -61,7 +61,7 @@ _OPEN = (
 _CERTAIN = (
     (
         MustKeepKind.CONSTRAINT,
-        r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|under no circumstances|do not|must not|no more than|at most)\b|"
+        r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|don't (?:ever )?(?:touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit)|(?:nobody|no one) .{2,40}\b(?:without|unless|before)|under no circumstances|do not|must not|no more than|at most)\b|"
         r"^(?:niemals|nie(?:mals)? |auf keinen fall|nunca|jamás|prohibido|está prohibido|ne jamais|interdi|il est interdit|"
         r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)",
     ),
