@@ -44,7 +44,7 @@ def prose() -> str:
     """What a person writes of a large system, with one thing that may not be lost."""
     lines = [
         f"Part {n} of the system reads its rows from table_{n}, and puts them into a cache of {n} minutes. "
-        f"Its screens are on floor {n}. The index of part {n} is called rows_{n}_by_time."
+        f"The index of part {n} is called rows_{n}_by_time."
         for n in range(1, PARTS + 1)
     ]
     lines.insert(PARTS // 2, "Never restart the broker while orders are open.")

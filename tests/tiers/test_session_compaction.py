@@ -55,8 +55,8 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         clock.now += timedelta(minutes=10)
         newest = memory.operations(OperationFilter(limit=1))
         number = newest[0].id + 1 if newest else 1
-        said = " ".join(WORDS[number * k % 12] for k in range(1, 20))
-        text = f"Step {number} of part {number % 7}: {said}; it took {number + 100} ms. {say}"
+        said = " ".join(f"Then I read {WORDS[number * k % 12]}/part_{number}.py and its tests." for k in range(1, 4))
+        text = f"{said} It took {number + 100} ms. {say}"
         memory.record_operation("step", {"task_id": number // 3, "text": text})
 
 

@@ -21,6 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 THRESHOLD = 0.2
 """From this probability of being any fact a sentence is one."""
 _TALK_THRESHOLD = 0.35  # the same in talk and in commits, where most is none
+_REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
 _SAFETY_THRESHOLD = 0.1  # the same where a plain word speaks for one
 _LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
 _SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
@@ -135,14 +136,16 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
     likely = 1.0 - row[0]
     best = max(range(1, len(row)), key=row.__getitem__)
     safe = safety_kind(candidate.text)
-    if likely >= _SAFETY_THRESHOLD and failure_lines(candidate.text):
-        return MustKeepKind.FAILURE, likely
+    if failure_lines(candidate.text):  # a program said it
+        return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
     if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < THRESHOLD):
         return safe[0], max(likely, THRESHOLD)
     if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
         sure = row[best] >= _SURE_KIND and kinds()[best - 1] in (MustKeepKind.COMPLETION, MustKeepKind.OPEN_ITEM)
         return (kinds()[best - 1] if sure else candidate.listed), max(likely, THRESHOLD)
-    threshold = _TALK_THRESHOLD if field.spoken or field.voice is Voice.COMMIT else THRESHOLD
+    threshold = _REPORT_THRESHOLD if field.voice is Voice.MODEL else THRESHOLD
+    if field.spoken or field.voice is Voice.COMMIT:
+        threshold = max(threshold, _TALK_THRESHOLD)
     return (kinds()[best - 1], likely) if likely >= threshold else None
 
 

@@ -24,6 +24,7 @@ _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
 _BLANKS = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d")
+_MASKED = re.compile("x{2,}")  # a code span or a quotation, whatever its length
 
 # Odd, so that it has an inverse modulo 2**64: the hash of a word does not depend on where it stands.
 _BASE = 0x9E3779B97F4A7C15
@@ -77,7 +78,7 @@ def features_of(sentences: Sequence[Sentence]) -> Features:
 
 
 def _plain(text: str) -> str:
-    flat = _DIGITS.sub("0", _BLANKS.sub(" ", text.replace("’", "'")).strip().lower())
+    flat = _DIGITS.sub("0", _MASKED.sub("x", _BLANKS.sub(" ", text.replace("’", "'")).strip().lower()))
     return f"{_BEGIN}{flat[:_MAX_CHARS]}{_END}"
 
 

@@ -62,7 +62,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
                 text=masked(text, quotes=field.voice is Voice.MODEL),
                 circumstances=(
                     *around,
-                    *_circumstances(text, before, place, bulleted=bulleted),
+                    *_circumstances(text, before, bulleted=bulleted),
                     *([f"under={kind.value}"] if (kind := heading_kind(label or heading)) else ()),
                 ),
                 heading=label or heading,
@@ -88,13 +88,11 @@ def is_heading(text: str, said: str, start: int) -> bool:
     return line.strip() == text and ends >= 0
 
 
-def _circumstances(text: str, before: str, place: int, *, bulleted: bool) -> Iterator[str]:
+def _circumstances(text: str, before: str, *, bulleted: bool) -> Iterator[str]:
     if tick := _TICK.match(text):
         yield "tick=open" if tick[1] in ("", " ") else "tick=done"
     if bulleted:
         yield "bullet"
-    if place == 0:
-        yield "first"
     if _QUESTION.search(text):
         yield "question"
     if _QUESTION.search(before):

@@ -22,9 +22,9 @@ from orchestra_mem.core.facts.features import column_of
 from orchestra_mem.core.text import content_stems, tokens
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
-SURE = 0.6
+SURE = 0.55
 """From this likelihood a fact is superseded or done."""
-PERHAPS = 0.35
+PERHAPS = 0.3
 """From this likelihood it stands, and bears the number of the fact that has perhaps superseded it."""
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
