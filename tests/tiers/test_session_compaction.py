@@ -140,7 +140,7 @@ def test_must_keeps_stand_word_for_word_below_their_summary(memory: Orchestrator
     ]
     for kind, data in said:
         memory.record_operation(kind, data)
-    record(memory, clock, 40)
+    record(memory, clock, 20)
     memory.refresh()
     text = squeeze(text_of(memory))
     for words in ("Never deploy on Fridays", "use SQLite because it is embedded", "exit code 2 in src/build.py", "#77"):
@@ -157,11 +157,11 @@ def test_must_keeps_stand_word_for_word_below_their_summary(memory: Orchestrator
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Also in a summary that was written before, and in a document written again."""
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record(memory, clock, 30)
+    record(memory, clock, 18)
     memory.refresh()
     assert "(superseded by K" not in text_of(memory)
     memory.record_operation("decision", {"decision": TAKEN_BACK})
-    record(memory, clock, 10)
+    record(memory, clock, 4)
     memory.refresh()
     line = next(line for line in text_of(memory).splitlines() if "MySQL for the event log" in line and "K1" in line)
     assert line.startswith("- Decision K1 (superseded by K")
