@@ -82,10 +82,8 @@ def examples_of_dialogues(file: Path) -> tuple[list[Sentence], list[int], list[f
             for told in dialogue["facts"]
             if told["kind"] in _KIND_OF
         ]
-        taken_back = {told["old_turn"] for told in dialogue["facts"] if "old_turn" in told}
+        marked += [(told["old_turn"], told["old"], "decision") for told in dialogue["facts"] if "old_turn" in told]
         for turn, said in enumerate(dialogue["turns"]):
-            if turn in taken_back:
-                continue
             data = {"speaker": said["speaker"], "text": said["text"]}
             for candidate in chain.from_iterable(map(candidates_of, fields_of(operation_of("message", data)))):
                 low = candidate.text.lower()
