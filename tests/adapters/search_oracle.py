@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.adapters.search_index.keyword import KeywordWeights
+from orchestra_mem.adapters.search_index.keyword import FREQUENCY_STEPS, KeywordWeights
 from orchestra_mem.search_types import (
     Chunk,
     EmbeddingModel,
@@ -111,7 +111,7 @@ class Oracle:
         return len(gone)
 
     def keyword(self, words: Sequence[str], where: SearchFilter, limit: int) -> list[tuple[int, float]]:
-        """BM25 by its formula, over all chunks."""
+        """BM25 by its formula, over all chunks, with frequencies in steps."""
         weights = KeywordWeights()
         held = {chunk_id: _weighted(chunk, weights) for chunk_id, chunk in self.chunks.items()}
         lengths = {chunk_id: _length(chunk) for chunk_id, chunk in self.chunks.items()}
@@ -120,8 +120,8 @@ class Oracle:
             having = [chunk_id for chunk_id in held if held[chunk_id][word]]
             rarity = math.log(1 + (len(held) - len(having) + 0.5) / (len(having) + 0.5))
             for chunk_id in having:
+                times = max(step for step in FREQUENCY_STEPS if step <= held[chunk_id][word])
                 bound = weights.k1 * (1 - weights.b + weights.b * lengths[chunk_id] * len(held) / sum(lengths.values()))
-                times = min(255, held[chunk_id][word])
                 scores[chunk_id] += rarity * times * (weights.k1 + 1) / (times + bound)
         return _best({i: score for i, score in scores.items() if where.passes(self.chunks[i])}, limit)
 
@@ -221,9 +221,10 @@ def compare_outlines(index: DiskSearchIndex, oracle: Oracle, ids: NDArray[np.int
     np.testing.assert_allclose(found.importance, [chunk.importance for chunk in chunks], rtol=1e-6)
     assert found.statements.tolist() == [text.is_statement for text in analysed]
     assert found.tell_time.tolist() == [text.tells_time for text in analysed]
-    assert found.words.counts.tolist() == [len(text.words) for text in analysed]
-    spelt = index.spell(found.words.lexicon, found.words.numbers)
-    assert spelt == [word for text in analysed for word in text.words]
+    assert found.word_counts.tolist() == [len(text.words) for text in analysed]
+    words = sorted({word for chunk in chunks for word in chunk.text.split()})
+    held = [[_weighted(chunk, KeywordWeights())[word] > 0 for chunk in chunks] for word in words]
+    assert index.holding(words, found.ids).tolist() == held
 
 
 def _in_utc(chunk: Chunk) -> Chunk:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.late_interaction import StemTable, WordTable, unit
+from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.question import Question, names_agent, read_question, substance
 from orchestra_mem.core.search.ranking import (
     Floats,
@@ -39,6 +39,7 @@ from orchestra_mem.search_types import (
     Situation,
     Terms,
     Vector,
+    WordEmbedder,
 )
 
 _RARITY_POWER = 0.7
@@ -67,7 +68,7 @@ class Searcher:
     Args:
         index: what is searched.
         embedder: embeds queries; None leaves dense search out.
-        words: for late interaction; None compares words by their stems.
+        words: compares words by their vectors; None compares them by their stems.
         weights: how much each part counts.
         breadth: how far it looks.
     """
@@ -76,7 +77,7 @@ class Searcher:
         self,
         index: SearchIndex,
         embedder: Embedder | None,
-        words: WordTable | None,
+        words: WordEmbedder | None,
         *,
         weights: Weights | None = None,
         breadth: Breadth | None = None,
@@ -84,7 +85,6 @@ class Searcher:
         self._index = index
         self._embedder = embedder
         self._words = words
-        self._stems = StemTable()
         self._weights = weights or Weights()
         self._breadth = breadth or Breadth()
 
@@ -123,9 +123,9 @@ class Searcher:
 
     def _query_vector(self, embedder: Embedder, question: Question, rarities: Floats) -> Vector:
         """Embed a query; where the model is a table of words, with rare words weighing more."""
-        if self._words is None or self._words.embedder.model != embedder.model or not question.words:
+        if self._words is None or self._words.model != embedder.model or not question.words:
             return embedder.embed_query(question.text)
-        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.vectors(question.words)
+        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.embed_words(question.words)
         return unit(vector)
 
     def _find(
@@ -194,11 +194,14 @@ class Searcher:
     ) -> Pool:
         outlines = candidates.outlines
         asked = question.words if mode is not SearchMode.DENSE else ()
-        table = self._words if self._words and mode is SearchMode.HYBRID else self._stems
+        matches = self._index.holding([stem(word) for word in asked], outlines.ids).astype(np.float32)
+        if self._words is not None and mode is SearchMode.HYBRID:
+            cut = outlines.cut
+            matches[:, cut] = word_matches(asked, outlines.tokens, outlines.word_counts[cut], self._words)
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
-            matches=table.matches(asked, outlines.words, self._index),
+            matches=matches,
             rarities=rarities[: len(asked)],
             before=candidates.before,
             behind=candidates.behind,
@@ -345,7 +348,7 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
         traits["agent"] = np.array([agent in named for agent in outlines.agents], np.float32)
     if question.asks_when:
         traits["tells_time"] = outlines.tell_time.astype(np.float32)
-    traits["substance"] = substance(outlines.words.counts)
+    traits["substance"] = substance(outlines.word_counts)
     if question.periods:
         traits["period"] = nearness(outlines.times, question.periods)
     return traits
