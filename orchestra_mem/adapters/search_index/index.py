@@ -246,8 +246,10 @@ class DiskSearchIndex:
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
         """Which chunks hold which terms, in any column; see `SearchIndex.holding`."""
         with self._store.reading("searching") as connection:
-            found = (self._keyword.matches(connection, term, self._store.columns)[0] for term in terms)
-            return np.array([np.isin(ids, docs) for docs in found], np.bool_).reshape(len(terms), len(ids))
+            found = np.zeros((len(terms), self._store.columns.size), np.bool_)
+            for row, term in zip(found, terms, strict=True):
+                row[self._keyword.matches(connection, term, self._store.columns)[0]] = True
+            return found[:, ids]
 
     def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
         """Keep the vectors of chunks; see `SearchIndex.add_vectors`."""

@@ -136,12 +136,12 @@ class ModelVectors:
     def search(self, vector: Vector, passing: NDArray[np.bool_], limit: int) -> Ranking:
         """Give the nearest of the chunks that pass, ties by id; with codes, few may be missed. Scores are cosines."""
         wanted = self.having & passing[: len(self.having)]
-        found = [self._nearest(vector, wanted, limit)]
-        if self._codes is not None:
-            coded = wanted[: len(self._coded)] & self._coded[: len(wanted)]
-            waiting = wanted.copy()
-            waiting[: len(coded)] &= ~coded
-            found = [self._nearest(vector, waiting, limit), self._by_codes(vector, coded, limit)]
+        there = min(len(wanted), len(self._coded))
+        coded, waiting = wanted.copy(), wanted.copy()
+        coded[:there] &= self._coded[:there]
+        coded[there:] = False
+        waiting[:there] &= ~self._coded[:there]
+        found = [self._nearest(vector, waiting, limit), self._by_codes(vector, coded, limit)]
         ids = np.concatenate(found)
         return best(ids, np.einsum("ij,j->i", self.rows[ids], vector), limit)
 

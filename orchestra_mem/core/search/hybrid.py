@@ -194,10 +194,13 @@ class Searcher:
     ) -> Pool:
         outlines = candidates.outlines
         asked = question.words if mode is not SearchMode.DENSE else ()
-        matches = self._index.holding([stem(word) for word in asked], outlines.ids).astype(np.float32)
-        if self._words is not None and mode is SearchMode.HYBRID:
-            cut = outlines.cut
+        cut = outlines.cut & (self._words is not None and mode is SearchMode.HYBRID)
+        matches = np.zeros((len(asked), len(cut)), np.float32)
+        if self._words is not None and cut.any():
             matches[:, cut] = word_matches(asked, outlines.tokens, outlines.word_counts[cut], self._words)
+        if not cut.all():
+            stems = [stem(word) for word in asked]
+            matches[:, ~cut] = self._index.holding(stems, outlines.ids[~cut])
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
