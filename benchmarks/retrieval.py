@@ -21,7 +21,7 @@ from benchmarks._retrieval import CATEGORIES, SEARCHED, Answer, Scores, Talk, fi
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.ranking import Fusion, Weights
+from orchestra_mem.core.search.ranking import Weights
 from orchestra_mem.core.search.terms import read_query
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation, WordEmbedder
@@ -157,17 +157,14 @@ def _chunks(index: DiskSearchIndex, ids: Ids) -> list[Chunk]:
 
 
 def _fusions() -> Mapping[str, Weights]:
-    def mix(keyword: float, dense: float, late: float, fusion: Fusion = Fusion.WEIGHTED) -> Weights:
-        return replace(_PLAIN, keyword=keyword, dense=dense, late=late, fusion=fusion)
+    def mix(keyword: float, dense: float, late: float) -> Weights:
+        return replace(_PLAIN, keyword=keyword, dense=dense, late=late)
 
     return {
         "dense_alone": mix(0, 1, 0),
         "late_alone": mix(0, 0, 1),
-        "reciprocal_keyword_dense": mix(1, 1, 0, Fusion.RECIPROCAL),
         "weighted_dense_0_7_keyword_0_3": mix(0.3, 0.7, 0),
-        "reciprocal_all_three": mix(1, 1, 1, Fusion.RECIPROCAL),
         "weighted_all_three": mix(_DEFAULTS.keyword, _DEFAULTS.dense, _DEFAULTS.late),
-        "all_parts_reciprocal": replace(_DEFAULTS, fusion=Fusion.RECIPROCAL),
     }
 
 

@@ -6,6 +6,7 @@ Loaded with the first search: nothing else has a need of vectors.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -54,11 +55,16 @@ def open_search(
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
     guarded = GuardedWords(table, guard) if embedder is not None else None
+    # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
+    cutter = GuardedWords(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
+    if cutter is not None:
+        with suppress(EmbedderError):
+            cutter.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
     models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
     embedders = [GuardedEmbedder(each, guard) for each in models]
     first = embedders[0] if embedders else None
-    index, scratch = _open_index(folder, settings, guarded, write_point, read_only=read_only)
+    index, scratch = _open_index(folder, settings, cutter, write_point, read_only=read_only)
     # Those that hold a model of their own have something to close.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
