@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.adapters.search_index.keyword import KeywordWeights
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.search_types import EVERYTHING, Chunk, SearchFilter, SearchIndex, Terms, Tier
 from tests.adapters.search_oracle import MODEL, START, Oracle, analyse, compare, some_chunk, terms, unit_vectors
@@ -110,22 +109,12 @@ def test_what_is_removed_is_found_no_more_by_words_or_vector(index: DiskSearchIn
     assert not index.vectors(MODEL, ids[:1]).any()
 
 
-def test_columns_have_weights(tmp_path: Path) -> None:
-    """A word in the title counts more than the same in the text; other weights begin the index anew."""
-    chunks = [
-        _chunk("text", "gate x x"),
-        _chunk("title", "x x", title="gate"),
-        _chunk("path", "x x", heading=("gate",)),
-    ]
-    index = DiskSearchIndex(tmp_path, analyse)
-    index.add(chunks)
+def test_columns_have_weights(index: DiskSearchIndex) -> None:
+    """A word in the title counts more than the same in a heading, and there more than in the text."""
+    index.add(
+        [_chunk("text", "gate x x"), _chunk("title", "x x", title="gate"), _chunk("path", "x x", heading=("gate",))]
+    )
     assert _found(index, "gate") == ["title", "path", "text"]
-    index.close()
-    index = DiskSearchIndex(tmp_path, analyse, weights=KeywordWeights(title=1, heading=2, body=5))
-    assert (index.count(), len(index.problems)) == (0, 1)
-    index.add(chunks)
-    assert _found(index, "gate") == ["text", "path", "title"]
-    index.close()
 
 
 def test_rare_words_count_more_and_equals_stand_in_order_of_their_ids(index: DiskSearchIndex) -> None:

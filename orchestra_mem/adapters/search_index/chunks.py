@@ -5,21 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.adapters.search_index.columns import (
-    NONE,
-    Columns,
-    damaged,
-    encode,
-    from_microseconds,
-    string_number,
-    to_microseconds,
-)
+from orchestra_mem.adapters.search_index.columns import Columns, damaged, encode, string_number
 from orchestra_mem.search_types import Chunk, Ids, IndexedText, Outlines, Tier, Tokens, WordEmbedder
 
 _ASKED_AT_ONCE = 500
@@ -27,33 +19,22 @@ _STATEMENT, _TELLS_TIME = 1, 2  # the bits of `traits`
 _MAX_WORD_CHARS = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CutWords:
-    """The tokens of a text's words as they are stored; see the table `chunk`."""
-
-    counts: bytes
-    tokens: bytes
-    lengths: bytes
-
-
-def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[CutWords]:
-    """Cut the words of texts into tokens, each word once.
+def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
+    """Cut the words of texts into tokens, each word once, as the column `tokens` has them.
 
     Raises:
         EmbedderError: they cannot be cut.
     """
     distinct = dict.fromkeys(word[:_MAX_WORD_CHARS] for text in texts for word in text.words)
-    places = {word: place for place, word in enumerate(distinct)}
+    place_of = {word: place for place, word in enumerate(distinct)}
     cut = words.cut(list(distinct))
-    ends = np.cumsum(cut.counts).tolist()
-    data = cut.numbers.astype("<u4").tobytes()
-    tokens = [data[4 * start : 4 * end] for start, end in zip([0, *ends], ends, strict=False)]
-    counts, lengths = cut.counts.astype("<u2"), cut.lengths.astype("<f4")
+    counts, lengths, numbers = cut.counts.astype("<u2"), cut.lengths.astype("<f4"), cut.numbers.astype("<u4")
+    pieces = [each.tobytes() for each in np.split(numbers, np.cumsum(cut.counts)[:-1])]
     found = []
     for text in texts:
-        at = [places[word[:_MAX_WORD_CHARS]] for word in text.words]
-        joined = b"".join(tokens[place] for place in at)
-        found.append(CutWords(counts=counts[at].tobytes(), tokens=joined, lengths=lengths[at].tobytes()))
+        places = [place_of[word[:_MAX_WORD_CHARS]] for word in text.words]
+        tokens = b"".join(pieces[place] for place in places)
+        found.append(counts[places].tobytes() + lengths[places].tobytes() + tokens)
     return found
 
 
@@ -86,17 +67,16 @@ def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
     return {decode(key): chunk_id for key, chunk_id in rows}
 
 
-def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, CutWords | None]]) -> None:
+def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, bytes | None]]) -> None:
     """Put down new chunks; those without cut words are left for upkeep."""
     rows = (
         (
             number, encode(chunk.key), *_changing(chunk),
-            _STATEMENT * text.is_statement | _TELLS_TIME * text.tells_time, len(text.words),
-            *((cut.counts, cut.tokens, cut.lengths) if cut else (None, None, None)),
+            _STATEMENT * text.is_statement | _TELLS_TIME * text.tells_time, len(text.words), tokens,
         )
-        for number, chunk, text, cut in chunks
+        for number, chunk, text, tokens in chunks
     )  # fmt: skip
-    connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
 def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]]) -> None:
@@ -110,17 +90,16 @@ def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]])
 def _changing(chunk: Chunk) -> tuple[object, ...]:
     fields = (
         chunk.tier, chunk.source, chunk.text, chunk.kind, chunk.heading, chunk.title, chunk.group, chunk.item,
-        to_microseconds(chunk.time), chunk.operation,
+        chunk.time and chunk.time.isoformat(), chunk.operation,
     )  # fmt: skip
     agent, session = (None if name is None else encode(name) for name in (chunk.agent, chunk.session))
     record = encode(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
     return string_number(chunk.group), chunk.position, chunk.importance, agent, session, record
 
 
-def add_words(connection: sqlite3.Connection, cut: Iterable[tuple[int, CutWords]]) -> None:
-    """Put down the words of chunks that have come without."""
-    rows = ((each.counts, each.tokens, each.lengths, number) for number, each in cut)
-    connection.executemany("UPDATE chunk SET counts = ?, tokens = ?, lengths = ? WHERE id = ?", rows)
+def add_tokens(connection: sqlite3.Connection, tokens: Iterable[tuple[bytes, int]]) -> None:
+    """Put down the tokens of chunks that have come without, each with the chunk's id."""
+    connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", tokens)
 
 
 def delete(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
@@ -146,11 +125,10 @@ def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing
     Raises:
         DatabaseDamagedError: what is stored of one cannot be read.
     """
-    wanted = "id, grp, importance, agent, session, traits, words, counts, tokens, lengths"
+    wanted = "id, grp, importance, agent, session, traits, words, tokens"
     rows = list(_rows(connection, wanted, ids))
     there = np.array([row[0] for row in rows], np.int64)
     traits = np.array([row[5] for row in rows], np.int64)
-    times = columns["time"][there]
     agents, sessions = (tuple(None if row[at] is None else decode(row[at]) for row in rows) for at in (3, 4))
     return Outlines(
         ids=there,
@@ -158,7 +136,7 @@ def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing
         groups=np.array([row[1] for row in rows], np.int64),
         agents=agents,
         sessions=sessions,
-        times=np.where(times == NONE, np.nan, times / 1e6),
+        times=columns["time"][there],
         importance=np.array([row[2] for row in rows], np.float32),
         statements=traits & _STATEMENT != 0,
         tell_time=traits & _TELLS_TIME != 0,
@@ -168,23 +146,23 @@ def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing
     )
 
 
-def _tokens(rows: Sequence[tuple[int, bytes, bytes, bytes]]) -> Tokens:
-    counts, numbers, lengths = (b"".join(row[at] for row in rows) for at in (1, 2, 3))
-    words = sum(row[0] for row in rows)
-    if len(counts) == 2 * words and len(lengths) == 4 * words and len(numbers) % 4 == 0:
-        found = Tokens(
-            numbers=np.frombuffer(numbers, "<u4").astype(np.int64),
-            counts=np.frombuffer(counts, "<u2").astype(np.int64),
-            lengths=np.frombuffer(lengths, "<f4"),
+def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
+    """Join the tokens of several texts; each row has the number of words and what `cut_words` has made of them."""
+    try:
+        counts, lengths, numbers = (
+            np.frombuffer(b"".join(data[start * words : end * words if end else None] for words, data in rows), kind)
+            for start, end, kind in ((0, 2, "<u2"), (2, 6, "<f4"), (6, 0, "<u4"))
         )
-        if found.counts.sum() == len(found.numbers):
-            return found
-    raise damaged("the words of chunks of the search index cannot be read")
+    except (ValueError, TypeError) as error:
+        raise damaged(f"the words of chunks of the search index cannot be read ({error})") from error
+    if not (len(counts) == len(lengths) == sum(words for words, _ in rows) and counts.sum() == len(numbers)):
+        raise damaged("the words of chunks of the search index cannot be read")
+    return Tokens(numbers=numbers.astype(np.int64), counts=counts.astype(np.int64), lengths=lengths)
 
 
 def uncut(connection: sqlite3.Connection, limit: int) -> list[tuple[int, Chunk]]:
     """Some of the chunks that have come without the tokens of their words."""
-    rows = connection.execute("SELECT id FROM chunk WHERE counts IS NULL LIMIT ?", (limit,)).fetchall()
+    rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (limit,)).fetchall()
     ids = np.array([row[0] for row in rows], np.int64)
     return [(number, chunk) for number, chunk in zip(ids.tolist(), read(connection, ids), strict=True) if chunk]
 
@@ -221,8 +199,8 @@ def _chunk(
         return Chunk(
             key=decode(key), tier=Tier(tier), source=source, text=text, kind=kind, group=group, position=position,
             heading=tuple(heading), title=title, session=None if session is None else decode(session),
-            agent=None if agent is None else decode(agent), item=item, time=from_microseconds(time),
-            operation=operation, importance=importance,
+            agent=None if agent is None else decode(agent), item=item,
+            time=time and datetime.fromisoformat(time).astimezone(UTC), operation=operation, importance=importance,
         )  # fmt: skip
     except (ValueError, TypeError, OverflowError) as error:
         raise damaged(f"the chunk {key!r} of the search index cannot be read ({error})") from error

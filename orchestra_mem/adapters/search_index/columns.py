@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -19,8 +18,7 @@ from orchestra_mem.errors import DatabaseDamagedError
 from orchestra_mem.search_types import Ids, SearchFilter, Tier
 
 PAGE_CHUNKS = 512
-NONE = np.iinfo(np.int64).min
-"""Stands for a time or an item that a chunk does not have."""
+NO_ITEM = np.iinfo(np.int64).min
 
 RECORD = np.dtype(
     [
@@ -33,28 +31,16 @@ RECORD = np.dtype(
         ("agent", "<i8"),
         ("session", "<i8"),
         ("item", "<i8"),
-        ("time", "<i8"),  # microseconds since the epoch
+        ("time", "<f8"),  # seconds since the epoch, NaN for none
     ]
 )
 TIER_NUMBERS = {tier: number for number, tier in enumerate(Tier)}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _KEPT_MASKS = 8
 
 
 def damaged(text: str) -> DatabaseDamagedError:
     """Say what was found damaged, and what to do about it."""
     return DatabaseDamagedError(f"{text}; `orchestra-mem index --anew` makes it anew: it is derived, nothing is lost")
-
-
-def to_microseconds(time: datetime | None) -> int:
-    """Give a time as the pages store it."""
-    return NONE if time is None else (time - _EPOCH) // _MICROSECOND
-
-
-def from_microseconds(value: int) -> datetime | None:
-    """Give the time back, in UTC."""
-    return None if value == NONE else _EPOCH + timedelta(microseconds=value)
 
 
 def encode(text: str) -> bytes:
@@ -185,9 +171,9 @@ class Columns:
         if where.item is not None:
             mask &= self["item"] == where.item
         if where.since is not None:
-            mask &= self["time"] >= to_microseconds(where.since)
+            mask &= self["time"] >= where.since.timestamp()
         if where.until is not None:
-            mask &= (self["time"] < to_microseconds(where.until)) & (self["time"] != NONE)
+            mask &= self["time"] < where.until.timestamp()
         return mask
 
 

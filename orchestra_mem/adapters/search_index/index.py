@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from orchestra_mem.adapters.search_index import chunks as stored
 from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.columns import (
-    NONE,
+    NO_ITEM,
     RECORD,
     TIER_NUMBERS,
     read_rows,
     string_number,
-    to_microseconds,
     write_rows,
 )
-from orchestra_mem.adapters.search_index.keyword import KeywordSearch, KeywordWeights
+from orchestra_mem.adapters.search_index.keyword import KeywordSearch
 from orchestra_mem.adapters.search_index.store import IndexStore, fits
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import WritePoint
@@ -60,7 +59,6 @@ class DiskSearchIndex:
         folder: made where there is none.
         analyse: turns a chunk into its terms; equal keys, equal terms.
         analysis_version: another one means that `analyse` gives other terms, and the index is begun anew.
-        weights: of the keyword columns.
         threads: how many FAISS may use; the cores belong to the language model.
         approximate_from: from so many vectors on `maintain` makes codes of them, which are searched more quickly.
         words: cuts the texts' words into tokens for late interaction; None leaves them uncut.
@@ -78,7 +76,6 @@ class DiskSearchIndex:
         analyse: Callable[[Chunk], IndexedText],
         *,
         analysis_version: str = "1",
-        weights: KeywordWeights | None = None,
         threads: int = 1,
         approximate_from: int = APPROXIMATE_FROM,
         words: WordEmbedder | None = None,
@@ -87,13 +84,12 @@ class DiskSearchIndex:
         problems: Sequence[str] = (),
     ) -> None:
         self._analyse = analyse
-        self._weights = weights or KeywordWeights()
         self._approximate_from = approximate_from
         self._words = words
-        self._keyword = KeywordSearch(self._weights)
+        self._keyword = KeywordSearch()
         self._store = IndexStore(
             folder,
-            fingerprint=f"{analysis_version} {self._weights.stored}",
+            fingerprint=f"{analysis_version} {keyword.COLUMN_WEIGHTS} {keyword.FREQUENCY_STEPS}",
             threads=threads,
             busy_timeout_s=busy_timeout_s,
             write_point=write_point,
@@ -149,7 +145,7 @@ class DiskSearchIndex:
         if waiting:
             cut = stored.cut_words([self._analyse(chunk) for _, chunk in waiting], words)
             with self._store.writing("words") as connection:
-                stored.add_words(connection, zip((number for number, _ in waiting), cut, strict=True))
+                stored.add_tokens(connection, zip(cut, (number for number, _ in waiting), strict=True))
         return bool(waiting)
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
@@ -161,7 +157,7 @@ class DiskSearchIndex:
             (next_id,) = connection.execute("SELECT next_id FROM state").fetchone()
             ids = known | {chunk.key: next_id + at for at, chunk in enumerate(new)}
             texts = [self._analyse(chunk) for chunk in new]
-            tokens = [keyword.tokens_of(text, self._weights) for text in texts]
+            tokens = [keyword.tokens_of(text) for text in texts]
             new_ids = range(next_id, next_id + len(new))
             keyword.insert(connection, zip(new_ids, (text for text, _ in tokens), strict=True))
             stored.insert(connection, zip(new_ids, new, texts, self._cut(texts), strict=True))
@@ -171,7 +167,7 @@ class DiskSearchIndex:
             connection.execute("UPDATE state SET next_id = ?", (next_id + len(new),))
         return np.array([ids[chunk.key] for chunk in chunks], np.int64)
 
-    def _cut(self, texts: Sequence[IndexedText]) -> Sequence[stored.CutWords | None]:
+    def _cut(self, texts: Sequence[IndexedText]) -> Sequence[bytes | None]:
         if self._words is not None:
             try:
                 return stored.cut_words(texts, self._words)
@@ -187,7 +183,7 @@ class DiskSearchIndex:
                 return 0
             gone = zip(ids.tolist(), stored.read(connection, ids), strict=True)
             texts = [(number, self._analyse(chunk)) for number, chunk in gone if chunk]
-            keyword.delete(connection, ((number, keyword.tokens_of(text, self._weights)[0]) for number, text in texts))
+            keyword.delete(connection, ((number, keyword.tokens_of(text)[0]) for number, text in texts))
             stored.delete(connection, ids.tolist())
             write_rows(connection, ids, np.zeros(len(ids), RECORD))
         return len(ids)
@@ -317,7 +313,7 @@ def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, C
         rows[at] = (
             1, TIER_NUMBERS[chunk.tier], old["embedded"], old["blank"], old["length"] if length is None else length,
             string_number(chunk.kind), string_number(chunk.agent), string_number(chunk.session),
-            NONE if chunk.item is None else chunk.item, to_microseconds(chunk.time),
+            NO_ITEM if chunk.item is None else chunk.item, chunk.time.timestamp() if chunk.time else np.nan,
         )  # fmt: skip
     write_rows(connection, ids, rows)
 

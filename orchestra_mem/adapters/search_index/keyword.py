@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,8 +18,15 @@ from numpy.typing import NDArray
 from orchestra_mem.adapters.search_index.columns import Columns, damaged, encode
 from orchestra_mem.search_types import Ids, IndexedText, Ranking
 
+COLUMN_WEIGHTS = {"title": 3, "heading": 2, "identifiers": 2, "body": 1}
+"""How much a term counts in each column."""
+
+K1, B = 0.9, 0.4
+"""What repeating a term brings is bounded by `K1`, `B` is how much length counts against a chunk: BM25 as in Robertson
+and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's values for short passages."""
+
 FREQUENCY_STEPS = (1, 2, 3, 5)
-"""The weighted frequencies that are told apart: BM25 with `k1` 0.9 gives 1, 1.3, 1.5, 1.6 for them, at most 1.9."""
+"""The weighted frequencies that are told apart: BM25 gives 1, 1.3, 1.5, 1.6 for them, at most 1.9."""
 
 # Matches that are kept in memory: those of some terms of a million chunks.
 _KEPT_BYTES = 16 << 20
@@ -29,33 +35,11 @@ _ENTRY_BYTES = 500
 Matches: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float32]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordWeights:
-    """How much a term counts in each column (whole numbers), and the two constants of BM25.
-
-    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): `k1` bounds what repeating
-    a term brings, `b` (0 to 1) is how much length counts against a chunk. The defaults are Lucene's for short passages.
-    """
-
-    title: int = 3
-    heading: int = 2
-    identifiers: int = 2
-    body: int = 1
-    k1: float = 0.9
-    b: float = 0.4
-
-    @property
-    def stored(self) -> str:
-        """What of it the table holds: where this changes, it has to be made anew."""
-        return f"{self.title} {self.heading} {self.identifiers} {self.body}"
-
-
-def tokens_of(text: IndexedText, weights: KeywordWeights) -> tuple[str, int]:
+def tokens_of(text: IndexedText) -> tuple[str, int]:
     """Give a text as FTS5 is to store it, and how many terms it has."""
     frequencies: Counter[str] = Counter()
     length = 0
-    for column in ("title", "heading", "identifiers", "body"):
-        weight = getattr(weights, column)
+    for column, weight in COLUMN_WEIGHTS.items():
         for term in filter(None, getattr(text, column).split(" ")):
             frequencies[term] += weight
             length += 1
@@ -85,8 +69,7 @@ def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> N
 class KeywordSearch:
     """Searches the table, and keeps the matches read last. The caller sees to it that there is one user at a time."""
 
-    def __init__(self, weights: KeywordWeights) -> None:
-        self._weights = weights
+    def __init__(self) -> None:
         self._kept: dict[str, Matches] = {}
         self._kept_bytes = 0
         self._columns: tuple[Columns, int] | None = None
@@ -119,18 +102,18 @@ class KeywordSearch:
         sums = np.zeros(columns.size, np.float32)
         for term in terms:
             docs, held = self.matches(connection, term, columns)
-            sums[docs] += self._scores(docs, held, columns)
+            sums[docs] += _scores(docs, held, columns)
         found = np.flatnonzero((sums > 0) & passing)
         return best(found, sums[found], limit)
 
-    def _scores(self, docs: NDArray[np.uint32], held: NDArray[np.float32], columns: Columns) -> NDArray[np.float32]:
-        count, k1, b = columns.count, self._weights.k1, self._weights.b
-        # The form that is never negative, as in Lucene.
-        rarity = np.log1p((count - len(docs) + 0.5) / (len(docs) + 0.5))
-        mean_length = max(1, columns.total_length) / max(1, count)
-        bound = held + np.float32(k1) * (1 - b + b / mean_length * columns["length"][docs].astype(np.float32))
-        scores: NDArray[np.float32] = np.float32(rarity * (k1 + 1)) * held / bound
-        return scores
+
+def _scores(docs: NDArray[np.uint32], held: NDArray[np.float32], columns: Columns) -> NDArray[np.float32]:
+    # The form that is never negative, as in Lucene.
+    rarity = np.log1p((columns.count - len(docs) + 0.5) / (len(docs) + 0.5))
+    mean_length = max(1, columns.total_length) / max(1, columns.count)
+    bound = held + K1 * (1 - B + B / mean_length * columns["length"][docs].astype(np.float32))
+    scores: NDArray[np.float32] = np.float32(rarity * (K1 + 1)) * held / bound
+    return scores
 
 
 def _read(connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:

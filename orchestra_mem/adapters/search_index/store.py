@@ -18,7 +18,14 @@ from pathlib import Path
 from orchestra_mem.adapters.search_index.columns import Columns, clear_vectors, damaged
 from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
-from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageError, database_error, storage_error
+from orchestra_mem.errors import (
+    ClosedError,
+    DatabaseDamagedError,
+    LockTimeoutError,
+    StorageError,
+    database_error,
+    storage_error,
+)
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.search_types import EmbeddingModel
 
@@ -29,14 +36,14 @@ _SCHEMA = (
     "CREATE TABLE state (fingerprint TEXT NOT NULL, identity TEXT NOT NULL, sequence INTEGER NOT NULL,"
     " next_id INTEGER NOT NULL)",
     # `key`, `agent`, `session` are UTF-8 that may hold lone surrogates. For ranking: `grp` (the group's
-    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words` and what they are cut into,
-    # NULL where that is not known: how many tokens each (uint16), all of them (uint32), and how long the sums of their
-    # vectors are (float32). `record` is JSON of what is only shown.
+    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words` and the `tokens` that they
+    # are cut into, NULL where that is not known: how many each (uint16), how long the sums of their vectors are
+    # (float32), and all of them (uint32). `record` is JSON of what is only shown.
     "CREATE TABLE chunk (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, grp INTEGER NOT NULL,"
     " position INTEGER NOT NULL, importance REAL NOT NULL, agent BLOB, session BLOB, record BLOB NOT NULL,"
-    " traits INTEGER NOT NULL, words INTEGER NOT NULL, counts BLOB, tokens BLOB, lengths BLOB)",
+    " traits INTEGER NOT NULL, words INTEGER NOT NULL, tokens BLOB)",
     "CREATE INDEX chunk_place ON chunk (grp, position, id)",
-    "CREATE INDEX chunk_uncut ON chunk (id) WHERE counts IS NULL",
+    "CREATE INDEX chunk_uncut ON chunk (id) WHERE tokens IS NULL",
     # The terms of the chunks, see keyword.py; neither texts nor positions.
     "CREATE VIRTUAL TABLE words USING fts5(tokens, content='', columnsize=0, detail=none, tokenize='ascii')",
     # How far whoever adds chunks has come.
@@ -82,38 +89,26 @@ class IndexStore:
 
     # Opening, and opening again
 
-    def _open(self) -> None:
+    def _open(self, *, anew: bool = False) -> None:
         for more in reversed(range(_TRIES)):
             try:
-                return self._open_folder()
-            except (StorageError, OSError) as error:  # again only where somebody has deleted it meanwhile
-                if not more or self.path.exists() or not self.folder.parent.is_dir():
-                    raise (
-                        storage_error(error, "opening", self.folder) if isinstance(error, OSError) else error
-                    ) from error
+                if found := in_the_way(self.folder):
+                    raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with self._file_lock():
+                    if anew:
+                        self._remove_files()
+                    try:
+                        return self._start()
+                    except DatabaseDamagedError as error:
+                        self._tell_problem(f"{error}; the search index is made anew")
+                        self._remove_files()
+                        return self._start()
+            except (StorageError, OSError) as error:
+                # Again only where somebody has deleted it meanwhile.
+                if not more or self.path.exists() or in_the_way(self.folder) or isinstance(error, LockTimeoutError):
+                    raise storage_error(error, "opening", self.folder) if isinstance(error, OSError) else error
         return None
-
-    def _open_folder(self) -> None:
-        if found := in_the_way(self.folder):
-            raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error(error, "making", self.folder) from error
-        try:
-            self._start()
-        except DatabaseDamagedError:
-            with self._file_lock():
-                try:
-                    self._start()  # another process may have mended it meanwhile
-                except DatabaseDamagedError as error:
-                    self._tell_problem(f"{error}; the search index is made anew")
-                    self._remove_files()
-                    self._start()
-        for model, kept in list(self.models.items()):
-            if fault := kept.fault():
-                self._tell_problem(f"{fault}; the vectors of {model.name} are made anew")
-                self.drop_model(kept.row)
 
     def _start(self) -> None:
         """Open search.db and load what is kept in memory."""
@@ -122,17 +117,20 @@ class IndexStore:
         self.columns = Columns()
         self.models: dict[EmbeddingModel, ModelVectors] = {}
         with self._translated("opening"):
-            self._writer = self._connect()
-            self._reader = self._connect()
+            self._writer, self._reader = self._connect(), self._connect()
             try:
                 self._prepare()
                 self._inode = self.path.stat().st_ino
                 self._reader.execute("PRAGMA query_only = ON")
-                with self._snapshot("opening") as connection:
+                with self._snapshot() as connection:
                     self.identity = str(connection.execute("SELECT identity FROM state").fetchone()[0])
             except BaseException:
                 self._disconnect()
                 raise
+        for model, kept in list(self.models.items()):
+            if fault := kept.fault():
+                self._tell_problem(f"{fault}; the vectors of {model.name} are made anew")
+                self.drop_model(kept.row)
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
@@ -176,22 +174,21 @@ class IndexStore:
 
     @contextmanager
     def _file_lock(self) -> Iterator[None]:
-        """Keep other processes from beginning the index anew."""
-        from filelock import FileLock, Timeout  # slow to load, and seldom needed
+        """Keep other processes from opening the index while it is begun anew."""
+        from filelock import FileLock, Timeout  # slow to load
 
         path = self.folder / "index.lock"
         try:
             with FileLock(str(path), timeout=self._timeout_s):
                 yield
         except Timeout:
-            raise StorageError(f"another process has held {path} for {self._timeout_s:g} s") from None
+            raise LockTimeoutError(f"another process has held {path} for {self._timeout_s:g} s") from None
 
     def begin_anew(self) -> None:
         """Throw everything away, in all processes."""
-        with self._write_lock, self._lock, self._file_lock():
+        with self._write_lock, self._lock:
             self._disconnect()
-            self._remove_files()
-            self._start()
+            self._open(anew=True)
 
     def close(self) -> None:
         """Close the files; safe to call twice."""
@@ -210,13 +207,12 @@ class IndexStore:
             raise ClosedError(f"the search index in {self.folder} has been closed")
         if self._damage or not self._is_there():
             with self._write_lock, self._lock:
-                damage = self._damage
                 if not self._is_there():
                     self._tell_problem(f"{self.folder} was deleted or begun anew by another process")
                     self._disconnect()
                     self._open()
-                elif damage:
-                    self._tell_problem(f"{damage}; the search index is made anew")
+                elif self._damage:
+                    self._tell_problem(f"{self._damage}; the search index is made anew")
                     self.begin_anew()
 
     def _is_there(self) -> bool:
@@ -231,13 +227,11 @@ class IndexStore:
     def reading(self, name: str) -> Iterator[sqlite3.Connection]:
         """Read one state of everything, alone among the threads."""
         self._mend()
-        with self._lock, self._translated(name), self._snapshot(name) as connection:
+        with self._lock, self._translated(name), self._snapshot() as connection:
             yield connection
 
     @contextmanager
-    def _snapshot(self, name: str) -> Iterator[sqlite3.Connection]:
-        if self._closed:
-            raise ClosedError(f"the search index in {self.folder} has been closed")
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
         self._reader.execute("BEGIN")
         try:
             self._catch_up(self._reader)
@@ -255,8 +249,6 @@ class IndexStore:
 
     @contextmanager
     def _transaction(self, name: str) -> Iterator[None]:
-        if self._closed:
-            raise ClosedError(f"the search index in {self.folder} has been closed")
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -277,18 +269,17 @@ class IndexStore:
     def _translated(self, doing: str) -> Iterator[None]:
         """Raise our own errors, and note damage, so that whoever asks next finds the index begun anew."""
         try:
-            yield
+            try:
+                yield
+            except sqlite3.Error as error:
+                if self._closed:
+                    raise ClosedError(f"the search index in {self.folder} has been closed") from error
+                raise _translate(error, f"{doing}: {self.path}: {error}") from error
+            except UnicodeDecodeError as error:  # SQLite's own message quotes what it has found
+                raise damaged(f"{doing}: {self.path} holds unreadable names") from error
         except DatabaseDamagedError as error:
             self._damage = str(error)
             raise
-        except sqlite3.Error as error:
-            translated = _translate(error, f"{doing}: {self.path}: {error}")
-            if isinstance(translated, DatabaseDamagedError):
-                self._damage = str(translated)
-            raise translated from error
-        except UnicodeDecodeError as error:  # SQLite's own message quotes what it has found
-            self._damage = f"{doing}: {self.path} holds unreadable names"
-            raise damaged(self._damage) from error
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         """Take notice of what has been committed, by whichever process."""
