@@ -20,9 +20,9 @@ from orchestra_mem.adapters.search_index.columns import (
     NO_ITEM,
     RECORD,
     TIER_NUMBERS,
-    read_rows,
+    read_records,
     string_number,
-    write_rows,
+    write_records,
 )
 from orchestra_mem.adapters.search_index.keyword import KeywordSearch
 from orchestra_mem.adapters.search_index.store import IndexStore, fits
@@ -185,7 +185,7 @@ class DiskSearchIndex:
             texts = [(number, self._analyse(chunk)) for number, chunk in gone if chunk]
             keyword.delete(connection, ((number, keyword.tokens_of(text)[0]) for number, text in texts))
             stored.delete(connection, ids.tolist())
-            write_rows(connection, ids, np.zeros(len(ids), RECORD))
+            write_records(connection, ids, np.zeros(len(ids), RECORD))
         return len(ids)
 
     def keys(self, group: str) -> dict[str, int]:
@@ -257,7 +257,7 @@ class DiskSearchIndex:
             if not fits(connection, identity):
                 return
             kept = self._store.model_for(connection, model)
-            rows = read_rows(connection, ids)
+            rows = read_records(connection, ids)
             there = rows["alive"] == 1
             ids, vectors, lengths, rows = ids[there], vectors[there], lengths[there], rows[there]
             blank, bit = lengths == 0, np.uint8(1 << kept.row.slot)
@@ -267,7 +267,7 @@ class DiskSearchIndex:
             self._store.tell("index.vectors.write.after")
             rows["embedded"] |= bit
             rows["blank"] = np.where(blank, rows["blank"] | bit, rows["blank"] & ~bit)
-            write_rows(connection, ids, rows)
+            write_records(connection, ids, rows)
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
         """The chunks that this model has not embedded yet, newest first."""
@@ -307,7 +307,7 @@ class DiskSearchIndex:
 def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, Chunk, int | None]]) -> None:
     """Put down what filters and scores need; without a length, that and the vectors' bits stay as they are."""
     ids = np.array([number for number, _, _ in chunks], np.int64)
-    rows = read_rows(connection, ids)
+    rows = read_records(connection, ids)
     for at, (_, chunk, length) in enumerate(chunks):
         old = rows[at]
         rows[at] = (
@@ -315,7 +315,7 @@ def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, C
             string_number(chunk.kind), string_number(chunk.agent), string_number(chunk.session),
             NO_ITEM if chunk.item is None else chunk.item, chunk.time.timestamp() if chunk.time else np.nan,
         )  # fmt: skip
-    write_rows(connection, ids, rows)
+    write_records(connection, ids, rows)
 
 
 def _check_dimensions(model: EmbeddingModel, vectors: Vectors) -> None:
