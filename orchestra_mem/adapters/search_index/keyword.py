@@ -28,6 +28,9 @@ and Zaragoza, "The Probabilistic Relevance Framework" (2009), with Lucene's valu
 FREQUENCY_STEPS = (1, 2, 3, 5)
 """The weighted frequencies that are told apart: BM25 gives 1, 1.3, 1.5, 1.6 for them, at most 1.9."""
 
+_EVERY = "every"
+"""A token of all chunks: FTS5 itself does not notice when its list of segments is lost."""
+
 # Matches that are kept in memory: those of some terms of a million chunks.
 _KEPT_BYTES = 16 << 20
 _ENTRY_BYTES = 500
@@ -49,7 +52,7 @@ def tokens_of(text: IndexedText) -> tuple[str, int]:
         for step in FREQUENCY_STEPS
         if step == 1 or held >= step
     )
-    return " ".join(found), length
+    return " ".join((_EVERY, *found)), length
 
 
 def _token(term: str, step: int) -> str:
@@ -64,6 +67,22 @@ def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> N
 def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
     """Take chunks' tokens out; they have to be those that were put in."""
     connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", rows)
+
+
+def verify(connection: sqlite3.Connection, columns: Columns, *, thorough: bool = False) -> None:
+    """Look whether the table has the last of the chunks, or all of them and nothing else.
+
+    Raises:
+        DatabaseDamagedError: it has not.
+    """
+    alive = np.flatnonzero(columns["alive"])
+    if thorough:
+        whole = np.array_equal(_ids(connection, _EVERY), alive)
+    else:
+        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
+        whole = [row[0] for row in connection.execute(query, (_EVERY,))] == alive[-1:].tolist()
+    if not whole:
+        raise damaged("the index of words does not have the chunks that are there")
 
 
 class KeywordSearch:

@@ -12,9 +12,10 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.columns import Columns, clear_vectors, damaged
 from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
@@ -290,6 +291,7 @@ class IndexStore:
         if sequence == self._sequence:
             return
         self.columns.load(connection, self._sequence)
+        keyword.verify(connection, self.columns)
         found = {row.model: row for row in model_rows(connection)}
         for model, row in found.items():
             kept = self.models.get(model)
@@ -338,13 +340,12 @@ class IndexStore:
 
     def faults(self) -> list[str]:
         """Look through all files, seconds for large ones; what is wrong with them, in words."""
-        with self.reading("checking"), closing(self._connect()) as connection:
+        with self.reading("checking") as connection:
             found = [_quick_check(connection), *(kept.fault(thorough=True) for kept in self.models.values())]
-        with self.writing("check") as connection:
             try:
-                connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
-            except sqlite3.DatabaseError as error:
-                found.append(f"{self.path}: the index of words is damaged: {error}")
+                keyword.verify(connection, self.columns, thorough=True)
+            except (DatabaseDamagedError, sqlite3.DatabaseError) as error:
+                found.append(f"{self.path}: {error}")
         return [fault for fault in found if fault]
 
 
