@@ -46,7 +46,8 @@ class Chunk:
     nothing is known of.
 
     Neighbours are the chunks with the same `group` (a session's id, a document's name); `position` gives their order,
-    gaps allowed. `session`, `agent`, `item` and `time` are None where the chunk has none; `time` is aware.
+    gaps allowed. `session`, `agent`, `item`, `pattern` (of an orchestration) and `time` are None where the chunk has
+    none; `time` is aware.
     """
 
     key: str
@@ -61,6 +62,7 @@ class Chunk:
     session: str | None = None
     agent: str | None = None
     item: int | None = None
+    pattern: str | None = None
     time: datetime | None = None
     operation: int = 0
     importance: float = 0.5
@@ -88,6 +90,7 @@ class SearchFilter:
     agent: str | None = None
     session: str | None = None
     item: int | None = None
+    pattern: str | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -99,6 +102,7 @@ class SearchFilter:
             and (self.agent is None or chunk.agent == self.agent)
             and (self.session is None or chunk.session == self.session)
             and (self.item is None or chunk.item == self.item)
+            and (self.pattern is None or chunk.pattern == self.pattern)
             and (self.since is None or (chunk.time is not None and chunk.time >= self.since))
             and (self.until is None or (chunk.time is not None and chunk.time < self.until))
         )

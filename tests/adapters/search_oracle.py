@@ -62,6 +62,7 @@ def some_chunk(rng: random.Random, key: str) -> Chunk:
         session=rng.choice([None, "S1", "S2"]),
         agent=rng.choice([None, "coder", "tester"]),
         item=rng.choice([None, 1, 2]),
+        pattern=rng.choice([None, "parallel"]),
         time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]),
         operation=rng.randrange(100),
         importance=rng.random(),
@@ -76,6 +77,7 @@ def some_filter(rng: random.Random) -> SearchFilter:
         agent=rng.choice([None, None, "coder", "nobody"]),
         session=rng.choice([None, None, "S1", "S9"]),
         item=rng.choice([None, None, 1, 7]),
+        pattern=rng.choice([None, None, None, "parallel"]),
         since=rng.choice([None, None, START + timedelta(days=2)]),
         until=rng.choice([None, None, START + timedelta(days=9)]),
     )

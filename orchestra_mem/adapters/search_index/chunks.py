@@ -90,7 +90,7 @@ def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]])
 def _changing(chunk: Chunk) -> tuple[object, ...]:
     fields = (
         chunk.tier, chunk.source, chunk.text, chunk.kind, chunk.heading, chunk.title, chunk.group, chunk.item,
-        chunk.time and chunk.time.isoformat(), chunk.operation,
+        chunk.pattern, chunk.time and chunk.time.isoformat(), chunk.operation,
     )  # fmt: skip
     agent, session = (None if name is None else encode(name) for name in (chunk.agent, chunk.session))
     record = encode(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
@@ -195,11 +195,11 @@ def _chunk(
     key: bytes, position: int, importance: float, agent: bytes | None, session: bytes | None, record: bytes
 ) -> Chunk:
     try:
-        tier, source, text, kind, heading, title, group, item, time, operation = json.loads(decode(record))
+        tier, source, text, kind, heading, title, group, item, pattern, time, operation = json.loads(decode(record))
         return Chunk(
             key=decode(key), tier=Tier(tier), source=source, text=text, kind=kind, group=group, position=position,
             heading=tuple(heading), title=title, session=None if session is None else decode(session),
-            agent=None if agent is None else decode(agent), item=item,
+            agent=None if agent is None else decode(agent), item=item, pattern=pattern,
             time=time and datetime.fromisoformat(time).astimezone(UTC), operation=operation, importance=importance,
         )  # fmt: skip
     except (ValueError, TypeError, OverflowError) as error:

@@ -25,9 +25,10 @@ RECORD = np.dtype(
         ("embedded", "u1"),  # a bit for each model that has been asked for the chunk's vector,
         ("blank", "u1"),  # and for each that found nothing to embed
         ("length", "<u4"),  # terms in all columns
-        ("kind", "<i8"),  # these three are `string_number`s, 0 for None
+        ("kind", "<i8"),  # these four are `string_number`s, 0 for None
         ("agent", "<i8"),
         ("session", "<i8"),
+        ("pattern", "<i8"),
         ("item", "<i8"),
         ("time", "<f8"),  # seconds since the epoch, NaN for none
     ]
@@ -149,7 +150,7 @@ class Columns:
             mask &= _is_one_of(self["tier"], [TIER_NUMBERS[tier] for tier in where.tiers])
         if where.kinds:
             mask &= _is_one_of(self["kind"], [string_number(kind) for kind in where.kinds])
-        for field, wanted in (("agent", where.agent), ("session", where.session)):
+        for field, wanted in (("agent", where.agent), ("session", where.session), ("pattern", where.pattern)):
             if wanted is not None:
                 mask &= self[field] == string_number(wanted)
         if where.item is not None:

@@ -313,6 +313,7 @@ def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, C
         rows[at] = (
             1, TIER_NUMBERS[chunk.tier], old["embedded"], old["blank"], old["length"] if length is None else length,
             string_number(chunk.kind), string_number(chunk.agent), string_number(chunk.session),
+            string_number(chunk.pattern),
             NO_ITEM if chunk.item is None else chunk.item, chunk.time.timestamp() if chunk.time else np.nan,
         )  # fmt: skip
     write_records(connection, ids, rows)
