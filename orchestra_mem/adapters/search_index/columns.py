@@ -1,12 +1,13 @@
-"""What filters and scores need of every chunk: on disk a packed record each, in memory an array by chunk id."""
+"""What filters and scores need of every chunk: on disk packed in pages of search.db, in memory an array by chunk id.
+
+A page is small enough to be rewritten with each change and large enough that a million chunks load in milliseconds.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
-import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from orchestra_mem.errors import DatabaseDamagedError
 from orchestra_mem.search_types import Ids, SearchFilter, Tier
 
+PAGE_CHUNKS = 512
 NO_ITEM = np.iinfo(np.int64).min
 
 RECORD = np.dtype(
@@ -57,36 +59,52 @@ def string_number(text: str | None) -> int:
 
 def read_records(connection: sqlite3.Connection, ids: Ids) -> NDArray[np.void]:
     """Read the records of chunks for a change; zeros for any id that is not there."""
-    records = np.zeros(len(ids), RECORD)
-    rows = connection.execute(
-        "SELECT asked.key, data FROM json_each(?) AS asked JOIN record ON record.id = asked.value",
-        (json.dumps(ids.tolist()),),
-    ).fetchall()
-    records[[place for place, _ in rows]] = _decoded([data for _, data in rows])
-    return records
+    rows = np.zeros(len(ids), RECORD)
+    for number in np.unique(ids // PAGE_CHUNKS).tolist():
+        here = ids // PAGE_CHUNKS == number
+        rows[here] = _page(connection, number)[ids[here] % PAGE_CHUNKS]
+    return rows
 
 
-def write_records(connection: sqlite3.Connection, ids: Ids, records: NDArray[np.void]) -> None:
+def write_records(connection: sqlite3.Connection, ids: Ids, rows: NDArray[np.void]) -> None:
     """Store the records of chunks, and count the change so that every process loads them."""
-    query = "UPDATE state SET sequence = sequence + 1 RETURNING sequence"
-    ((sequence,),) = connection.execute(query).fetchall()
-    rows = zip(ids.tolist(), itertools.repeat(sequence), (record.tobytes() for record in records))
-    connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", rows)
+    sequence = count_change(connection)
+    for number in np.unique(ids // PAGE_CHUNKS).tolist():
+        here = ids // PAGE_CHUNKS == number
+        page = _page(connection, number)
+        page[ids[here] % PAGE_CHUNKS] = rows[here]
+        _write_page(connection, number, sequence, page)
 
 
 def clear_vectors(connection: sqlite3.Connection, slot: int) -> None:
     """Forget of all chunks that a model has embedded them."""
-    ids = np.array([row[0] for row in connection.execute("SELECT id FROM record")], np.int64)
-    records = read_records(connection, ids)
-    records["embedded"] &= np.uint8(0xFF ^ (1 << slot))
-    records["blank"] &= np.uint8(0xFF ^ (1 << slot))
-    write_records(connection, ids, records)
+    sequence, keep = count_change(connection), np.uint8(0xFF ^ (1 << slot))
+    for number, data in connection.execute("SELECT number, data FROM page").fetchall():
+        page = _decode(number, data)
+        page["embedded"] &= keep
+        page["blank"] &= keep
+        _write_page(connection, number, sequence, page)
 
 
-def _decoded(data: Sequence[bytes]) -> NDArray[np.void]:
-    if any(not isinstance(each, bytes) or len(each) != RECORD.itemsize for each in data):
-        raise damaged(f"a record of the search index does not have {RECORD.itemsize} bytes")
-    return np.frombuffer(b"".join(data), RECORD)
+def count_change(connection: sqlite3.Connection) -> int:
+    """Give the number of the change that this transaction makes."""
+    row = connection.execute("UPDATE state SET sequence = sequence + 1 RETURNING sequence").fetchall()
+    return int(row[0][0])
+
+
+def _page(connection: sqlite3.Connection, number: int) -> NDArray[np.void]:
+    row = connection.execute("SELECT data FROM page WHERE number = ?", (number,)).fetchone()
+    return _decode(number, row[0]) if row else np.zeros(PAGE_CHUNKS, RECORD)
+
+
+def _write_page(connection: sqlite3.Connection, number: int, sequence: int, page: NDArray[np.void]) -> None:
+    connection.execute("INSERT OR REPLACE INTO page VALUES (?, ?, ?)", (number, sequence, page.tobytes()))
+
+
+def _decode(number: int, data: bytes) -> NDArray[np.void]:
+    if len(data) != PAGE_CHUNKS * RECORD.itemsize:
+        raise damaged(f"page {number} of the search index has {len(data)} bytes, not {PAGE_CHUNKS * RECORD.itemsize}")
+    return np.frombuffer(bytearray(data), RECORD)
 
 
 class Columns:
@@ -98,24 +116,22 @@ class Columns:
 
     def __init__(self) -> None:
         self.size = self.count = self.total_length = self.version = 0
-        self._records = np.zeros(0, RECORD)
+        self._rows = np.zeros(0, RECORD)
         self._masks: dict[SearchFilter, NDArray[np.bool_]] = {}
 
     def __getitem__(self, field: str) -> NDArray[Any]:
-        return self._records[field][: self.size]
+        return self._rows[field][: self.size]
 
-    def load(self, connection: sqlite3.Connection, after: int) -> None:
-        """Take in the records that have changed after that."""
-        rows = connection.execute("SELECT id, data FROM record WHERE changed > ? ORDER BY id", (after,)).fetchall()
-        if rows:
-            if rows[0][0] < 1 or rows[-1][0] >= connection.execute("SELECT next_id FROM state").fetchone()[0]:
-                raise damaged("the search index has records of chunks that never were")
-            self.size = max(self.size, rows[-1][0] + 1)
-            if self.size > len(self._records):
-                grown = np.zeros(self.size * 3 // 2, RECORD)
-                grown[: len(self._records)] = self._records
-                self._records = grown
-            self._records[[number for number, _ in rows]] = _decoded([data for _, data in rows])
+    def load(self, pages: Iterable[tuple[int, bytes]]) -> None:
+        """Take in pages, new or changed."""
+        for number, data in pages:
+            first, end = number * PAGE_CHUNKS, (number + 1) * PAGE_CHUNKS
+            if end > len(self._rows):
+                grown = np.zeros(max(end, len(self._rows) * 3 // 2), RECORD)
+                grown[: len(self._rows)] = self._rows
+                self._rows = grown
+            self._rows[first:end] = _decode(number, data)
+            self.size = max(self.size, end)
         self.count = int(np.count_nonzero(self["alive"]))
         self.total_length = int(self["length"].sum(dtype=np.int64))
         self.version += 1

@@ -49,11 +49,10 @@ _SCHEMA = (
     "CREATE VIRTUAL TABLE words USING fts5(tokens, content='', columnsize=0, detail=none, tokenize='ascii')",
     # How far whoever adds chunks has come.
     "CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    # What filters and scores need of each chunk, packed (see columns.py), of those that are gone too; `changed` is the
-    # sequence of the last change.
-    "CREATE TABLE record (id INTEGER PRIMARY KEY, changed INTEGER NOT NULL, data BLOB NOT NULL)",
-    "CREATE INDEX record_changed ON record (changed)",
-    # `slot` is the bit that stands for the model in the records; `file` holds its vectors and stands beside search.db.
+    # What filters and scores need of each chunk, packed; `changed` is the sequence of the last change.
+    "CREATE TABLE page (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE INDEX page_changed ON page (changed)",
+    # `slot` is the bit that stands for the model in the pages; `file` holds its vectors and stands beside search.db.
     "CREATE TABLE model (slot INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
     " dimensions INTEGER NOT NULL, file TEXT NOT NULL, UNIQUE (name, version, dimensions))",
 )
@@ -290,7 +289,7 @@ class IndexStore:
         sequence = int(connection.execute("SELECT sequence FROM state").fetchone()[0])
         if sequence == self._sequence:
             return
-        self.columns.load(connection, self._sequence)
+        self.columns.load(connection.execute("SELECT number, data FROM page WHERE changed > ?", (self._sequence,)))
         keyword.verify(connection, self.columns)
         found = {row.model: row for row in model_rows(connection)}
         for model, row in found.items():

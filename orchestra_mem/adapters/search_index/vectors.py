@@ -40,7 +40,7 @@ def load_faiss(threads: int) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
-    """A row of the table `model`: the bit that stands for the model in the records, and the name of its file."""
+    """A row of the table `model`: the bit that stands for the model in the pages, and the name of its file."""
 
     slot: int
     model: EmbeddingModel
