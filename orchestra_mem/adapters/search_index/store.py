@@ -96,15 +96,13 @@ class IndexStore:
                 if found := in_the_way(self.folder):
                     raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
                 self.folder.mkdir(parents=True, exist_ok=True)
+                try:
+                    if not anew:
+                        return self._start()
+                except DatabaseDamagedError:
+                    pass
                 with self._file_lock():
-                    if anew:
-                        self._remove_files()
-                    try:
-                        return self._start()
-                    except DatabaseDamagedError as error:
-                        self._tell_problem(f"{error}; the search index is made anew")
-                        self._remove_files()
-                        return self._start()
+                    return self._start_anew(known=anew)
             except (StorageError, OSError) as error:
                 # Again only where somebody has deleted it meanwhile.
                 if not more or self.path.exists() or in_the_way(self.folder) or isinstance(error, LockTimeoutError):
@@ -112,6 +110,18 @@ class IndexStore:
                         raise storage_error(error, "opening", self.folder) from error
                     raise
         return None
+
+    def _start_anew(self, *, known: bool) -> None:
+        """Take away what is there, unless another process has mended it meanwhile; `known` is wanted in any case."""
+        if not known:
+            try:
+                return self._start()
+            except DatabaseDamagedError as error:
+                self._tell_problem(f"{error}; the search index is made anew")
+        for pattern in ("search.db-*", "search.db", "vectors-*"):  # a log without its database is thrown away by SQLite
+            for path in self.folder.glob(pattern):
+                _discard(path)
+        return self._start()
 
     def _start(self) -> None:
         """Open search.db and load what is kept in memory."""
@@ -169,16 +179,10 @@ class IndexStore:
         self._reader.close()
         self._writer.close()
 
-    def _remove_files(self) -> None:
-        """Take away the whole index, the log first: a log without its database is thrown away by SQLite."""
-        for pattern in ("search.db-*", "search.db", "vectors-*"):
-            for path in self.folder.glob(pattern):
-                _discard(path)
-
     @contextmanager
     def _file_lock(self) -> Iterator[None]:
-        """Keep other processes from opening the index while it is begun anew."""
-        from filelock import FileLock, Timeout  # slow to load
+        """Keep other processes from beginning the index anew."""
+        from filelock import FileLock, Timeout  # slow to load, and seldom needed
 
         path = self.folder / "index.lock"
         try:
