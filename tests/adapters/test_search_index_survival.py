@@ -152,7 +152,7 @@ def _sql(path: Path, statement: str) -> None:
             lambda path: _sql(path, "UPDATE page SET data = x'00'"),
             "page 0 of the search index has 1 bytes, not 28672",
         ),
-        (lambda path: _sql(path, "PRAGMA user_version = 99"), "has format 99, this program has 4"),
+        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, this program has 4"),
         (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
     ],
 )
@@ -160,12 +160,13 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
     """When it is opened; what is added then is found, and the next opening has nothing to tell."""
     oracle = _filled(tmp_path)
     damage(tmp_path / "search.db")
+    (tmp_path / "codes-of-an-older-format.faiss").touch()
     index = DiskSearchIndex(tmp_path, analyse)
     assert index.count() == 0
     assert len(index.problems) == 1
     assert told in index.problems[0]
     assert index.problems[0].endswith("the search index is made anew")
-    assert list(tmp_path.glob("vectors-*")) == []
+    assert [*tmp_path.glob("vectors-*"), *tmp_path.glob("codes-*")] == []
     index.close()
     again = _filled(tmp_path)
     index = DiskSearchIndex(tmp_path, analyse)

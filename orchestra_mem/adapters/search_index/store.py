@@ -118,7 +118,8 @@ class IndexStore:
                 return self._start()
             except DatabaseDamagedError as error:
                 self._tell_problem(f"{error}; the search index is made anew")
-        for pattern in ("search.db-*", "search.db", "vectors-*"):  # a log without its database is thrown away by SQLite
+        # The log first: one without its database is thrown away by SQLite. Codes are of an older format.
+        for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
             for path in self.folder.glob(pattern):
                 _discard(path)
         return self._start()
