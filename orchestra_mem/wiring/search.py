@@ -14,7 +14,7 @@ from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLla
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.errors import EmbedderError
+from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
 from orchestra_mem.search_types import Embedder
 from orchestra_mem.services.guarded_embedder import Guard, GuardedEmbedder, GuardedWords
@@ -89,7 +89,12 @@ def _open_index(
     if not read_only and not _is_writable(folder):
         why = f"{folder} cannot be written to: each process makes an index of its own"
         problems.append(f"{why}; give this user the right to write there")
-    scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
+    try:
+        scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
+    except OSError as error:
+        raise StorageError(
+            f"no search: a temporary folder for its index cannot be made: {error}; set TMPDIR"
+        ) from error
     index = DiskSearchIndex(
         Path(scratch.name) if scratch else folder,
         index_text,

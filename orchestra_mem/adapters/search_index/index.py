@@ -242,10 +242,11 @@ class DiskSearchIndex:
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
         """Which chunks hold which terms, in any column; see `SearchIndex.holding`."""
         with self._store.reading("searching") as connection:
-            found = np.zeros((len(terms), self._store.columns.size), np.bool_)
+            # One place more, for ids of an index before this one.
+            found = np.zeros((len(terms), self._store.columns.size + 1), np.bool_)
             for row, term in zip(found, terms, strict=True):
                 row[self._keyword.matches(connection, term, self._store.columns)[0]] = True
-            return found[:, ids]
+            return found[:, np.minimum(ids, self._store.columns.size)]
 
     def add_vectors(self, model: EmbeddingModel, ids: Ids, vectors: Vectors, *, identity: str | None = None) -> None:
         """Keep the vectors of chunks; see `SearchIndex.add_vectors`."""

@@ -51,6 +51,12 @@ def format_fault(connection: sqlite3.Connection) -> str | None:
     return None if version == FORMAT else f"has format {version}, this program has {FORMAT}"
 
 
+def quick_check(connection: sqlite3.Connection) -> str | None:
+    """Look through a whole database; None where it is sound, else SQLite's words for the fault."""
+    said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return None if said == "ok" else " ".join(said.split())
+
+
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
     """Look at the index in a folder.
 
@@ -75,8 +81,8 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
 
 def _report(connection: sqlite3.Connection, path: Path, size: int, thorough: bool) -> IndexReport:
     fault = format_fault(connection)
-    if thorough and not fault and (said := str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])) != "ok":
-        fault = f"is damaged: {' '.join(said.split())}"
+    if thorough and not fault and (said := quick_check(connection)):
+        fault = f"is damaged: {said}"
     if fault:
         return IndexReport(database=path, present=True, size_bytes=size, fault=fault)
     rows = connection.execute("SELECT name, version, dimensions, file FROM model ORDER BY slot").fetchall()

@@ -131,7 +131,8 @@ def _scores(docs: NDArray[np.uint32], held: NDArray[np.float32], columns: Column
     rarity = np.log1p((columns.count - len(docs) + 0.5) / (len(docs) + 0.5))
     mean_length = max(1, columns.total_length) / max(1, columns.count)
     bound = held + K1 * (1 - B + B / mean_length * columns["length"][docs].astype(np.float32))
-    return (rarity * (K1 + 1) * held / bound).astype(np.float32)
+    scores: NDArray[np.float32] = (rarity * (K1 + 1) * held / bound).astype(np.float32)
+    return scores
 
 
 def _read(connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.search_index import keyword
 from orchestra_mem.adapters.search_index.columns import Columns, clear_vectors, damaged
-from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way
+from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way, quick_check
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import (
     ClosedError,
@@ -171,7 +171,7 @@ class IndexStore:
             row = writer.execute("SELECT fingerprint FROM state").fetchone()
             if row is None or row[0] != self._fingerprint:
                 fault = "was made by another version of the analysis of texts"
-        if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (said := _quick_check(writer)):
+        if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (said := quick_check(writer)):
             fault = f"is damaged: {said}"
         if fault is not None:
             raise DatabaseDamagedError(f"{self.path} {fault}")
@@ -345,7 +345,7 @@ class IndexStore:
     def faults(self) -> list[str]:
         """Look through all files, seconds for large ones; what is wrong with them, in words."""
         with self.reading("checking") as connection:
-            found = [_quick_check(connection), *(kept.fault(thorough=True) for kept in self.models.values())]
+            found = [quick_check(connection), *(kept.fault(thorough=True) for kept in self.models.values())]
             try:
                 keyword.verify(connection, self.columns, thorough=True)
             except (DatabaseDamagedError, sqlite3.DatabaseError) as error:
@@ -372,11 +372,6 @@ def _discard(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         logger.warning("%s stays there, and nobody needs it: %s", path, error.strerror)
-
-
-def _quick_check(connection: sqlite3.Connection) -> str | None:
-    said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    return None if said == "ok" else " ".join(said.split())
 
 
 def _translate(error: sqlite3.Error, text: str) -> StorageError:
