@@ -124,7 +124,7 @@ def index(
 
 
 def _require_kept(run: Shell, last_operation: int) -> None:
-    """Make sure that the index lies on the disk: where nothing may be written a temporary one is made, and is gone.
+    """Make sure that the index lies on the disk: where nothing may be written it is made in main memory, and is gone.
 
     Raises:
         StorageError: it does not.
@@ -135,7 +135,7 @@ def _require_kept(run: Shell, last_operation: int) -> None:
     if not report.present or (report.fault is None and report.operations < last_operation):
         raise StorageError(
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
-            "its own; give this user the right to write there"
+            "its own in main memory; give this user the right to write there"
         )
 
 
