@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._retrieval import Talk
-from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable
 from orchestra_mem.core.search.ranking import Weights
-from orchestra_mem.search_types import Embedder, Situation
+from orchestra_mem.search_types import Embedder, SearchIndex, Situation, WordEmbedder
 
 SHARES = (
     "own", "coverage", "before", "second_before", "group", "agent", "statement", "substance", "tells_time",
@@ -50,7 +48,7 @@ def changed(weights: Weights, values: Mapping[str, Any]) -> Weights:
     return replace(weights, **values)
 
 
-def profiles_of(talk: Talk, index: ExactIndex, embedder: Embedder, words: WordTable) -> Profiles:
+def profiles_of(talk: Talk, index: SearchIndex, embedder: Embedder, words: WordEmbedder) -> Profiles:
     """Put a talk's questions, and take the shares of all candidates."""
     ones = changed(Weights(), {**dict.fromkeys(SHARES, 1.0), "diversity": 0.0})
     searcher = Searcher(index, embedder, words, weights=ones)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.chunking import chunk_operation
-from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import Chunk, Embedder, Tier
 from orchestra_mem.types import Operation
 
@@ -114,9 +117,10 @@ def _operation(number: int, session: str, when: datetime, turn: dict[str, Any]) 
     )
 
 
-def index_of(talk: Talk, embedder: Embedder) -> ExactIndex:
-    """Put a talk into an index that leaves nothing out."""
-    index = ExactIndex()
+def index_of(talk: Talk, embedder: Embedder, folder: Path) -> DiskSearchIndex:
+    """Put a talk into an index of its own below a folder."""
+    place = Path(tempfile.mkdtemp(dir=folder))
+    index = DiskSearchIndex(place, index_text, analysis_version=ANALYSIS_VERSION, words=WordLlamaEmbedder())
     chunks = [chunk for operation in talk.operations for chunk in chunk_operation(operation, Tier.SESSION)]
     index.add_vectors(embedder.model, index.add(chunks), embedder.embed([chunk.embedded_text for chunk in chunks]))
     return index

@@ -2,7 +2,7 @@
 
 A turn is an operation, its speaker the agent, its session's time the time; the questions are put when the talk has
 ended. Recall is the share of a question's evidence among the first hits, as the mean over all questions. The index
-leaves nothing out, so that what is measured is the ranking.
+is the one on disk, each talk in one of its own.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ from benchmarks._fitting import SHARES, changed, fit, profiles_of, recall
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._retrieval import CATEGORIES, SEARCHED, Answer, Scores, Talk, find_minilm, index_of, judge, load_talks
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
-from orchestra_mem.core.search.exact_index import ExactIndex
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable
-from orchestra_mem.core.search.ranking import Fusion, Weights
+from orchestra_mem.core.search.ranking import Weights
 from orchestra_mem.core.search.terms import read_query
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation
+from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation, WordEmbedder
 
 TARGETS: dict[str, Target] = {
     "recall_at_10": (">=", 0.75),
@@ -56,18 +55,22 @@ def measure(options: Options, report: Report) -> None:
         return
     talks = load_talks(path)[: _QUICK_TALKS if options.quick else None]
     embedder = WordLlamaEmbedder()
-    words = WordTable(embedder)
-    indexes = [index_of(talk, embedder) for talk in talks]
-    whole = _searched(talks, indexes, embedder, words, _DEFAULTS)
-    _report_whole(report, talks, whole)
-    _report_minilm(options, report, talks, words)
-    _report_parts(options, report, talks, indexes, embedder, words)
-    if not options.quick:
-        _report_left_out(report, talks, indexes, embedder, words)
+    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
+        indexes = [index_of(talk, embedder, Path(folder)) for talk in talks]
+        whole = _searched(talks, indexes, embedder, embedder, _DEFAULTS)
+        _report_whole(report, talks, whole)
+        _report_minilm(options, report, talks, embedder)
+        _report_parts(options, report, talks, indexes, embedder)
+        if not options.quick:
+            _report_left_out(report, talks, indexes, embedder)
 
 
 def _searched(
-    talks: list[Talk], indexes: list[ExactIndex], embedder: Embedder | None, words: WordTable | None, weights: Weights
+    talks: list[Talk],
+    indexes: list[DiskSearchIndex],
+    embedder: Embedder | None,
+    words: WordEmbedder | None,
+    weights: Weights,
 ) -> Scores:
     scores = Scores()
     for talk, index in zip(talks, indexes, strict=True):
@@ -90,10 +93,10 @@ def _report_whole(report: Report, talks: list[Talk], scores: Scores) -> None:
         if asked:
             value = scores.mean("recall_at_10", category=category)
             report.add(f"recall_at_10_{what.replace(' ', '_')}", value, n=asked)
-    report.percentiles("search_cpu", scores.cpu_ms, (50, 95), note="processor time, the index in memory included")
+    report.percentiles("search_cpu", scores.cpu_ms, (50, 95), note="processor time")
 
 
-def _report_minilm(options: Options, report: Report, talks: list[Talk], words: WordTable) -> None:
+def _report_minilm(options: Options, report: Report, talks: list[Talk], words: WordEmbedder) -> None:
     key = "minilm_recall_at_10"
     with tempfile.TemporaryDirectory() as folder:
         found = find_minilm(options.data, Path(folder))
@@ -106,7 +109,7 @@ def _report_minilm(options: Options, report: Report, talks: list[Talk], words: W
             report.unmeasured(key, str(error))
             return
         say("embedding with MiniLM …")
-        scores = _searched(talks, [index_of(talk, minilm) for talk in talks], minilm, words, _DEFAULTS)
+        scores = _searched(talks, [index_of(talk, minilm, Path(folder)) for talk in talks], minilm, words, _DEFAULTS)
     report.add(key, scores.mean("recall_at_10"), n=len(scores.judged), note="its vectors in place of WordLlama's")
 
 
@@ -114,9 +117,8 @@ def _report_parts(
     options: Options,
     report: Report,
     talks: list[Talk],
-    indexes: list[ExactIndex],
+    indexes: list[DiskSearchIndex],
     embedder: WordLlamaEmbedder,
-    words: WordTable,
 ) -> None:
     """Say what each search finds alone, each fusion without what stands around, and all of it less one part."""
     for name, answers in _alone(talks, indexes, embedder):
@@ -126,7 +128,7 @@ def _report_parts(
         _report_variant(report, name, scores)
     for name, weights in _fusions().items() if options.quick else {**_fusions(), **_without()}.items():
         say(f"{name} …")
-        _report_variant(report, name, _searched(talks, indexes, embedder, words, weights))
+        _report_variant(report, name, _searched(talks, indexes, embedder, embedder, weights))
     _report_variant(report, "without_embedder", _searched(talks, indexes, None, None, _DEFAULTS))
 
 
@@ -136,12 +138,12 @@ def _report_variant(report: Report, name: str, scores: Scores) -> None:
 
 
 def _alone(
-    talks: list[Talk], indexes: list[ExactIndex], embedder: WordLlamaEmbedder
+    talks: list[Talk], indexes: list[DiskSearchIndex], embedder: WordLlamaEmbedder
 ) -> Iterator[tuple[str, list[Answer]]]:
-    def keyword(index: ExactIndex) -> Answer:
+    def keyword(index: DiskSearchIndex) -> Answer:
         return lambda question: _chunks(index, index.keyword(read_query(question.text), EVERYTHING, SEARCHED).ids)
 
-    def dense(index: ExactIndex) -> Answer:
+    def dense(index: DiskSearchIndex) -> Answer:
         return lambda question: _chunks(
             index, index.dense(embedder.model, embedder.embed_query(question.text), EVERYTHING, SEARCHED).ids
         )
@@ -150,22 +152,19 @@ def _alone(
     yield "dense_alone_unweighted", [dense(index) for index in indexes]
 
 
-def _chunks(index: ExactIndex, ids: Ids) -> list[Chunk]:
+def _chunks(index: DiskSearchIndex, ids: Ids) -> list[Chunk]:
     return [chunk for chunk in index.chunks(ids) if chunk is not None]
 
 
 def _fusions() -> Mapping[str, Weights]:
-    def mix(keyword: float, dense: float, late: float, fusion: Fusion = Fusion.WEIGHTED) -> Weights:
-        return replace(_PLAIN, keyword=keyword, dense=dense, late=late, fusion=fusion)
+    def mix(keyword: float, dense: float, late: float) -> Weights:
+        return replace(_PLAIN, keyword=keyword, dense=dense, late=late)
 
     return {
         "dense_alone": mix(0, 1, 0),
         "late_alone": mix(0, 0, 1),
-        "reciprocal_keyword_dense": mix(1, 1, 0, Fusion.RECIPROCAL),
         "weighted_dense_0_7_keyword_0_3": mix(0.3, 0.7, 0),
-        "reciprocal_all_three": mix(1, 1, 1, Fusion.RECIPROCAL),
         "weighted_all_three": mix(_DEFAULTS.keyword, _DEFAULTS.dense, _DEFAULTS.late),
-        "all_parts_reciprocal": replace(_DEFAULTS, fusion=Fusion.RECIPROCAL),
     }
 
 
@@ -176,11 +175,11 @@ def _without() -> Mapping[str, Weights]:
 
 
 def _report_left_out(
-    report: Report, talks: list[Talk], indexes: list[ExactIndex], embedder: WordLlamaEmbedder, words: WordTable
+    report: Report, talks: list[Talk], indexes: list[DiskSearchIndex], embedder: WordLlamaEmbedder
 ) -> None:
     """Fit the weights to all talks but one, from weights that are all the same, and try them on that one."""
     say("leaving one out …")
-    profiles = [profiles_of(talk, index, embedder, words) for talk, index in zip(talks, indexes, strict=True)]
+    profiles = [profiles_of(talk, index, embedder, embedder) for talk, index in zip(talks, indexes, strict=True)]
     default = {name: getattr(_DEFAULTS, name) for name in SHARES}
     start = dict.fromkeys(SHARES, _NEUTRAL)
     fitted = [fit([other for other in profiles if other is not left_out], start) for left_out in profiles]

@@ -24,17 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
 from benchmarks._search_texts import START, Texts
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
-from orchestra_mem.adapters.search_index.approximate import CodeIndex
 from orchestra_mem.adapters.search_index.index import APPROXIMATE_FROM, DiskSearchIndex
-from orchestra_mem.adapters.search_index.vectors import VectorFile, load_faiss, nearest
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text, read_query
-from orchestra_mem.search_types import SearchFilter, Situation, Vectors
+from orchestra_mem.search_types import SearchFilter, Situation, Vector, Vectors
 
 TARGETS: dict[str, Target] = {
     "hybrid_p95_ms_100k": ("<=", 15.0),
-    "hybrid_p95_ms_1m": ("<=", 60.0),
+    "hybrid_p95_ms_1m": ("<=", 250.0),
     "recall_vs_exact_1m": (">=", 0.97),
 }
 SIZES = {"1k": 1_000, "10k": 10_000, "100k": 100_000, "1m": 1_000_000}
@@ -105,12 +102,7 @@ class Growing:
     def rows(self) -> Vectors:
         """The index's own vectors by id."""
         (path,) = self.folder.glob("vectors-*")
-        return VectorFile(path, self.embedder.model.dimensions).rows(self.size + 1)
-
-    @property
-    def every(self) -> NDArray[np.bool_]:
-        """A mask over ids that lets all chunks through."""
-        return np.arange(self.size + 1) > 0
+        return np.memmap(path, np.float32, "r").reshape(-1, self.embedder.model.dimensions)
 
 
 def measure(options: Options, report: Report) -> None:
@@ -131,13 +123,13 @@ def measure(options: Options, report: Report) -> None:
             _tell_growth(growing, report, name, size - before)
             questions = list(growing.texts.questions(_QUERIES[options.quick], size))
             measure_searches(growing, report, name, questions)
-            measure_dense(growing, report, name, [question for question, _ in questions], options.quick)
+            measure_dense(growing, report, name, [question for question, _ in questions])
             measure_loading(growing, report, name, questions[0][0])
         index.close()
     finally:
         shutil.rmtree(folder)
     report.note(
-        f"Exact search up to {APPROXIMATE_FROM:,} vectors, then codes of 4 bits for two numbers. Recall is of the "
+        f"Exact search up to {APPROXIMATE_FROM:,} vectors, then by codes of 8 bits a number. Recall is of the "
         f"first 10 (or {_DEPTH}) of an exact search by NumPy. FAISS uses one thread. `cpu` is processor time."
     )
 
@@ -150,7 +142,7 @@ def _tell_growth(growing: Growing, report: Report, name: str, added: int) -> Non
     report.add(
         f"store_chunks_per_s_{name}", added / (seconds["add"] + seconds["vectors"]), n=added, note="not embedded"
     )
-    report.add(f"upkeep_s_{name}", seconds["upkeep"], note="segments joined, codes made where there are any")
+    report.add(f"upkeep_s_{name}", seconds["upkeep"], note="codes made where there are any")
     size = sum(path.stat().st_size for path in growing.folder.iterdir())
     report.add(f"disk_bytes_per_chunk_{name}", size / growing.size, note="vectors of 1,024 bytes included")
 
@@ -160,7 +152,7 @@ def measure_searches(
 ) -> None:
     """Time whole searches, then their parts by themselves."""
     index, embedder = growing.index, growing.embedder
-    searcher = Searcher(index, embedder, WordTable(embedder))
+    searcher = Searcher(index, embedder, embedder)
     situation = Situation(now=START)
     hybrid: list[float] = []
     hybrid_cpu: list[float] = []
@@ -197,42 +189,32 @@ def measure_searches(
         report.add(f"{part}_p95_ms_{name}", value, n=len(samples), note=f"first {_DEPTH}" if part != "embed" else "")
 
 
-def measure_dense(growing: Growing, report: Report, name: str, questions: Sequence[str], quick: bool) -> None:
-    """Compare the index's dense search with exact ones by FAISS and by NumPy, in turn."""
-    rows, every, model = growing.rows, growing.every, growing.embedder.model
+def measure_dense(growing: Growing, report: Report, name: str, questions: Sequence[str]) -> None:
+    """Compare the index's dense search with an exact one by NumPy."""
+    rows, model = growing.rows, growing.embedder.model
     vectors = growing.embedder.embed(questions)
-    times: dict[str, list[float]] = {"exact_numpy": [], "exact_faiss": [], "codes": [], "index": []}
-    notes = {
-        "exact_numpy": "every vector compared, by NumPy", "exact_faiss": "every vector compared, by FAISS",
-        "codes": "by codes made for comparison", "index": "what the index does at this size",
-    }  # fmt: skip
-    codes = None
-    faiss = load_faiss(1)
-    if faiss is not None and not quick and 10_000 <= growing.size < APPROXIMATE_FROM:
-        codes = CodeIndex.train(rows, every, faiss, lambda: True)
-    hits = {10: 0, _DEPTH: 0}
-    total = {10: 0, _DEPTH: 0}
+    times: list[float] = []
+    hits, total = dict.fromkeys((10, _DEPTH), 0), dict.fromkeys((10, _DEPTH), 0)
     for vector in vectors[: _EXACT_QUERIES if growing.size > 100_000 else len(vectors)]:
-        with stopwatch(times["exact_numpy"]):
-            exact = nearest(rows, vector, every, _DEPTH, lambda: None).ids
-        with stopwatch(times["exact_faiss"]):
-            nearest(rows, vector, every, _DEPTH, lambda: faiss)
-        with stopwatch(times["index"]):
+        exact = _nearest(rows, vector)
+        with stopwatch(times):
             growing.index.dense(model, vector, SearchFilter(), _DEPTH)
-        if codes is not None:
-            with stopwatch(times["codes"]):
-                codes.search(rows, vector, every, _DEPTH)
         for depth in hits:
             found = growing.index.dense(model, vector, SearchFilter(), depth).ids
             hits[depth] += len(np.intersect1d(found, exact[:depth]))
             total[depth] += len(exact[:depth])
-    for part, samples in times.items():
-        if samples:
-            report.add(f"dense_{part}_p50_ms_{name}", float(np.median(samples)), n=len(samples), note=notes[part])
+    report.add(f"dense_index_p50_ms_{name}", float(np.median(times)), n=len(times), note="no filter")
     report.add(f"recall_vs_exact_{name}", hits[10] / total[10], n=total[10], note="of the first 10")
     report.add(
         f"recall_100_vs_exact_{name}", hits[_DEPTH] / total[_DEPTH], n=total[_DEPTH], note=f"of the first {_DEPTH}"
     )
+
+
+def _nearest(rows: Vectors, vector: Vector) -> NDArray[np.int64]:
+    """The first of all vectors by NumPy, place 0 of which is nobody's."""
+    scores = rows[1:] @ vector
+    order: NDArray[np.int64] = 1 + np.argsort(-scores, kind="stable")[:_DEPTH]
+    return order
 
 
 def measure_loading(growing: Growing, report: Report, name: str, question: str) -> None:

@@ -46,7 +46,8 @@ class Chunk:
     nothing is known of.
 
     Neighbours are the chunks with the same `group` (a session's id, a document's name); `position` gives their order,
-    gaps allowed. `session`, `agent`, `item` and `time` are None where the chunk has none; `time` is aware.
+    gaps allowed. `session`, `agent`, `item`, `pattern` (of an orchestration) and `time` are None where the chunk has
+    none; `time` is aware.
     """
 
     key: str
@@ -61,6 +62,7 @@ class Chunk:
     session: str | None = None
     agent: str | None = None
     item: int | None = None
+    pattern: str | None = None
     time: datetime | None = None
     operation: int = 0
     importance: float = 0.5
@@ -88,6 +90,7 @@ class SearchFilter:
     agent: str | None = None
     session: str | None = None
     item: int | None = None
+    pattern: str | None = None
     since: datetime | None = None
     until: datetime | None = None
 
@@ -99,6 +102,7 @@ class SearchFilter:
             and (self.agent is None or chunk.agent == self.agent)
             and (self.session is None or chunk.session == self.session)
             and (self.item is None or chunk.item == self.item)
+            and (self.pattern is None or chunk.pattern == self.pattern)
             and (self.since is None or (chunk.time is not None and chunk.time >= self.since))
             and (self.until is None or (chunk.time is not None and chunk.time < self.until))
         )
@@ -140,25 +144,11 @@ class IndexedText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordLists:
-    """The distinct content words of texts, as numbers of a lexicon.
-
-    `lexicon` names it: the numbers of one mean nothing in another, and none is given to a second word. `numbers` has
-    the words of all texts, one text after the other; `counts` is how many each has, shape (texts,).
-    """
-
-    lexicon: str
-    numbers: NDArray[np.int64]
-    counts: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
     """What a tokenizer cuts words into: numbers of its vocabulary.
 
-    `numbers` has the tokens of all words, one word after the other; `counts` is how many each has, shape (words,), -1
-    where that is not known. `lengths` are those of the words' vectors, which are the sums of their tokens', shape
-    (words,).
+    `numbers` has the tokens of all words, one word after the other; `counts` is how many each has, shape (words,).
+    `lengths` are those of the words' vectors, which are the sums of their tokens', shape (words,).
     """
 
     numbers: NDArray[np.int64]
@@ -172,6 +162,8 @@ class Outlines:
 
     `ids` are in ascending order. `passing` tells which pass the filter that was asked with. `groups` are numbers, equal
     where the groups are. `times` are seconds since the epoch, NaN where a chunk has none. `importance` is 0 to 1.
+    `word_counts` are how many different content words each has, `cut` whether their tokens are known; `tokens` has
+    those of the words of all chunks that are cut, one chunk after the other.
     """
 
     ids: Ids
@@ -183,7 +175,9 @@ class Outlines:
     importance: NDArray[np.float32]
     statements: NDArray[np.bool_]
     tell_time: NDArray[np.bool_]
-    words: WordLists
+    word_counts: NDArray[np.int64]
+    cut: NDArray[np.bool_]
+    tokens: Tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,19 +288,7 @@ class WordEmbedder(Protocol):
         ...
 
 
-class Lexicon(Protocol):
-    """Knows the words behind the numbers of `WordLists`. Safe to share between threads."""
-
-    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
-        """The words behind numbers of `Outlines.words`; empty strings where that is no longer the lexicon."""
-        ...
-
-    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
-        """What a model's tokenizer cuts these words into, as far as that is kept."""
-        ...
-
-
-class SearchIndex(Lexicon, Protocol):
+class SearchIndex(Protocol):
     """Keeps chunks and answers which have given words or lie near a vector.
 
     Safe to share between threads. Filters are passed down: `limit` counts what passes.
@@ -376,6 +358,10 @@ class SearchIndex(Lexicon, Protocol):
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """How many chunks hold each term, in any column."""
+        ...
+
+    def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
+        """Which chunks hold which terms, in any column, shape (terms, ids)."""
         ...
 
     def count(self) -> int:

@@ -11,7 +11,6 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.chunking import chunk_operation
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import SearchMode, Situation, Tier
 from orchestra_mem.types import Operation
@@ -44,8 +43,9 @@ WORDS = (
 @pytest.fixture(scope="module")
 def searchers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Searcher]:
     """A small index on disk, with vectors."""
-    index = DiskSearchIndex(tmp_path_factory.mktemp("index"), index_text, analysis_version=ANALYSIS_VERSION)
     embedder = WordLlamaEmbedder()
+    folder = tmp_path_factory.mktemp("index")
+    index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION, words=embedder)
     chunks = [
         chunk
         for number, text in enumerate(SAID.values(), 1)
@@ -57,8 +57,7 @@ def searchers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Searcher]:
         )
     ]
     index.add_vectors(embedder.model, index.add(chunks), embedder.embed([chunk.embedded_text for chunk in chunks]))
-    words = WordTable(embedder)
-    return {"with vectors": Searcher(index, embedder, words), "without": Searcher(index, None, None)}
+    return {"with vectors": Searcher(index, embedder, embedder), "without": Searcher(index, None, None)}
 
 
 def _queries(count: int) -> list[str]:

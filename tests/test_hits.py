@@ -200,3 +200,16 @@ def test_one_orchestration_that_cannot_be_recorded_keeps_no_other_back(memory: O
     bad = {"task": object()}
     done = VectorStore(memory).add_orchestrations_batch([("a", {"task": "x"}), ("b", bad), ("c", {"task": "y"})])  # type: ignore[list-item]
     assert (done.successful, done.failed, list(done.errors)) == (2, 1, ["b"])
+
+
+def test_a_pattern_is_a_condition_of_the_search_and_not_of_its_first_hits(tmp_path: Path, clock: Clock) -> None:
+    """However many others are nearer."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        store = VectorStore(memory)
+        for number in range(60):
+            store.add_orchestration(f"p{number}", {"task": "Review the payment code", "pattern": "parallel"})
+        for number in range(3):
+            store.add_orchestration(f"c{number}", {"task": f"Review heron number {number}", "pattern": "consensus"})
+        store.add_orchestration("none", {"task": "Review the payment code", "pattern": 5})
+        found = store.search_similar("review the payment code", pattern="consensus")
+        assert sorted(each.operation.id for each in found) == [61, 62, 63]

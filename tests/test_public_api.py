@@ -65,8 +65,8 @@ SIGNATURES = {
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
     "search": (
         "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "
-        "item=None, since=None, until=None), mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, limit: 'int' = 10) "
-        "-> 'Answer'"
+        "item=None, pattern=None, since=None, until=None), mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, "
+        "limit: 'int' = 10) -> 'Answer'"
     ),
     "update_index": ("(self, told: 'Callable[[Backlog], None] | None' = None, *, anew: 'bool' = False) -> 'None'"),
     "hit_lines": "(self, hits: 'Sequence[Hit]') -> 'list[int]'",

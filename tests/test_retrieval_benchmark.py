@@ -44,7 +44,7 @@ def recording(tmp_path: Path) -> Path:
 def test_answers_are_held_against_the_evidence(recording: Path) -> None:
     """Turns in their order find the third turn third, and of the other question one of two, in one of two sessions."""
     (talk,) = load_talks(recording)
-    index = index_of(talk, WordLlamaEmbedder())
+    index = index_of(talk, WordLlamaEmbedder(), recording.parent)
     chunks = [chunk for chunk in index.chunks(np.arange(1, 29)) if chunk is not None]
     assert [chunk.operation for chunk in chunks] == list(range(1, 29))
 

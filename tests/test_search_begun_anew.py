@@ -13,7 +13,6 @@ from orchestra_mem import open_memory
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
-from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EVERYTHING, Chunk, SearchMode, Tier
 
@@ -29,10 +28,9 @@ def _chunks(*texts: str) -> list[Chunk]:
     ]
 
 
-@pytest.mark.parametrize("kind", ["disk", "memory"])
-def test_marks_and_vectors_of_the_index_before_are_refused(tmp_path: Path, kind: str) -> None:
+def test_marks_and_vectors_of_the_index_before_are_refused(tmp_path: Path) -> None:
     """They would say of other chunks what is not so."""
-    index = DiskSearchIndex(tmp_path / "index", index_text) if kind == "disk" else ExactIndex()
+    index = DiskSearchIndex(tmp_path / "index", index_text)
     old, ids = index.identity, index.add(_chunks("a red bicycle", "the tax office"))
     vectors = EMBEDDER.embed(["a red bicycle", "the tax office"])
     assert index.set_mark("through", "2", identity=old)

@@ -110,7 +110,7 @@ def index(
 
 
 def _require_kept(run: Shell, last_operation: int) -> None:
-    """Make sure that the index lies on the disk: where nothing may be written it is made in main memory, and is gone.
+    """Make sure that the index lies on the disk: where nothing may be written each search makes one for itself alone.
 
     Raises:
         StorageError: it does not.
@@ -121,7 +121,7 @@ def _require_kept(run: Shell, last_operation: int) -> None:
     if not report.present or (report.fault is None and report.operations < last_operation):
         raise StorageError(
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
-            "its own in main memory; give this user the right to write there"
+            "its own; give this user the right to write there"
         )
 
 

@@ -77,7 +77,7 @@ class ClosableIndex(SearchIndex, Protocol):
         """Forget a model's vectors."""
         ...
 
-    def maintain(self) -> bool:
+    def maintain(self) -> None:
         """Do the upkeep that is due; searches and additions go on meanwhile."""
         ...
 

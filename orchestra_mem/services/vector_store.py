@@ -6,7 +6,7 @@ A thin face of `OrchestratorContextManager`: what it adds is recorded as operati
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.manager import OrchestratorContextManager
@@ -124,7 +124,8 @@ class VectorStore:
             EmbedderError: the mode is vector, and no vectors can be had.
         """
         mode = _MODES.get(search_mode) or SearchMode(search_mode)
-        hits = self._memory.search(query, where=_OPERATIONS, mode=mode, limit=max(0, limit) * _MORE).hits
+        where = replace(_OPERATIONS, pattern=pattern)
+        hits = self._memory.search(query, where=where, mode=mode, limit=max(0, limit) * _MORE).hits
         best: dict[int, Hit] = {}
         for hit in hits:
             if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
@@ -133,7 +134,7 @@ class VectorStore:
         similar = []
         for number, hit in best.items():
             operation = self._operation(number)
-            if operation is not None and (pattern is None or _pattern(operation) == pattern):
+            if operation is not None:
                 similar.append(self._similar(operation, hit, observations))
         return similar[: max(0, limit)]
 
@@ -170,7 +171,3 @@ class VectorStore:
     def get_stats(self) -> dict[str, Json]:
         """Figures: `available`, and what the memory says of its search."""
         return {"available": self.is_available(), "search": self._memory.get_stats().get("search")}
-
-
-def _pattern(operation: Operation) -> Json:
-    return operation.data.get("pattern") if isinstance(operation.data, dict) else None

@@ -6,15 +6,15 @@ Loaded with the first search: nothing else has a need of vectors.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import WordTable
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.errors import EmbedderError
+from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
 from orchestra_mem.search_types import Embedder
 from orchestra_mem.services.guarded_embedder import Guard, GuardedEmbedder, GuardedWords
@@ -39,8 +39,8 @@ def open_search(
         settings: those in force.
         memories: what is searched.
         clock, write_point: as `open_memory` takes them.
-        read_only: nothing may be written: the index is then made in main memory, anew for each process. So it is where
-            the folder alone may not be written to; then the first answer tells it.
+        read_only: nothing may be written: each process then makes an index of its own in a temporary folder. So it
+            does where the folder alone may not be written to; then the first answer tells it.
 
     Raises:
         StorageError: the folder cannot be used.
@@ -55,15 +55,21 @@ def open_search(
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
     guarded = GuardedWords(table, guard) if embedder is not None else None
-    words = WordTable(guarded) if guarded is not None else None
+    # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
+    cutter = GuardedWords(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
+    if cutter is not None:
+        with suppress(EmbedderError):
+            cutter.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
     models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
     embedders = [GuardedEmbedder(each, guard) for each in models]
     first = embedders[0] if embedders else None
-    index = ExactIndex() if read_only else _index(folder, settings, guarded, write_point)
+    index, scratch = _open_index(folder, settings, cutter, write_point, read_only=read_only)
+    # Those that hold a model of their own have something to close.
+    closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
         index,
-        [(each.model, Searcher(index, each, words)) for each in embedders],
+        [(each.model, Searcher(index, each, guarded)) for each in embedders],
         Searcher(index, None, None),
         Indexer(index, memories, first),
         ledger=memories.ledger,
@@ -71,25 +77,35 @@ def open_search(
         notes=notes,
         embedder=first,
         guard=guard,
-        release=getattr(embedder, "close", None),  # those that hold a model of their own have one
+        release=lambda: [close() for close in closing],
     )
 
 
-def _index(
-    folder: Path, settings: Settings, words: GuardedWords | None, write_point: WritePoint | None
-) -> ExactIndex | DiskSearchIndex:
-    if not _is_writable(folder):
-        why = f"{folder} cannot be written to: each process makes an index of its own in main memory"
-        return ExactIndex(problems=[f"{why}; give this user the right to write there"])
-    return DiskSearchIndex(
-        folder,
+def _open_index(
+    folder: Path, settings: Settings, words: GuardedWords | None, write_point: WritePoint | None, *, read_only: bool
+) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
+    """Open the index, or one in a folder of its own that goes with the process, where nothing may be written."""
+    problems = []
+    if not read_only and not _is_writable(folder):
+        why = f"{folder} cannot be written to: each process makes an index of its own"
+        problems.append(f"{why}; give this user the right to write there")
+    try:
+        scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
+    except OSError as error:
+        raise StorageError(
+            f"no search: a temporary folder for its index cannot be made: {error}; set TMPDIR"
+        ) from error
+    index = DiskSearchIndex(
+        Path(scratch.name) if scratch else folder,
         index_text,
         analysis_version=ANALYSIS_VERSION,
         threads=settings.search.threads,
         words=words,
         busy_timeout_s=settings.storage.busy_timeout_s,
-        write_point=write_point,
+        write_point=None if scratch else write_point,
+        problems=problems,
     )
+    return index, scratch
 
 
 def _is_writable(folder: Path) -> bool:

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
-from orchestra_mem.adapters.search_index import lexicon, models
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.search_types import Vector
 from tests.adapters.search_oracle import MODEL, analyse, some_chunk, unit_vectors
@@ -45,8 +44,11 @@ def main(folder: str, first: str, point: str, passes: str) -> None:
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    models._EXACT_UP_TO, models._MAX_WAITING, lexicon._LEAST = 50, 30, 1
     rng, number = random.Random(first), int(first)
+    if "words" in point:  # what was added without is made up for by upkeep
+        DiskSearchIndex(Path(folder), analyse).add([some_chunk(random.Random("first"), "first")])
+        _tell("begin add first")
+        _tell("done")
     words = WordLlamaEmbedder() if "words" in point else None
     index = DiskSearchIndex(Path(folder), analyse, approximate_from=100, words=words, write_point=reap)
     own: list[str] = []

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.adapters.search_index.keyword import KeywordWeights
+from orchestra_mem.adapters.search_index.keyword import COLUMN_WEIGHTS, FREQUENCY_STEPS, K1, B
 from orchestra_mem.search_types import (
     Chunk,
     EmbeddingModel,
@@ -62,6 +62,7 @@ def some_chunk(rng: random.Random, key: str) -> Chunk:
         session=rng.choice([None, "S1", "S2"]),
         agent=rng.choice([None, "coder", "tester"]),
         item=rng.choice([None, 1, 2]),
+        pattern=rng.choice([None, "parallel"]),
         time=rng.choice([None, START + timedelta(microseconds=rng.randrange(10**12))]),
         operation=rng.randrange(100),
         importance=rng.random(),
@@ -76,6 +77,7 @@ def some_filter(rng: random.Random) -> SearchFilter:
         agent=rng.choice([None, None, "coder", "nobody"]),
         session=rng.choice([None, None, "S1", "S9"]),
         item=rng.choice([None, None, 1, 7]),
+        pattern=rng.choice([None, None, None, "parallel"]),
         since=rng.choice([None, None, START + timedelta(days=2)]),
         until=rng.choice([None, None, START + timedelta(days=9)]),
     )
@@ -111,18 +113,17 @@ class Oracle:
         return len(gone)
 
     def keyword(self, words: Sequence[str], where: SearchFilter, limit: int) -> list[tuple[int, float]]:
-        """BM25 by its formula, over all chunks."""
-        weights = KeywordWeights()
-        held = {chunk_id: _weighted(chunk, weights) for chunk_id, chunk in self.chunks.items()}
+        """BM25 by its formula, over all chunks, with frequencies in steps."""
+        held = {chunk_id: _weighted(chunk) for chunk_id, chunk in self.chunks.items()}
         lengths = {chunk_id: _length(chunk) for chunk_id, chunk in self.chunks.items()}
         scores: dict[int, float] = defaultdict(float)
         for word in words:
             having = [chunk_id for chunk_id in held if held[chunk_id][word]]
             rarity = math.log(1 + (len(held) - len(having) + 0.5) / (len(having) + 0.5))
             for chunk_id in having:
-                bound = weights.k1 * (1 - weights.b + weights.b * lengths[chunk_id] * len(held) / sum(lengths.values()))
-                times = min(255, held[chunk_id][word])
-                scores[chunk_id] += rarity * times * (weights.k1 + 1) / (times + bound)
+                times = max(step for step in FREQUENCY_STEPS if step <= held[chunk_id][word])
+                bound = K1 * (1 - B + B * lengths[chunk_id] * len(held) / sum(lengths.values()))
+                scores[chunk_id] += rarity * times * (K1 + 1) / (times + bound)
         return _best({i: score for i, score in scores.items() if where.passes(self.chunks[i])}, limit)
 
     def dense(self, vector: Vector, where: SearchFilter, limit: int) -> list[tuple[int, float]]:
@@ -134,7 +135,7 @@ class Oracle:
 
     def frequency(self, word: str) -> int:
         """How many chunks hold a word."""
-        return sum(bool(_weighted(chunk, KeywordWeights())[word]) for chunk in self.chunks.values())
+        return sum(bool(_weighted(chunk)[word]) for chunk in self.chunks.values())
 
     def neighbours(self, ids: Sequence[int], distance: int) -> list[list[int]]:
         """The ids around each chunk in its group, 0 where there is none."""
@@ -148,15 +149,11 @@ class Oracle:
 
 
 def _columns(chunk: Chunk) -> list[tuple[int, list[str]]]:
-    text, weights = analyse(chunk), KeywordWeights()
-    columns = (
-        (weights.title, text.title), (weights.heading, text.heading), (weights.identifiers, text.identifiers),
-        (weights.body, text.body),
-    )  # fmt: skip
-    return [(weight, [word for word in column.split(" ") if word]) for weight, column in columns]
+    text = analyse(chunk)
+    return [(weight, [*filter(None, getattr(text, name).split(" "))]) for name, weight in COLUMN_WEIGHTS.items()]
 
 
-def _weighted(chunk: Chunk, weights: KeywordWeights) -> Counter[str]:
+def _weighted(chunk: Chunk) -> Counter[str]:
     found: Counter[str] = Counter()
     for weight, words in _columns(chunk):
         for word in words:
@@ -221,9 +218,10 @@ def compare_outlines(index: DiskSearchIndex, oracle: Oracle, ids: NDArray[np.int
     np.testing.assert_allclose(found.importance, [chunk.importance for chunk in chunks], rtol=1e-6)
     assert found.statements.tolist() == [text.is_statement for text in analysed]
     assert found.tell_time.tolist() == [text.tells_time for text in analysed]
-    assert found.words.counts.tolist() == [len(text.words) for text in analysed]
-    spelt = index.spell(found.words.lexicon, found.words.numbers)
-    assert spelt == [word for text in analysed for word in text.words]
+    assert found.word_counts.tolist() == [len(text.words) for text in analysed]
+    words = sorted({word for chunk in chunks for word in chunk.text.split()})
+    held = [[_weighted(chunk)[word] > 0 for chunk in chunks] for word in words]
+    assert index.holding(words, found.ids).tolist() == held
 
 
 def _in_utc(chunk: Chunk) -> Chunk:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,10 +29,9 @@ from tests.adapters.search_oracle import MODEL, Oracle, analyse, compare, some_c
 
 _CHILD = Path(__file__).with_name("search_child.py")
 _POINTS = [
-    *(f"index.{name}.{when}" for name in ("create", "add", "tidy", "remove", "vectors", "drop", "codes", "words",
-                                                    "orphans")
+    *(f"index.{name}.{when}" for name in ("create", "add", "remove", "vectors", "drop", "words", "orphans")
       for when in ("commit.before", "commit.after")),
-    *(f"index.{name}.write.{when}" for name in ("vectors", "codes") for when in ("before", "after")),
+    *(f"index.vectors.write.{when}" for when in ("before", "after")),
 ]  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
         keys.update(after)
     oracle = _oracle_for(index, keys)
     compare(index, oracle, random.Random(0))
-    assert index.maintain()
+    index.maintain()
     compare(index, oracle, random.Random(1))
     index.close()
 
@@ -102,7 +102,7 @@ def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
 def test_a_kill_at_any_step_loses_nothing_acknowledged(tmp_path: Path, point: str) -> None:
     """The step that was under way is there whole or not at all."""
     keys: dict[str, bool] = {}
-    seldom = any(name in point for name in ("create", "codes", "words"))
+    seldom = any(name in point for name in ("create", "words"))
     pending, code = _live(tmp_path, 1, point, 1 if seldom else 2, keys)
     assert code == -signal.SIGKILL
     _examine(tmp_path, keys, pending)
@@ -146,10 +146,13 @@ def _sql(path: Path, statement: str) -> None:
     [
         (lambda path: _replace(path, b"not a database" * 1000), "file is not a database"),
         (lambda path: _replace(path, path.read_bytes()[:20_000]), "malformed"),
-        (lambda path: _sql(path, "DROP TABLE posting"), "has other tables than this program makes"),
+        (lambda path: _sql(path, "DROP TABLE words"), "has other tables than this program makes"),
         (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the analysis of texts"),
-        (lambda path: _sql(path, "UPDATE page SET data = x'00'"), "page 0 of the search index has 1 bytes, not 18432"),
-        (lambda path: _sql(path, "PRAGMA user_version = 99"), "has format 99, this program has 3"),
+        (
+            lambda path: _sql(path, "UPDATE page SET data = x'00'"),
+            "page 0 of the search index has 1 bytes, not 28672",
+        ),
+        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, this program has 4"),
         (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
     ],
 )
@@ -157,12 +160,13 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
     """When it is opened; what is added then is found, and the next opening has nothing to tell."""
     oracle = _filled(tmp_path)
     damage(tmp_path / "search.db")
+    (tmp_path / "codes-of-an-older-format.faiss").touch()
     index = DiskSearchIndex(tmp_path, analyse)
     assert index.count() == 0
     assert len(index.problems) == 1
     assert told in index.problems[0]
     assert index.problems[0].endswith("the search index is made anew")
-    assert list(tmp_path.glob("vectors-*")) == []
+    assert [*tmp_path.glob("vectors-*"), *tmp_path.glob("codes-*")] == []
     index.close()
     again = _filled(tmp_path)
     index = DiskSearchIndex(tmp_path, analyse)
@@ -279,21 +283,12 @@ def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -
     reader.close()
 
 
-def test_a_second_process_does_no_upkeep_meanwhile(tmp_path: Path) -> None:
-    """It is told so, and need not wait."""
-    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse)
-    with other._state.file_lock("maintain.lock", 0):
-        assert not index.maintain()
-    assert index.maintain()
-    index.close()
-    other.close()
-
-
 def test_a_writer_that_holds_on_too_long_is_told(tmp_path: Path) -> None:
     """Searching goes on meanwhile."""
     index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse, busy_timeout_s=0.05)
     index.add([_chunk("k1")])
-    with index._state.writing("test"):
+    with closing(sqlite3.connect(tmp_path / "search.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(LockTimeoutError, match="another process has held it for too long"):
             other.add([_chunk("k2")])
         assert other.count() == 1
@@ -349,7 +344,7 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     index.close()
 
 
-@pytest.mark.parametrize("name", ["", "search.db", "search.db-wal", "search.db-shm", "index.lock", "maintain.lock"])
+@pytest.mark.parametrize("name", ["", "search.db", "search.db-wal", "search.db-shm", "index.lock"])
 def test_what_stands_in_the_way_is_named(tmp_path: Path, name: str) -> None:
     """A folder where a file should be, or a file where the folder should be: the words say which, and it stays."""
     folder = tmp_path / "index"
@@ -380,7 +375,7 @@ def test_a_folder_in_place_of_vectors_is_passed_by(tmp_path: Path) -> None:
     assert str(path) in problem
     ids = index.without_vectors(MODEL, 100)
     index.add_vectors(MODEL, ids, np.array([oracle.vectors[number] for number in ids.tolist()], np.float32))
-    assert index.maintain()
+    index.maintain()
     compare(index, oracle, random.Random(0))
     index.close()
 

@@ -1,21 +1,19 @@
-"""Dense search: FAISS beside NumPy, codes of vectors, several models, and what does not fit."""
+"""Dense search: FAISS held against NumPy, codes of vectors, several models, and what does not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.adapters.search_index import models, state, vectors
-from orchestra_mem.adapters.search_index.approximate import CodeIndex
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.adapters.search_index.vectors import nearest
+from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, Ranking, SearchFilter, Tier, Vector, Vectors
 from tests.adapters.search_oracle import MODEL, analyse, terms, unit_vectors
@@ -29,13 +27,6 @@ def index(tmp_path: Path) -> Iterator[DiskSearchIndex]:
     opened = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is meant for many vectors is used for some thousands."""
-    monkeypatch.setattr(models, "_EXACT_UP_TO", 300)
-    monkeypatch.setattr(models, "_MAX_WAITING", 50)
 
 
 def _chunks(first: int, count: int) -> list[Chunk]:
@@ -73,6 +64,15 @@ def _assert_exact(found: Ranking, rows: Vectors, vector: Vector, wanted: NDArray
     np.testing.assert_allclose(found.scores, rows[expected] @ vector, atol=1e-6)
 
 
+def _kept(folder: str, rows: Vectors) -> ModelVectors:
+    """The rows in a file, one for each chunk from id 0 on."""
+    model = EmbeddingModel(name="m", version="1", dimensions=rows.shape[1])
+    kept = ModelVectors(Path(folder), ModelRow(slot=0, model=model, file="vectors"))
+    kept.write(np.arange(len(rows)), rows)
+    kept.update(np.ones(len(rows), np.bool_), len(rows))
+    return kept
+
+
 @settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 700), st.floats(0, 1), st.integers(0, 100))
 def test_faiss_finds_what_numpy_finds(seed: int, count: int, share: float, limit: int) -> None:
@@ -82,54 +82,28 @@ def test_faiss_finds_what_numpy_finds(seed: int, count: int, share: float, limit
     rows[rng.random(count) < 0.1] = rows[0]
     wanted = rng.random(count) < share
     vector = unit_vectors(1, 16, seed + 1)[0]
-    with pytest.MonkeyPatch.context() as patch:
-        _assert_exact(nearest(rows, vector, wanted, limit, lambda: None), rows, vector, wanted, limit)
-        patch.setattr(vectors, "_FAISS_FROM", 0)
-        patch.setattr(vectors, "_GATHERED", 10**9)
-        _assert_exact(nearest(rows, vector, wanted, limit, lambda: faiss), rows, vector, wanted, limit)
+    with TemporaryDirectory() as folder:
+        _assert_exact(_kept(folder, rows).search(vector, wanted, limit), rows, vector, wanted, limit)
 
 
-def test_faiss_is_what_answers_for_many_vectors() -> None:
-    """And NumPy where it cannot be imported, with the same ids."""
-    rows, wanted, asked = _clustered(30_000), np.ones(30_000, np.bool_), []
-
-    def library() -> object:
-        asked.append(1)
-        return faiss
-
-    for vector in _clustered(20, seed=5):
-        found = nearest(rows, vector, wanted, 50, library)
-        _assert_exact(found, rows, vector, wanted, 50)
-        assert found.ids.tolist() == nearest(rows, vector, wanted, 50, lambda: None).ids.tolist()
-    assert len(asked) == 20
-
-
-def _recall(codes: CodeIndex, rows: Vectors, wanted: NDArray[np.bool_], limit: int) -> float:
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.01])
+@pytest.mark.parametrize("limit", [10, 100])
+def test_codes_find_nearly_all_that_an_exact_search_finds(tmp_path: Path, share: float, limit: int) -> None:
+    """With and without a filter, scores exact."""
+    rows = _clustered(20_000)
+    wanted = np.random.default_rng(3).random(20_000) < share
+    kept = _kept(str(tmp_path), rows)
+    assert kept.codes_due(20_000)
+    kept.use_codes(*kept.make_codes())
+    assert not kept.codes_due(20_000)
     hits = total = 0
     for vector in _clustered(100, seed=7):
-        found = codes.search(rows, vector, wanted, limit)
-        expected = _exact(rows, vector, wanted, limit)
+        found, expected = kept.search(vector, wanted, limit), _exact(rows, vector, wanted, limit)
         np.testing.assert_allclose(found.scores, rows[found.ids] @ vector, atol=1e-6)
         assert wanted[found.ids].all()
         assert (np.diff(found.scores) <= 0).all()
         hits, total = hits + len(set(found.ids.tolist()) & set(expected)), total + len(expected)
-    return hits / total
-
-
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.1])
-def test_codes_find_nearly_all_that_an_exact_search_finds(share: float) -> None:
-    """With and without a filter, scores exact."""
-    rows = _clustered(20_000)
-    wanted = np.random.default_rng(3).random(20_000) < share
-    codes = CodeIndex.train(rows, np.ones(20_000, np.bool_), faiss, lambda: True)
-    assert codes is not None
-    assert _recall(codes, rows, wanted, 10) >= 0.99
-    assert _recall(codes, rows, wanted, 100) >= 0.99
-
-
-def test_training_stops_when_it_should_not_go_on() -> None:
-    """As when the index is closed meanwhile."""
-    assert CodeIndex.train(_clustered(3_000), np.ones(3_000, np.bool_), faiss, lambda: False) is None
+    assert hits >= 0.99 * total
 
 
 def _assert_index_exact(index: DiskSearchIndex, rows: Vectors, least: float, where: SearchFilter = EVERYTHING) -> None:
@@ -151,59 +125,27 @@ def _fill(index: DiskSearchIndex, first: int, count: int) -> Vectors:
     return rows
 
 
-@pytest.mark.usefixtures("early")
 def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> None:
     """What is added later is found before and after upkeep and reopening, what is removed is not."""
-    rows = np.zeros((9_001, 32), np.float32)
+    rows = np.zeros((13_001, 32), np.float32)
     rows[1:5_001] = _fill(index, 1, 5_000)
     _assert_index_exact(index, rows, 1.0)
-    assert list((tmp_path / "index").glob("codes-*")) == []
     index.maintain()
-    (codes,) = (tmp_path / "index").glob("codes-*")
-    _assert_index_exact(index, rows, 0.97)
+    _assert_index_exact(index, rows, 0.99)
     rows[5_001:5_501] = _fill(index, 5_001, 500)
-    _assert_index_exact(index, rows, 0.97)
+    _assert_index_exact(index, rows, 0.99)
+    index.remove([f"k{number}" for number in range(1, 5_501, 3)])
+    rows[1:5_501:3] = 0
+    _assert_index_exact(index, rows, 0.99)
+    rows[5_501:13_001] = _fill(index, 5_501, 7_500)
+    _assert_index_exact(index, rows, 0.99)
     index.maintain()
-    assert list((tmp_path / "index").glob("codes-*")) == [codes]  # a tenth more is not worth writing them
-    _assert_index_exact(index, rows, 0.97)
-    index.remove([f"k{number}" for number in range(1, 5_001, 3)])
-    rows[1:5_001:3] = 0
-    _assert_index_exact(index, rows, 0.97)
-    index.close()
-    index = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
-    _assert_index_exact(index, rows, 0.97)
-    rows[5_501:9_001] = _fill(index, 5_501, 3_500)
-    index.maintain()
-    assert list((tmp_path / "index").glob("codes-*")) != [codes]
     for where in (EVERYTHING, SearchFilter(agent="coder"), SearchFilter(kinds=("kind 3",)), SearchFilter(agent="x")):
-        _assert_index_exact(index, rows, 0.96, where)
-    assert index.problems == ()
+        _assert_index_exact(index, rows, 0.99, where)
     index.close()
-
-
-@pytest.mark.usefixtures("early")
-@pytest.mark.parametrize("damage", ["delete", "truncate", "flip"])
-def test_damaged_codes_are_told_and_made_anew(index: DiskSearchIndex, tmp_path: Path, damage: str) -> None:
-    """Until then every vector is compared."""
-    rows = np.concatenate([np.zeros((1, 32), np.float32), _fill(index, 1, 3_000)])
-    index.maintain()
-    index.close()
-    (path,) = (tmp_path / "index").glob("codes-*")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.unlink()
-    if damage != "delete":
-        path.write_bytes(data if damage == "flip" else data[:1000])
     index = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
-    assert [fault[: len(str(path))] for fault in index.check()] == [str(path)]
     _assert_index_exact(index, rows, 1.0)
-    assert len(index.problems) == 1
-    assert index.problems[0].startswith(f"{path}")
-    assert index.problems[0].endswith("; it is made anew")
-    index.maintain()
-    assert index.check() == []
-    assert list((tmp_path / "index").glob("codes-*")) != []
-    _assert_index_exact(index, rows, 0.97)
+    assert index.problems == ()
     index.close()
 
 
@@ -229,19 +171,6 @@ def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_p
     assert sorted(missing.tolist()) == list(range(1, 101))
     index.add_vectors(WIDE, missing, _clustered(100))
     assert len(index.dense(WIDE, _clustered(1)[0], EVERYTHING, 200).ids) == 100
-    index.close()
-
-
-def test_without_faiss_numpy_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exactly, however many vectors there are, and upkeep makes no codes."""
-    monkeypatch.setattr(state, "load_faiss", lambda threads: None)
-    monkeypatch.setattr(models, "_EXACT_UP_TO", 300)
-    monkeypatch.setattr(vectors, "_FAISS_FROM", 0)
-    index = DiskSearchIndex(tmp_path, analyse, approximate_from=1_000)
-    rows = np.concatenate([np.zeros((1, 32), np.float32), _fill(index, 1, 3_000)])
-    index.maintain()
-    _assert_index_exact(index, rows, 1.0)
-    assert list(tmp_path.glob("codes-*")) == []
     index.close()
 
 

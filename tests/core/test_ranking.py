@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.dates import Period
+from orchestra_mem.core.search.question import Period
 from orchestra_mem.core.search.ranking import (
-    Fusion,
     Pool,
     Weights,
     diversify,
@@ -78,15 +77,6 @@ def test_where_meaning_alone_is_asked_for_the_nearest_comes_first() -> None:
     assert shares["own"] == pytest.approx([0.4, 0.08, 0.04])
     assert shares["coverage"] == pytest.approx([0.6, 0.12, 0.06])
     assert np.argmax(sum(shares.values())) == 0
-
-
-def test_reciprocal_ranks_count_places_alone() -> None:
-    """With the constant 60 and scaled to the best: first and second is as good as second and first."""
-    weights = replace(NOTHING, keyword=1, dense=1, late=0, fusion=Fusion.RECIPROCAL)
-    own = own_scores(floats(900, 1, 0), floats(0.1, 0.9, 0), floats(0, 0, 0), weights)
-    assert own == pytest.approx([1, 1, 0])
-    third = own_scores(floats(3, 2, 1), floats(0, 0, 0), floats(0, 0, 0), weights)
-    assert third == pytest.approx([1, 61 / 62, 61 / 63])
 
 
 # What stands around

@@ -1,8 +1,10 @@
-"""Searching: the parts together, over an index that leaves nothing out, with the embedder that ships."""
+"""Searching: the parts together, over an index on disk, with the embedder that ships."""
 
 from __future__ import annotations
 
+import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,26 +13,25 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_operation
-from orchestra_mem.core.search.exact_index import ExactIndex
 from orchestra_mem.core.search.hybrid import Searcher
-from orchestra_mem.core.search.late_interaction import StemTable, WordTable
+from orchestra_mem.core.search.late_interaction import unit, word_matches
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import (
     Chunk,
-    EmbeddingModel,
     Hit,
     SearchFilter,
     SearchMode,
     Situation,
     Tier,
-    Tokens,
-    WordLists,
+    WordEmbedder,
 )
 from orchestra_mem.types import Json, Operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
-WORDS = WordTable(EMBEDDER)
+FOLDER = tempfile.TemporaryDirectory()
 NOW = Situation(now=START + timedelta(days=60))
 
 TALK = [
@@ -56,9 +57,10 @@ def operation(number: int, agent: str, data: Json, *, session: str = "s1", days:
     )  # fmt: skip
 
 
-def index_of(chunks: list[Chunk]) -> ExactIndex:
-    """Index chunks with their vectors."""
-    index = ExactIndex()
+def index_of(chunks: list[Chunk], words: WordEmbedder | None = EMBEDDER) -> DiskSearchIndex:
+    """Index chunks with their vectors, in a folder that goes with the tests."""
+    folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
+    index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION, words=words)
     index.add_vectors(EMBEDDER.model, index.add(chunks), EMBEDDER.embed([chunk.embedded_text for chunk in chunks]))
     return index
 
@@ -77,7 +79,7 @@ def chunks_of_talk() -> list[Chunk]:
 
 
 INDEX = index_of(chunks_of_talk())
-SEARCHER = Searcher(INDEX, EMBEDDER, WORDS)
+SEARCHER = Searcher(INDEX, EMBEDDER, EMBEDDER)
 
 
 def texts(hits: list[Hit]) -> list[str]:
@@ -125,7 +127,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
     searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS
+        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
     )
     hits = searcher.search("did restarting the worker go well with run_worker", NOW)
     assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
@@ -134,7 +136,7 @@ def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
 def test_as_many_hits_as_wanted() -> None:
     """Hundreds, where there are."""
     days = [operation(n, "Ann", {"text": f"Deploy {n} went well."}, session=f"s{n}") for n in range(1, 301)]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
     assert len(searcher.search("deploy", NOW, limit=250)) == 250
 
 
@@ -147,7 +149,7 @@ def test_an_operation_is_found_by_its_number() -> None:
 def test_who_is_named_goes_before() -> None:
     """Of two who said the same, the one that the question names."""
     both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
-    searcher = Searcher(index_of([c for each in both for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    searcher = Searcher(index_of([c for each in both for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
     assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
 
 
@@ -157,7 +159,7 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
         operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
         for number in range(1, 301)
     ]
-    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS)
+    searcher = Searcher(index_of([c for each in days for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER)
     situation = Situation(now=START + timedelta(days=301))
     first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", situation)
     assert first.chunk.operation == 40
@@ -195,7 +197,7 @@ def test_without_an_embedder_keywords_answer() -> None:
 
 def test_an_empty_index_answers_nothing() -> None:
     """And raises nothing."""
-    assert Searcher(ExactIndex(), EMBEDDER, WORDS).search("anything #1 yesterday", NOW) == []
+    assert Searcher(index_of([]), EMBEDDER, EMBEDDER).search("anything #1 yesterday", NOW) == []
 
 
 def test_near_duplicates_do_not_fill_the_answer() -> None:
@@ -203,7 +205,7 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
     searcher = Searcher(
-        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, WORDS
+        index_of([c for each in operations for c in chunk_operation(each, Tier.SESSION)]), EMBEDDER, EMBEDDER
     )
     assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
 
@@ -242,96 +244,54 @@ def test_odd_queries_are_answered(query: str) -> None:
 # Late interaction
 
 
-LEXICON: list[str] = []
-
-
-def lists(texts: list[list[str]], lexicon: str = "of this test") -> WordLists:
-    """The words of texts as numbers."""
-    LEXICON.extend(word for text in texts for word in text if word not in LEXICON)
-    numbers = [LEXICON.index(word) for text in texts for word in text]
-    return WordLists(
-        lexicon=lexicon, numbers=np.array(numbers, np.int64), counts=np.array([len(text) for text in texts], np.int64)
-    )
-
-
-class Spelling:
-    """Knows the words behind numbers; in another lexicon they stand the other way round. Keeps the tokens of some."""
-
-    def __init__(self, cut_below: int = 0) -> None:
-        self._cut_below = cut_below
-
-    def spell(self, lexicon: str, numbers: NDArray[np.int64]) -> list[str]:
-        """Give the words."""
-        words = LEXICON if lexicon == "of this test" else LEXICON[::-1]
-        return [words[number] for number in numbers.tolist()]
-
-    def tokens(self, model: EmbeddingModel, lexicon: str, numbers: NDArray[np.int64]) -> Tokens:
-        """Give what is kept."""
-        kept = numbers < self._cut_below
-        tokens = EMBEDDER.cut(self.spell(lexicon, numbers[kept]))
-        counts, lengths = np.full(len(numbers), -1), np.zeros(len(numbers), np.float32)
-        counts[kept], lengths[kept] = tokens.counts, tokens.lengths
-        return Tokens(numbers=tokens.numbers, counts=counts, lengths=lengths)
-
-
-SPELLING = Spelling()
+def matches(asked: list[str], texts: list[list[str]]) -> NDArray[np.float32]:
+    """How well words are met by those of texts."""
+    tokens = EMBEDDER.cut([word for text in texts for word in text])
+    return word_matches(asked, tokens, np.array([len(text) for text in texts]), EMBEDDER)
 
 
 def test_a_word_is_met_by_the_best_word_of_a_text() -> None:
     """The same word wholly, a like one in part, a foreign one not at all."""
-    met = WORDS.matches(["bicycle"], lists([["red", "bicycle"], ["bike"], ["tuesday"], []]), SPELLING)
+    met = matches(["bicycle"], [["red", "bicycle"], ["bike"], ["tuesday"], []])
     assert met[0, 0] == pytest.approx(1)
     assert 0.2 < met[0, 1] < 1
     assert met[0, 2] < 0.1
     assert met[0, 3] == 0
-    assert WORDS.matches([], lists([["a"]]), SPELLING).shape == (0, 1)
+    assert matches([], [["a"]]).shape == (0, 1)
+    assert matches(["a"], [[], []]).tolist() == [[0, 0]]
 
 
 def test_another_year_is_another_word() -> None:
-    """However near the table of vectors has them."""
-    met = WORDS.matches(["2023"], lists([["2024"], ["in", "2023"], []]), SPELLING)
-    assert met.tolist() == [[0, 1, 0]]
+    """However near the table of vectors has them, and though its digits are the same."""
+    assert matches(["2023"], [["2024"], ["in", "2023"], [], ["2032"]]).tolist() == [[0, 1, 0, 0]]
 
 
 def test_a_name_with_a_digit_is_met_by_itself_alone() -> None:
     """Another digit names another thing."""
-    met = WORDS.matches(["utf8", "part7b"], lists([["utf16", "part17b"], ["utf8"], ["part7b"]]), SPELLING)
-    assert met.tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert matches(["utf8", "part7b"], [["utf16", "part17b"], ["utf8"], ["part7b"]]).tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
-def test_the_numbers_of_another_lexicon_are_other_words() -> None:
-    """As after an index was made anew: nothing of the old one is taken for the new."""
-    table, lexicon = StemTable(), lists([["cat"], ["dog"]])
-    words = [word for word in LEXICON if word not in ("cat", "dog")]
-    assert table.matches(["cat"], lexicon, SPELLING).tolist() == [[1, 0]]
-    there = lists([["cat"], [words[0]]], "another")
-    turned = [[word == "cat" for word in SPELLING.spell("another", there.numbers)]]
-    assert table.matches(["cat"], there, SPELLING).tolist() == turned
-
-
-def test_a_table_of_words_begins_anew_when_full() -> None:
-    """Its answers stay the same."""
-    small = WordTable(EMBEDDER, max_words=8)
-    for number in range(5):
-        asked, said = [f"word{number}", "cat"], lists([["dog", f"house{number}"], ["cat", f"tree{number}", "sky"]])
-        assert small.matches(asked, said, SPELLING) == pytest.approx(WORDS.matches(asked, said, SPELLING), abs=1e-6)
-    assert small.vectors(["cat"]) == pytest.approx(EMBEDDER.embed_words(["cat"]), rel=1e-5)
-
-
-@pytest.mark.parametrize("cut_below", [3, 1_000_000])
-def test_words_cut_ahead_are_met_as_if_they_were_spelt(cut_below: int) -> None:
-    """Whether the tokens of all words are kept or of some; a number is met by itself alone, not by its digits."""
-    asked = ["bicycle", "2023", "qwxzk", "tuesday"]
-    said = lists([["red", "bicycle", "2023"], ["2032", "qwxzks"], [], ["2024", "wednesday", "microservices"]])
-    cut = WordTable(EMBEDDER)
-    for _ in range(2):
-        met = cut.matches(asked, said, Spelling(cut_below))
-        assert met == pytest.approx(WordTable(EMBEDDER).matches(asked, said, SPELLING), abs=1e-6)
-        assert met[1].tolist() == [1, 0, 0, 0]
+@given(st.lists(st.lists(st.text(min_size=1, max_size=12), max_size=6), max_size=6), st.lists(st.text(), max_size=4))
+def test_any_words_are_met_as_their_vectors_say(texts: list[list[str]], asked: list[str]) -> None:
+    """The sums over tokens are the vectors of the words."""
+    met = matches(asked, texts)
+    assert met.shape == (len(asked), len(texts))
+    for row, word in zip(met, asked, strict=True):
+        if not any(map(str.isdigit, word)):
+            (wanted,) = unit(EMBEDDER.embed_words([word]))
+            best = [max([0.0, *(unit(EMBEDDER.embed_words(text)) @ wanted)]) if text else 0.0 for text in texts]
+            assert row == pytest.approx(np.clip((np.array(best) - 0.3) / 0.7, 0, 1), abs=1e-4)
 
 
 def test_without_vectors_words_are_met_by_their_stems() -> None:
-    """Wholly or not at all."""
-    table = StemTable()
-    assert table.matches(["moved", "cat"], lists([["moving", "on"], ["cats"]]), SPELLING).tolist() == [[1, 0], [0, 1]]
-    assert table.matches([], lists([["a"]]), SPELLING).shape == (0, 1)
+    """Wholly or not at all, whatever else the index knows."""
+    first, *_ = Searcher(INDEX, None, None).search("moving databases", NOW)
+    assert dict(first.reasons.shares)["coverage"] == pytest.approx(0.6)
+    assert first.chunk.text == "Fine. We moved the database to SQLite last week."
+
+
+def test_texts_whose_words_are_not_cut_are_compared_by_stems() -> None:
+    """As those that were added while the embedder failed: they are found beside the others."""
+    index = index_of(chunks_of_talk(), words=None)
+    searcher = Searcher(index, EMBEDDER, EMBEDDER)
+    assert texts(searcher.search("When was the database moved?", NOW))[0] == TALK[1][1]

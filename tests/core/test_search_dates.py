@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search.dates import periods_in
+from orchestra_mem.core.search.question import periods_in
 
 NOW = datetime(2024, 1, 15, 12, tzinfo=UTC)  # a Monday
 

@@ -1,21 +1,41 @@
-"""The rows of search.db that chunks are made of, and the strings that many of them share."""
+"""The rows of search.db that chunks are made of."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.adapters.search_index.columns import NONE, Columns, encode, from_microseconds, to_microseconds
-from orchestra_mem.adapters.search_index.database import damaged
-from orchestra_mem.search_types import Chunk, Ids, IndexedText, Outlines, SearchFilter, Tier, WordLists
+from orchestra_mem.adapters.search_index.columns import Columns, damaged, encode, string_number
+from orchestra_mem.search_types import Chunk, Ids, IndexedText, Outlines, Tier, Tokens, WordEmbedder
 
 _ASKED_AT_ONCE = 500
 _STATEMENT, _TELLS_TIME = 1, 2  # the bits of `traits`
+_MAX_WORD_CHARS = 256
+
+
+def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
+    """Cut the words of texts into tokens, each word once, as the column `tokens` has them.
+
+    Raises:
+        EmbedderError: they cannot be cut.
+    """
+    distinct = dict.fromkeys(word[:_MAX_WORD_CHARS] for text in texts for word in text.words)
+    place_of = {word: place for place, word in enumerate(distinct)}
+    cut = words.cut(list(distinct))
+    counts, lengths, numbers = cut.counts.astype("<u2"), cut.lengths.astype("<f4"), cut.numbers.astype("<u4")
+    pieces = [each.tobytes() for each in np.split(numbers, np.cumsum(cut.counts)[:-1])]
+    found = []
+    for text in texts:
+        places = [place_of[word[:_MAX_WORD_CHARS]] for word in text.words]
+        tokens = b"".join(pieces[place] for place in places)
+        found.append(counts[places].tobytes() + lengths[places].tobytes() + tokens)
+    return found
 
 
 def decode(data: bytes) -> str:
@@ -30,74 +50,56 @@ def decode(data: bytes) -> str:
         raise damaged(f"a text of the search index cannot be read ({error})") from error
 
 
-def ids_of(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, int]:
+def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     """The ids of the chunks with these keys; what is not there is left out."""
-    rows = _asked(connection, "SELECT key, id FROM chunk WHERE key IN", [encode(key) for key in keys])
-    return {decode(key): chunk_id for key, chunk_id in rows}
+    encoded = [encode(key) for key in keys]
+    found: dict[str, int] = {}
+    for start in range(0, len(encoded), _ASKED_AT_ONCE):
+        some = encoded[start : start + _ASKED_AT_ONCE]
+        rows = connection.execute(f"SELECT key, id FROM chunk WHERE key IN ({','.join('?' * len(some))})", some)
+        found.update((decode(key), chunk_id) for key, chunk_id in rows)
+    return found
 
 
 def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
     """The keys and ids of the chunks of a group."""
-    rows = connection.execute(
-        "SELECT key, id FROM chunk WHERE grp = (SELECT id FROM name WHERE text = ?) ORDER BY position, id",
-        (encode(group),),
-    )
+    rows = connection.execute("SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", (string_number(group),))
     return {decode(key): chunk_id for key, chunk_id in rows}
 
 
-def name_all(connection: sqlite3.Connection, chunks: Iterable[Chunk], texts: Iterable[IndexedText]) -> dict[str, int]:
-    """Give each string that these chunks and texts share with others a number, from 1 up."""
-    shared = {
-        text for chunk in chunks for text in (chunk.kind, chunk.agent, chunk.session, chunk.group) if text is not None
-    }
-    shared.update(word for text in texts for word in text.words)
-    data = {encode(text): text for text in shared}
-    numbers = dict(_asked(connection, "SELECT text, id FROM name WHERE text IN", list(data)))
-    new = sorted(data.keys() - numbers.keys())
-    connection.executemany("INSERT INTO name (text) VALUES (?)", ((each,) for each in new))
-    numbers.update(_asked(connection, "SELECT text, id FROM name WHERE text IN", new))
-    return {data[each]: number for each, number in numbers.items()}
-
-
-def _asked(connection: sqlite3.Connection, statement: str, values: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-    for start in range(0, len(values), _ASKED_AT_ONCE):
-        some = values[start : start + _ASKED_AT_ONCE]
-        yield from connection.execute(f"{statement} ({','.join('?' * len(some))})", some)
-
-
-def names_in(connection: sqlite3.Connection, where: SearchFilter) -> dict[str, int]:
-    """The numbers of the strings that a filter asks for; what no chunk has is left out."""
-    texts = {text for text in (*where.kinds, where.agent, where.session) if text is not None}
+def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, bytes | None]]) -> None:
+    """Put down new chunks; those without cut words are left for upkeep."""
     rows = (
-        (text, connection.execute("SELECT id FROM name WHERE text = ?", (encode(text),)).fetchone()) for text in texts
-    )
-    return {text: row[0] for text, row in rows if row}
-
-
-def write(
-    connection: sqlite3.Connection,
-    chunks: Iterable[tuple[int, Chunk]],
-    texts: Mapping[str, IndexedText],
-    names: Mapping[str, int],
-) -> None:
-    """Put down chunks, new or replaced; `texts` are of the new ones, by key: those of a key do not change."""
-    unchanged = IndexedText(title="", heading="", identifiers="", body="")
-    connection.executemany(
-        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET grp = excluded.grp,"
-        " position = excluded.position, importance = excluded.importance, record = excluded.record",
         (
-            (
-                number, encode(chunk.key), names[chunk.group], chunk.position, chunk.importance,
-                *_compared(texts.get(chunk.key, unchanged), names), _record(chunk),
-            )
-            for number, chunk in chunks
-        ),
+            number, encode(chunk.key), *_changing(chunk),
+            _STATEMENT * text.is_statement | _TELLS_TIME * text.tells_time, len(text.words), tokens,
+        )
+        for number, chunk, text, tokens in chunks
     )  # fmt: skip
+    connection.executemany("INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _compared(text: IndexedText, names: Mapping[str, int]) -> tuple[int, bytes]:
-    numbers = np.array([names[word] for word in text.words], "<u4")
-    return _STATEMENT * text.is_statement | _TELLS_TIME * text.tells_time, numbers.tobytes()
+def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]]) -> None:
+    """Replace what may change of chunks: all but what follows from their texts."""
+    connection.executemany(
+        "UPDATE chunk SET grp = ?, position = ?, importance = ?, agent = ?, session = ?, record = ? WHERE id = ?",
+        ((*_changing(chunk), number) for number, chunk in chunks),
+    )
+
+
+def _changing(chunk: Chunk) -> tuple[object, ...]:
+    fields = (
+        chunk.tier, chunk.source, chunk.text, chunk.kind, chunk.heading, chunk.title, chunk.group, chunk.item,
+        chunk.pattern, chunk.time and chunk.time.isoformat(), chunk.operation,
+    )  # fmt: skip
+    agent, session = (None if name is None else encode(name) for name in (chunk.agent, chunk.session))
+    record = encode(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+    return string_number(chunk.group), chunk.position, chunk.importance, agent, session, record
+
+
+def add_tokens(connection: sqlite3.Connection, tokens: Iterable[tuple[bytes, int]]) -> None:
+    """Put down the tokens of chunks that have come without, each with the chunk's id."""
+    connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", tokens)
 
 
 def delete(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
@@ -107,71 +109,62 @@ def delete(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
 
 def read(connection: sqlite3.Connection, ids: Ids) -> list[Chunk | None]:
     """Give chunks in the order asked for."""
-    rows = connection.execute(
-        "SELECT chunk.id, key, text, position, importance, record FROM chunk JOIN name ON name.id = grp"
-        " WHERE chunk.id IN (SELECT value FROM json_each(?))",
-        (json.dumps(ids.tolist()),),
-    )
-    found = {number: _chunk(decode(key), decode(group), *rest) for number, key, group, *rest in rows}
+    columns = "id, key, position, importance, agent, session, record"
+    found = {row[0]: _chunk(*row[1:]) for row in _rows(connection, columns, ids)}
     return [found.get(chunk_id) for chunk_id in ids.tolist()]
 
 
-def outlines(
-    connection: sqlite3.Connection, ids: Ids, columns: Columns, passing: NDArray[np.bool_], lexicon: str
-) -> Outlines:
+def _rows(connection: sqlite3.Connection, columns: str, ids: Ids) -> Iterator[tuple[Any, ...]]:
+    query = f"SELECT {columns} FROM chunk WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    return connection.execute(query, (json.dumps(ids.tolist()),))
+
+
+def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing: NDArray[np.bool_]) -> Outlines:
     """Give what ranking needs of those of the chunks that are there; `passing` is a mask over all ids.
 
     Raises:
-        DatabaseDamagedError: what is stored of one is no list of words.
+        DatabaseDamagedError: what is stored of one cannot be read.
     """
-    rows = connection.execute(
-        "SELECT id, grp, importance, traits, words FROM chunk WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(ids.tolist()),),
-    ).fetchall()
+    wanted = "id, grp, importance, agent, session, traits, words, tokens"
+    rows = list(_rows(connection, wanted, ids))
     there = np.array([row[0] for row in rows], np.int64)
-    traits = np.array([row[3] for row in rows], np.int64)
-    words = b"".join(row[4] for row in rows)
-    sizes = np.array([len(row[4]) for row in rows], np.int64)
-    highest = int(connection.execute("SELECT coalesce(max(id), 0) FROM name").fetchone()[0])
-    if (sizes % 4).any() or (numbers := np.frombuffer(words, "<u4").astype(np.int64)).max(initial=0) > highest:
-        raise damaged("the words of chunks of the search index cannot be read")
-    times = columns["time"][there]
-    agents, sessions = columns["agent"][there].tolist(), columns["session"][there].tolist()
-    name_of = {0: None, **_spelt(connection, {*agents, *sessions})}
+    traits = np.array([row[5] for row in rows], np.int64)
+    agents, sessions = (tuple(None if row[at] is None else decode(row[at]) for row in rows) for at in (3, 4))
     return Outlines(
         ids=there,
         passing=passing[there],
         groups=np.array([row[1] for row in rows], np.int64),
-        agents=tuple(name_of.get(number) for number in agents),
-        sessions=tuple(name_of.get(number) for number in sessions),
-        times=np.where(times == NONE, np.nan, times / 1e6),
+        agents=agents,
+        sessions=sessions,
+        times=columns["time"][there],
         importance=np.array([row[2] for row in rows], np.float32),
         statements=traits & _STATEMENT != 0,
         tell_time=traits & _TELLS_TIME != 0,
-        words=WordLists(lexicon=lexicon, numbers=numbers, counts=sizes // 4),
+        word_counts=np.array([row[6] for row in rows], np.int64),
+        cut=np.array([row[7] is not None for row in rows], np.bool_),
+        tokens=_tokens([row[6:] for row in rows if row[7] is not None]),
     )
 
 
-def spell(connection: sqlite3.Connection, numbers: NDArray[np.int64]) -> list[str]:
-    """Give the strings with these numbers."""
-    distinct, places = np.unique(numbers, return_inverse=True)
-    rows = connection.execute(
-        "SELECT id, text FROM name WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(distinct.tolist()),),
-    ).fetchall()
-    # All at once is ten times as fast as one by one; no word has a line feed.
-    texts = decode(b"\n".join(row[1] for row in rows)).split("\n")
-    if not len(rows) == len(texts) == len(distinct):
-        found = {number: decode(text) for number, text in rows}
-        texts = [found.get(number, "") for number in distinct.tolist()]
-    return [texts[place] for place in places.tolist()]
+def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
+    """Join the tokens of several texts; each row has the number of words and what `cut_words` has made of them."""
+    try:
+        counts, lengths, numbers = (
+            np.frombuffer(b"".join(data[start * words : end * words if end else None] for words, data in rows), kind)
+            for start, end, kind in ((0, 2, "<u2"), (2, 6, "<f4"), (6, 0, "<u4"))
+        )
+    except (ValueError, TypeError) as error:
+        raise damaged(f"the words of chunks of the search index cannot be read ({error})") from error
+    if not (len(counts) == len(lengths) == sum(words for words, _ in rows) and counts.sum() == len(numbers)):
+        raise damaged("the words of chunks of the search index cannot be read")
+    return Tokens(numbers=numbers.astype(np.int64), counts=counts.astype(np.int64), lengths=lengths)
 
 
-def _spelt(connection: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, str]:
-    rows = connection.execute(
-        "SELECT id, text FROM name WHERE id IN (SELECT value FROM json_each(?))", (json.dumps([*numbers]),)
-    )
-    return {number: decode(text) for number, text in rows}
+def uncut(connection: sqlite3.Connection, limit: int) -> list[tuple[int, Chunk]]:
+    """Some of the chunks that have come without the tokens of their words."""
+    rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (limit,)).fetchall()
+    ids = np.array([row[0] for row in rows], np.int64)
+    return [(number, chunk) for number, chunk in zip(ids.tolist(), read(connection, ids), strict=True) if chunk]
 
 
 def neighbours(connection: sqlite3.Connection, ids: Ids, distance: int) -> Ids:
@@ -198,25 +191,16 @@ def _neighbour(sign: str, order: str, skipped: int) -> str:
     )
 
 
-def _record(chunk: Chunk) -> bytes:
-    fields = (
-        chunk.tier, chunk.source, chunk.text, chunk.kind, chunk.heading, chunk.title, chunk.session, chunk.agent,
-        chunk.item, to_microseconds(chunk.time), chunk.operation,
-    )  # fmt: skip
-    return encode(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
-
-
-def _chunk(key: str, group: str, position: int, importance: float, record: bytes) -> Chunk:
+def _chunk(
+    key: bytes, position: int, importance: float, agent: bytes | None, session: bytes | None, record: bytes
+) -> Chunk:
     try:
-        return _unpacked(key, group, position, importance, record)
+        tier, source, text, kind, heading, title, group, item, pattern, time, operation = json.loads(decode(record))
+        return Chunk(
+            key=decode(key), tier=Tier(tier), source=source, text=text, kind=kind, group=group, position=position,
+            heading=tuple(heading), title=title, session=None if session is None else decode(session),
+            agent=None if agent is None else decode(agent), item=item, pattern=pattern,
+            time=time and datetime.fromisoformat(time).astimezone(UTC), operation=operation, importance=importance,
+        )  # fmt: skip
     except (ValueError, TypeError, OverflowError) as error:
         raise damaged(f"the chunk {key!r} of the search index cannot be read ({error})") from error
-
-
-def _unpacked(key: str, group: str, position: int, importance: float, record: bytes) -> Chunk:
-    tier, source, text, kind, heading, title, session, agent, item, time, operation = json.loads(decode(record))
-    return Chunk(
-        key=key, tier=Tier(tier), source=source, text=text, kind=kind, group=group, position=position,
-        heading=tuple(heading), title=title, session=session, agent=agent, item=item, time=from_microseconds(time),
-        operation=operation, importance=importance,
-    )  # fmt: skip

@@ -8,10 +8,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestra_mem.adapters.search_index.database import APPLICATION_ID, FORMAT
 from orchestra_mem.search_types import EmbeddingModel
 
+APPLICATION_ID = 0x6F6D7369
+FORMAT = 4
 _BUSY_S = 2.0
+_FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +33,28 @@ class IndexReport:
     models: tuple[EmbeddingModel, ...] = ()
 
 
-_FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock", "maintain.lock")
-
-
 def in_the_way(folder: Path) -> tuple[Path, str] | None:
     """Find what stands where an index or one of its files should, and say what is wrong with it; None for nothing."""
     if not folder.is_dir():
         return (folder, "is no folder; remove it") if os.path.lexists(folder) else None
     paths = (folder / name for name in _FILES)
     return next(((path, "is no file; remove it") for path in paths if path.is_dir()), None)
+
+
+def format_fault(connection: sqlite3.Connection) -> str | None:
+    """Say what keeps this program from reading a database; None where nothing does."""
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+    )
+    if application != APPLICATION_ID:
+        return "is no search index of this program"
+    return None if version == FORMAT else f"has format {version}, this program has {FORMAT}"
+
+
+def quick_check(connection: sqlite3.Connection) -> str | None:
+    """Look through a whole database; None where it is sound, else SQLite's words for the fault."""
+    said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return None if said == "ok" else " ".join(said.split())
 
 
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
@@ -65,14 +80,9 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
 
 
 def _report(connection: sqlite3.Connection, path: Path, size: int, thorough: bool) -> IndexReport:
-    found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")}
-    fault = None
-    if found["application_id"] != APPLICATION_ID:
-        fault = "is no search index of this program"
-    elif found["user_version"] != FORMAT:
-        fault = f"has format {found['user_version']}, this program has {FORMAT}"
-    elif thorough and (said := str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])) != "ok":
-        fault = f"is damaged: {' '.join(said.split())}"
+    fault = format_fault(connection)
+    if thorough and not fault and (said := quick_check(connection)):
+        fault = f"is damaged: {said}"
     if fault:
         return IndexReport(database=path, present=True, size_bytes=size, fault=fault)
     rows = connection.execute("SELECT name, version, dimensions, file FROM model ORDER BY slot").fetchall()

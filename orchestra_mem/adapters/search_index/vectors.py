@@ -1,55 +1,73 @@
-"""A model's vectors in a file, one place a chunk id, mapped into memory; and the exact search over them.
+"""A model's vectors in a file, one place a chunk id, mapped into memory; FAISS searches them.
 
-What is in the file counts only once search.db says so: whatever a killed process left behind is written over. FAISS
-reads the mapped file itself; where it is missing, and for few vectors, NumPy does the same.
+What is in the file counts only once search.db says so: whatever a killed process left behind is written over. The
+mapped file itself is searched as a flat index is, up to tens of thousands of vectors; beyond, 8 bits a number (a scalar
+quantiser) find more than is wanted, and the vectors themselves say which are nearest.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.keyword import best
 from orchestra_mem.errors import DatabaseDamagedError, storage_error
-from orchestra_mem.search_types import Ids, Ranking, Vector, Vectors
+from orchestra_mem.search_types import EmbeddingModel, Ids, Ranking, Vector, Vectors
 
-# Below so many vectors NumPy takes under 1 ms, and FAISS need not be loaded (70 ms).
-_FAISS_FROM = 20_000
-# Where fewer than one in so many vectors is wanted, they are gathered first: quicker than skipping the rest.
-_GATHERED = 8
-# FAISS and NumPy round differently in the seventh digit; a few more than wanted go into the last comparison.
-_SPARE = 16
+# So many chunks may wait for their codes, or a twentieth: they are compared one by one.
+_MAX_WAITING = 4_096
+_WAITING_SHARE = 20
+_TRAINED_ON = 20_000
+_SPARE = 64  # codes round: beside twice what is wanted, so many more are compared exactly
 _BLOCK = 8_192
-_CHECKED_ROWS = 4_096
-
-
-LoadFaiss: TypeAlias = "Callable[[], Any]"
+_CHECKED_ROWS = 1_024
 
 
 @cache
 def load_faiss(threads: int) -> Any:
-    """Import FAISS and tell it how many threads it may use; None where it cannot be imported."""
-    try:
-        import faiss
-    except ImportError:
-        return None
+    """Import FAISS on first use (50 ms), and tell it how many threads it may use."""
+    import faiss
+
     faiss.omp_set_num_threads(threads)
     return faiss
 
 
-class VectorFile:
-    """The vectors of one model. Row n of the file belongs to the chunk with id n. One writer at a time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """A row of the table `model`: the bit that stands for the model in the pages, and the name of its file."""
 
-    def __init__(self, path: Path, dimensions: int) -> None:
-        self.path = path
-        self.dimensions = dimensions
-        self._rows: Vectors = np.zeros((0, dimensions), np.float32)
+    slot: int
+    model: EmbeddingModel
+    file: str
+
+
+class ModelVectors:
+    """The vectors of one embedding model. One writer at a time, and one user at a time of all else.
+
+    `having` tells which chunks have a vector, `embedded` how many the model has been asked for, those in which it found
+    nothing included.
+    """
+
+    def __init__(self, folder: Path, row: ModelRow, threads: int = 1) -> None:
+        self.row = row
+        self.path = folder / row.file
+        self.embedded = 0
+        self.having: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._threads = threads
+        self._mapped: Vectors = np.zeros((0, row.model.dimensions), np.float32)
+        self._codes: Any = None
+        self._coded: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def update(self, having: NDArray[np.bool_], embedded: int) -> None:
+        """Take notice of what has been committed."""
+        self.embedded = embedded
+        self.having = having[: int(having.size - np.argmax(having[::-1])) if having.any() else 0]
 
     def write(self, ids: Ids, vectors: Vectors) -> None:
         """Put at least one vector at its place, and wait until all are on the disk.
@@ -57,13 +75,12 @@ class VectorFile:
         Raises:
             StorageError: the file cannot be written.
         """
-        row_bytes = 4 * self.dimensions
         data = np.ascontiguousarray(vectors, "<f4")
-        starts = np.flatnonzero(np.diff(ids, prepend=-1) != 1).tolist()
+        starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1).tolist()
         try:
             with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0) as file:
                 for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
-                    file.seek(int(ids[start]) * row_bytes)
+                    file.seek(int(ids[start]) * data.itemsize * data.shape[1])
                     left = data[start:end].view(np.uint8).reshape(-1).data
                     while left:
                         left = left[file.write(left) :]
@@ -71,30 +88,31 @@ class VectorFile:
         except OSError as error:
             raise storage_error(error, "writing vectors to", self.path) from error
 
-    def rows(self, end: int) -> Vectors:
-        """Map the vectors of the chunks with ids under `end`.
+    @property
+    def rows(self) -> Vectors:
+        """All vectors by chunk id, as many rows as `having` has.
 
         Raises:
             DatabaseDamagedError: the file is missing or too short.
         """
-        if end > len(self._rows):
+        end = len(self.having)
+        if end > len(self._mapped):
+            dimensions = self.row.model.dimensions
             try:
-                held = self.path.stat().st_size // (4 * self.dimensions)
-                mapped = np.memmap(self.path, np.dtype("<f4"), "r", shape=(held, self.dimensions)) if held else None
+                held = self.path.stat().st_size // (4 * dimensions)
+                mapped = np.memmap(self.path, np.dtype("<f4"), "r", shape=(held, dimensions)) if held else None
             except OSError as error:
                 raise DatabaseDamagedError(f"{self.path}: {error.strerror}; the vectors are made anew") from error
             if mapped is None or held < end:
                 raise DatabaseDamagedError(f"{self.path} holds {held} vectors, not {end}; they are made anew")
-            self._rows = np.asarray(mapped)
-        return self._rows[:end]
+            self._mapped = np.asarray(mapped)
+        return self._mapped[:end]
 
-    def check(self, having: NDArray[np.bool_], *, thorough: bool = False) -> str | None:
+    def fault(self, *, thorough: bool = False) -> str | None:
         """Look whether each vector has unit length, by samples where there are many; None where all is well."""
-        ids = np.flatnonzero(having)
-        if not len(ids):
-            return None
+        ids = np.flatnonzero(self.having)
         try:
-            rows = self.rows(int(ids[-1]) + 1)
+            rows = self.rows
         except DatabaseDamagedError as error:
             return str(error)
         if not thorough and len(ids) > _CHECKED_ROWS:
@@ -106,51 +124,70 @@ class VectorFile:
                 return f"{self.path}: the vector of chunk {ids[start + int(np.argmax(wrong))]} is not of unit length"
         return None
 
+    def vectors(self, ids: Ids) -> Vectors:
+        """Vectors in the order asked for, zeros where there is none."""
+        found = np.zeros((len(ids), self.row.model.dimensions), np.float32)
+        inside = (ids > 0) & (ids < len(self.having))
+        inside[inside] = self.having[ids[inside]]
+        if inside.any():
+            found[inside] = self.rows[ids[inside]]
+        return found
 
-def ranked(rows: Vectors, ids: NDArray[np.integer], vector: Vector, limit: int) -> Ranking:
-    """Give the nearest of some chunks, best first, ties by id; scores are cosines."""
-    chosen = ids.astype(np.int64)
-    return best(chosen, np.einsum("ij,j->i", rows[chosen], vector), limit)
+    def search(self, vector: Vector, passing: NDArray[np.bool_], limit: int) -> Ranking:
+        """Give the nearest of the chunks that pass, ties by id; with codes, few may be missed. Scores are cosines."""
+        wanted = self.having & passing[: len(self.having)]
+        there = min(len(wanted), len(self._coded))
+        coded, waiting = wanted.copy(), wanted.copy()
+        coded[:there] &= self._coded[:there]
+        coded[there:] = False
+        waiting[:there] &= ~self._coded[:there]
+        found = [self._nearest(vector, waiting, limit), self._by_codes(vector, coded, limit)]
+        ids = np.concatenate(found)
+        return best(ids, np.einsum("ij,j->i", self.rows[ids], vector), limit)
 
+    def _nearest(self, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> Ids:
+        """What IndexFlatIP does, over the mapped file: an index of its own would hold all vectors a second time."""
+        k = min(int(np.count_nonzero(wanted)), limit)
+        if k <= 0:
+            return np.zeros(0, np.int64)
+        faiss, rows, query = load_faiss(self._threads), self.rows, np.ascontiguousarray(vector, np.float32)
+        scores, ids = np.empty(k, np.float32), np.empty(k, np.int64)
+        bits = np.packbits(wanted, bitorder="little")
+        faiss.knn_inner_product(
+            faiss.swig_ptr(query), faiss.swig_ptr(rows), rows.shape[1], 1, len(rows), k,
+            faiss.swig_ptr(scores), faiss.swig_ptr(ids), faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits)),
+        )  # fmt: skip
+        return ids[ids >= 0]
 
-def nearest(rows: Vectors, vector: Vector, wanted: NDArray[np.bool_], limit: int, faiss: LoadFaiss) -> Ranking:
-    """Give the nearest of the wanted chunks, exactly.
+    def _by_codes(self, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> Ids:
+        k = min(int(np.count_nonzero(wanted)), 2 * limit + _SPARE)
+        if k <= 0:
+            return np.zeros(0, np.int64)
+        faiss, bits = load_faiss(self._threads), np.packbits(wanted, bitorder="little")
+        chosen = faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits))
+        query = np.ascontiguousarray(vector[None], np.float32)
+        ids: Ids = self._codes.search(query, k, params=faiss.SearchParameters(sel=chosen))[1][0]
+        return ids[ids >= 0]
 
-    Args:
-        rows: all vectors, by chunk id.
-        vector: what they are compared with.
-        wanted: shape (len(rows),).
-        limit: how many at most.
-        faiss: loads the library, gives None where there is none.
-    """
-    count = int(np.count_nonzero(wanted))
-    if not count or limit <= 0:
-        return Ranking(ids=np.zeros(0, np.int64), scores=np.zeros(0, np.float32))
-    if count * _GATHERED < len(rows) or count < _FAISS_FROM or (library := faiss()) is None:
-        return _nearest_by_numpy(rows, vector, np.flatnonzero(wanted), limit)
-    return ranked(rows, _nearest_by_faiss(rows, vector, wanted, min(count, limit + _SPARE), library), vector, limit)
+    def codes_due(self, approximate_from: int) -> bool:
+        """Tell whether there are many vectors, and many of them without codes."""
+        count = int(np.count_nonzero(self.having))
+        there = min(len(self.having), len(self._coded))
+        waiting = count - int(np.count_nonzero(self.having[:there] & self._coded[:there]))
+        return count >= approximate_from and waiting > max(_MAX_WAITING, count // _WAITING_SHARE)
 
-
-def _nearest_by_numpy(rows: Vectors, vector: Vector, ids: NDArray[np.int64], limit: int) -> Ranking:
-    scores = np.empty(len(ids), np.float32)
-    for start in range(0, len(ids), _BLOCK):
-        block = ids[start : start + _BLOCK]
-        whole = block[-1] - block[0] == len(block) - 1
-        # einsum keeps to one thread: the cores belong to the language model.
-        scores[start : start + _BLOCK] = np.einsum(
-            "ij,j->i", rows[block[0] : block[-1] + 1] if whole else rows[block], vector
+    def make_codes(self) -> tuple[Any, NDArray[np.bool_]]:
+        """Quantise all vectors, for `use_codes`; 0.5 s a million. Others may search meanwhile, not write."""
+        faiss, rows, having = load_faiss(self._threads), self.rows, self.having.copy()
+        codes = faiss.IndexScalarQuantizer(
+            rows.shape[1], faiss.ScalarQuantizer.QT_8bit_uniform, faiss.METRIC_INNER_PRODUCT
         )
-    return best(ids, scores, limit)
+        ids = np.flatnonzero(having)
+        codes.train(rows[ids[:: max(1, len(ids) // _TRAINED_ON)]])
+        for start in range(0, len(rows), _BLOCK):
+            codes.add(rows[start : start + _BLOCK])  # places without a vector too: places are ids
+        return codes, having
 
-
-def _nearest_by_faiss(rows: Vectors, vector: Vector, wanted: NDArray[np.bool_], k: int, faiss: Any) -> Ids:
-    """What IndexFlatIP does, over the mapped file: an index of its own would hold all vectors a second time."""
-    scores, ids = np.empty(k, np.float32), np.empty(k, np.int64)
-    query = np.ascontiguousarray(vector, np.float32)
-    bits = np.packbits(wanted, bitorder="little")
-    chosen = faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits))
-    faiss.knn_inner_product(
-        faiss.swig_ptr(query), faiss.swig_ptr(rows), rows.shape[1], 1, len(rows), k,
-        faiss.swig_ptr(scores), faiss.swig_ptr(ids), chosen,
-    )  # fmt: skip
-    return ids[ids >= 0]
+    def use_codes(self, codes: Any, coded: NDArray[np.bool_]) -> None:
+        """Search with these codes from now on."""
+        self._codes, self._coded = codes, coded

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 from orchestra_mem.core.language.intents.types import ASKS
 from orchestra_mem.core.language.intents.words import KINDS, NUMBERS
-from orchestra_mem.core.search.dates import periods_in
 from orchestra_mem.core.search.echoes import SHOWN
+from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus
 

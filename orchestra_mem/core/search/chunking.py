@@ -86,6 +86,7 @@ def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
             session=operation.session,
             agent=operation.agent,
             item=_item_of(operation.data),
+            pattern=_pattern_of(operation.data),
             time=operation.timestamp,
             operation=operation.id,
             importance=_CRITICAL_IMPORTANCE if operation.critical else 0.5,
@@ -211,6 +212,11 @@ def _item_of(data: Json) -> int | None:
             if isinstance(value, int) and not isinstance(value, bool):
                 return value
     return None
+
+
+def _pattern_of(data: Json) -> str | None:
+    pattern = data.get("pattern") if isinstance(data, dict) else None
+    return pattern if isinstance(pattern, str) else None
 
 
 def _pieces(text: str) -> Iterator[Passage]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.late_interaction import StemTable, WordTable, unit
-from orchestra_mem.core.search.question import Question, names_agent, read_question, substance
+from orchestra_mem.core.search.late_interaction import unit, word_matches
+from orchestra_mem.core.search.question import Period, Question, names_agent, read_question
 from orchestra_mem.core.search.ranking import (
     Floats,
     Pool,
@@ -21,6 +21,7 @@ from orchestra_mem.core.search.ranking import (
     priors_of,
     recency,
     shares_of,
+    substance,
     to_one,
 )
 from orchestra_mem.core.search.terms import chunk_names
@@ -39,6 +40,7 @@ from orchestra_mem.search_types import (
     Situation,
     Terms,
     Vector,
+    WordEmbedder,
 )
 
 _RARITY_POWER = 0.7
@@ -48,17 +50,9 @@ _PERIOD_TAIL = timedelta(days=30)
 """How long after a time named it may still be told of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Breadth:
-    """How far a search looks. `found` are taken from each search, `kept` ranked, `around` of them with neighbours.
-
-    Where more hits are wanted, so many are found and kept. The defaults are small because more takes time and was
-    measured to gain next to nothing: twice the time for 0.002 of recall at 10 (`benchmarks/retrieval.py`).
-    """
-
-    found: int = 150
-    kept: int = 60
-    around: int = 12
+# How far a search looks: so many are taken from each search, so many ranked, and so many of them with neighbours. Where
+# more hits are wanted, so many are found and ranked. Twice as many gain 0.002 of recall at 10 for twice the time.
+_FOUND, _RANKED, _AROUND = 150, 60, 12
 
 
 class Searcher:
@@ -67,26 +61,22 @@ class Searcher:
     Args:
         index: what is searched.
         embedder: embeds queries; None leaves dense search out.
-        words: for late interaction; None compares words by their stems.
+        words: compares words by their vectors; None compares them by their stems.
         weights: how much each part counts.
-        breadth: how far it looks.
     """
 
     def __init__(
         self,
         index: SearchIndex,
         embedder: Embedder | None,
-        words: WordTable | None,
+        words: WordEmbedder | None,
         *,
         weights: Weights | None = None,
-        breadth: Breadth | None = None,
     ) -> None:
         self._index = index
         self._embedder = embedder
         self._words = words
-        self._stems = StemTable()
         self._weights = weights or Weights()
-        self._breadth = breadth or Breadth()
 
     def search(
         self,
@@ -105,10 +95,8 @@ class Searcher:
         rarities = self._rarities(question.words)
         embedder = self._embedder if mode is not SearchMode.KEYWORD else None
         vector = self._query_vector(embedder, question, rarities) if embedder else None
-        breadth = self._breadth
-        breadth = replace(breadth, found=max(breadth.found, limit), kept=max(breadth.kept, limit))
-        found = self._find(question, vector, where, mode, breadth.found)
-        candidates = self._candidates(found, vector, where, breadth)
+        found = self._find(question, vector, where, mode, max(_FOUND, limit))
+        candidates = self._candidates(found, vector, where, max(_RANKED, limit))
         pool = self._pool(candidates, question, rarities, situation, mode)
         return self._hits(candidates, pool, question, limit)
 
@@ -123,66 +111,56 @@ class Searcher:
 
     def _query_vector(self, embedder: Embedder, question: Question, rarities: Floats) -> Vector:
         """Embed a query; where the model is a table of words, with rare words weighing more."""
-        if self._words is None or self._words.embedder.model != embedder.model or not question.words:
+        if self._words is None or self._words.model != embedder.model or not question.words:
             return embedder.embed_query(question.text)
-        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.vectors(question.words)
+        vector: Vector = np.power(rarities, _RARITY_POWER) @ self._words.embed_words(question.words)
         return unit(vector)
 
     def _find(
         self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
     ) -> _Found:
         """Ask the index, and once more for the times that the question names."""
-        found = _Found()
-        names = question.terms.identifiers
-        if names and mode is not SearchMode.DENSE:
-            found.exact = self._index.keyword(Terms(terms=names, identifiers=names), where, limit).ids
-        self._ask(found, question, vector, where, mode, limit)
-        for period in question.periods:
-            told = _narrowed(where, period.start, period.end + _PERIOD_TAIL)
-            found.dated = np.union1d(found.dated, self._ask(found, question, vector, told, mode, limit))
-        return found
+        names = question.terms.identifiers if mode is not SearchMode.DENSE else ()
+        exact = self._index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
+        filters = [where, *(_narrowed(where, period) for period in question.periods)]
+        asked = [self._ask(question, vector, each, mode, limit) for each in filters]
+        keyword, dense = (_merged(rankings) for rankings in zip(*asked, strict=True))
+        dated = [ranking.ids for rankings in asked[1:] for ranking in rankings]
+        return _Found(keyword=keyword, dense=dense, exact=exact, dated=np.concatenate([_NOTHING.ids, *dated]))
 
     def _ask(
-        self,
-        found: _Found,
-        question: Question,
-        vector: Vector | None,
-        where: SearchFilter,
-        mode: SearchMode,
-        limit: int,
-    ) -> Ids:
-        rankings = []
+        self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
+    ) -> tuple[Ranking, Ranking]:
+        """Ask by words and by meaning, as far as either is wanted."""
+        keyword = dense = _NOTHING
         if mode is not SearchMode.DENSE:
-            rankings.append(self._index.keyword(question.terms, where, limit))
-            found.keyword.append(rankings[-1])
+            keyword = self._index.keyword(question.terms, where, limit)
         if vector is not None and self._embedder is not None:
-            rankings.append(self._index.dense(self._embedder.model, vector, where, limit))
-            found.dense.append(rankings[-1])
-        return np.concatenate([ranking.ids for ranking in rankings]) if rankings else _NO_IDS
+            dense = self._index.dense(self._embedder.model, vector, where, limit)
+        return keyword, dense
 
-    def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, breadth: Breadth) -> _Candidates:
+    def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, most: int) -> _Candidates:
         """Keep the best of what was found, and fetch what stands around the best of those."""
-        keyword, dense = _merged(found.keyword), _merged(found.dense)
-        ids = np.union1d(np.union1d(keyword.ids, dense.ids), found.exact)
-        promise = to_one(_scores_at(ids, keyword)) + to_one(_scores_at(ids, dense))
+        ids = np.unique(np.concatenate([found.keyword.ids, found.dense.ids, found.exact]))
+        promise = to_one(_looked_up(ids, found.keyword)[0]) + to_one(_looked_up(ids, found.dense)[0])
         promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
-        best = ids[np.argsort(-promise, kind="stable")[: breadth.kept]]
-        around = best[: breadth.around]
+        best = ids[np.argsort(-promise, kind="stable")[:most]]
+        around = best[:_AROUND]
         chains = np.insert(self._index.neighbours(around, 2), 2, around, axis=1)
-        wanted = np.union1d(best, chains[chains > 0])
-        outlines = self._index.outlines(wanted, where)
+        outlines = self._index.outlines(np.union1d(best, chains[chains > 0]), where)
         ids = outlines.ids
         vectors = np.zeros((len(ids), 0), np.float32)
         if vector is not None and self._embedder is not None:
             vectors = self._index.vectors(self._embedder.model, ids)
+        keyword, keyword_ranks = _looked_up(ids, found.keyword)
         before, behind = _links(ids, chains)
         return _Candidates(
             ids=ids,
             outlines=outlines,
-            keyword=_scores_at(ids, keyword),
-            keyword_ranks=_ranks_at(ids, keyword),
+            keyword=keyword,
+            keyword_ranks=keyword_ranks,
             dense=np.vecdot(vectors, vector) if vector is not None else np.zeros(len(ids), np.float32),
-            dense_ranks=_ranks_at(ids, dense),
+            dense_ranks=_looked_up(ids, found.dense)[1],
             vectors=vectors,
             before=before,
             behind=behind,
@@ -194,11 +172,17 @@ class Searcher:
     ) -> Pool:
         outlines = candidates.outlines
         asked = question.words if mode is not SearchMode.DENSE else ()
-        table = self._words if self._words and mode is SearchMode.HYBRID else self._stems
+        cut = outlines.cut & (self._words is not None and mode is SearchMode.HYBRID)
+        matches = np.zeros((len(asked), len(cut)), np.float32)
+        if self._words is not None and cut.any():
+            matches[:, cut] = word_matches(asked, outlines.tokens, outlines.word_counts[cut], self._words)
+        if not cut.all():
+            stems = [stem(word) for word in asked]
+            matches[:, ~cut] = self._index.holding(stems, outlines.ids[~cut])
         return Pool(
             keyword=candidates.keyword,
             dense=candidates.dense,
-            matches=table.matches(asked, outlines.words, self._index),
+            matches=matches,
             rarities=rarities[: len(asked)],
             before=candidates.before,
             behind=candidates.behind,
@@ -254,19 +238,19 @@ class Searcher:
         }
 
 
-_NO_IDS = np.zeros(0, np.int64)
+_NOTHING = Ranking(ids=np.zeros(0, np.int64), scores=np.zeros(0, np.float32))
 _DIVERSIFIED = 4
 """Of so many times what is wanted the diverse are chosen: near-duplicates of the best seldom are more."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What the index answered; `dated` are those found for a time that the question names."""
+    """What the index answered; `exact` hold an exact name, `dated` were found for a time that the question names."""
 
-    keyword: list[Ranking] = field(default_factory=list)
-    dense: list[Ranking] = field(default_factory=list)
-    exact: Ids = field(default_factory=lambda: _NO_IDS)
-    dated: Ids = field(default_factory=lambda: _NO_IDS)
+    keyword: Ranking
+    dense: Ranking
+    exact: Ids
+    dated: Ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,34 +273,18 @@ def _merged(rankings: Sequence[Ranking]) -> Ranking:
     """Join answers to the same question under several filters, best first."""
     if len(rankings) == 1:
         return rankings[0]
-    ids = np.concatenate([ranking.ids for ranking in rankings]) if rankings else _NO_IDS
-    scores = np.concatenate([ranking.scores for ranking in rankings]) if rankings else np.zeros(0, np.float32)
-    ids, first = np.unique(ids, return_index=True)
-    order = np.lexsort((ids, -scores[first]))
-    return Ranking(ids=ids[order], scores=scores[first][order])
+    ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
+    scores = np.concatenate([ranking.scores for ranking in rankings])[first]
+    order = np.lexsort((ids, -scores))
+    return Ranking(ids=ids[order], scores=scores[order])
 
 
-def _places(ids: Ids, ranking: Ranking) -> tuple[NDArray[np.bool_], Rows]:
-    """Which ids a ranking has, and where in it those stand."""
-    order = np.argsort(ranking.ids)
-    at = np.searchsorted(ranking.ids, ids, sorter=order)
-    there = at < len(order)
-    there[there] = ranking.ids[order[at[there]]] == ids[there]
-    return there, order[at[there]]
-
-
-def _scores_at(ids: Ids, ranking: Ranking) -> Floats:
-    scores = np.zeros(len(ids), np.float32)
-    there, places = _places(ids, ranking)
-    scores[there] = ranking.scores[places]
-    return scores
-
-
-def _ranks_at(ids: Ids, ranking: Ranking) -> Rows:
-    ranks = np.zeros(len(ids), np.int64)
-    there, places = _places(ids, ranking)
-    ranks[there] = places + 1
-    return ranks
+def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
+    """The scores and the ranks, from 1, that a ranking gives to ids; 0 where it does not have one."""
+    scores, ranks = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.int64)
+    _, rows, places = np.intersect1d(ids, ranking.ids, assume_unique=True, return_indices=True)
+    scores[rows], ranks[rows] = ranking.scores[places], places + 1
+    return scores, ranks
 
 
 def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
@@ -330,12 +298,10 @@ def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
     return before, behind
 
 
-def _narrowed(where: SearchFilter, since: datetime, until: datetime) -> SearchFilter:
-    return replace(
-        where,
-        since=max(filter(None, (where.since, since))),
-        until=min(filter(None, (where.until, until))),
-    )
+def _narrowed(where: SearchFilter, period: Period) -> SearchFilter:
+    """Let pass what was told in a period, or not long after it."""
+    since, until = period.start, period.end + _PERIOD_TAIL
+    return replace(where, since=max(where.since or since, since), until=min(where.until or until, until))
 
 
 def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
@@ -345,7 +311,7 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
         traits["agent"] = np.array([agent in named for agent in outlines.agents], np.float32)
     if question.asks_when:
         traits["tells_time"] = outlines.tell_time.astype(np.float32)
-    traits["substance"] = substance(outlines.words.counts)
+    traits["substance"] = substance(outlines.word_counts)
     if question.periods:
         traits["period"] = nearness(outlines.times, question.periods)
     return traits

@@ -1,31 +1,67 @@
-"""What a query asks for beyond its words: when, who, at what time; and how much a text says.
+"""What a query asks for beyond its words: when, who, and the times that it names.
 
-The words are English; queries in other languages are answered by their terms and vectors alone.
+A time that a query names is a hint, never a condition: what happened in May may have been told in June. The present is
+passed in; a month or a day without a year is the last one that is not in the future. The words are English; queries in
+other languages are answered by their terms and vectors alone.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
-
-from orchestra_mem.core.search.dates import Period, periods_in
 from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
 from orchestra_mem.search_types import Terms
 
 MAX_QUESTION_WORDS = 32
-
-_FULL_TEXT_WORDS = 30  # what says so many different things says enough
 
 _ASKS_WHEN = re.compile(
     r"^\W*when\b|\b(?:when (?:did|do|does|was|were|is|are|will|has|have|had|should|can|could)|since when|how long"
     r"|how (?:recently|soon)|(?:what|which) (?:date|day|week|month|year|time))\b",
     re.IGNORECASE,
 )
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_NUMBERS = {
+    word: number
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
+} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2}
+_MONTH = (
+    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_YEAR = r"(?P<{0}>(?:19|20)\d\d)"
+_WEEKDAY = r"(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+_COUNT = r"(?P<count>\d{1,3}|(?:a )?couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_BEFORE = r"(?:in|during|since|before|after|until|by|of|from|last|this|early|late|mid|around|for)[ -]"
+_SUFFIX = r"(?:st|nd|rd|th)?"
+_TIMES = re.compile(
+    r"\b(?:"
+    r"(?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?"
+    rf"|(?P<day>\d{{1,2}}){_SUFFIX}(?: of)? {_MONTH.format('day_month')}(?:,? ?{_YEAR.format('day_year')})?"
+    rf"|{_MONTH.format('month_of_day')}\.? (?P<day_of_month>\d{{1,2}}){_SUFFIX}(?!\d)"
+    rf"(?:,? ?{_YEAR.format('month_of_day_year')})?"
+    rf"|{_MONTH.format('month')}\.?(?: of)?,? {_YEAR.format('month_year')}"
+    rf"|{_BEFORE}{_MONTH.format('bare_month')}(?!\.? \d|,? of \d|, \d)"
+    rf"|{_BEFORE}{_YEAR.format('year')}"
+    r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|year))"
+    rf"|last {_WEEKDAY}"
+    rf"|{_COUNT} (?P<unit>day|week|month|year)s? ago"
+    r")\b",
+    re.IGNORECASE,
+)
+_UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """A stretch of time, `end` exclusive; both aware and in UTC."""
+
+    start: datetime
+    end: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +97,89 @@ def names_agent(question: Question, agent: str | None) -> bool:
     return bool(words) and all(word in question.words for word in words)
 
 
-def substance(word_counts: NDArray[np.int64]) -> NDArray[np.float32]:
-    """How much texts say, 0 to 1, by how many different words they have: greetings and thanks answer nothing."""
-    return np.minimum(1.0, np.log1p(word_counts) / math.log1p(_FULL_TEXT_WORDS)).astype(np.float32)
+def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
+    """List the distinct periods that a query names, in order; what is no date (31 June) is none."""
+    found = (_period(match, now.astimezone(UTC).date()) for match in _TIMES.finditer(query))
+    spans = dict.fromkeys(span for span in found if span)
+    return tuple(Period(start=_midnight(start), end=_midnight(end)) for start, end in spans)
+
+
+def _period(match: re.Match[str], today: date) -> tuple[date, date] | None:
+    try:
+        return next(_readings({key: value.lower() for key, value in match.groupdict().items() if value}, today), None)
+    except (ValueError, OverflowError):  # there is no such day
+        return None
+
+
+def _readings(named: dict[str, str], today: date) -> Iterator[tuple[date, date]]:
+    """Yield the first day and the day behind the last."""
+    if "iso_day" in named:
+        yield _day(date(int(named["iso_year"]), int(named["iso_month"]), int(named["iso_day"])))
+    elif "iso_year" in named:
+        yield _month(int(named["iso_year"]), int(named["iso_month"]))
+    elif "day" in named:
+        yield _day_of(int(named["day"]), named["day_month"], named.get("day_year"), today)
+    elif "day_of_month" in named:
+        yield _day_of(int(named["day_of_month"]), named["month_of_day"], named.get("month_of_day_year"), today)
+    elif "month" in named:
+        yield _month(int(named["month_year"]), _month_number(named["month"]))
+    elif "bare_month" in named:
+        number = _month_number(named["bare_month"])
+        yield _month(today.year - (number > today.month), number)
+    elif "year" in named:
+        yield date(int(named["year"]), 1, 1), date(int(named["year"]) + 1, 1, 1)
+    elif "word" in named:
+        yield _by_word(named["word"], today)
+    elif "weekday" in named:
+        back = (today.weekday() - _WEEKDAYS.index(named["weekday"][:3])) % 7 or 7
+        yield _day(today - back * _DAY)
+    else:
+        yield _ago(named["count"], named["unit"], today)
+
+
+def _day(day: date) -> tuple[date, date]:
+    return day, day + _DAY
+
+
+def _day_of(day: int, month: str, year: str | None, today: date) -> tuple[date, date]:
+    number = _month_number(month)
+    if year:
+        return _day(date(int(year), number, day))
+    this_year = date(today.year, number, day)
+    return _day(this_year if this_year <= today else date(today.year - 1, number, day))
+
+
+def _month(year: int, month: int) -> tuple[date, date]:
+    return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+
+
+def _month_number(name: str) -> int:
+    return _MONTHS.index(name[:3]) + 1
+
+
+def _by_word(word: str, today: date) -> tuple[date, date]:
+    which, _, unit = word.rpartition(" ")
+    if not which:
+        return _day(today if unit == "today" else today - _DAY)
+    if which == "past":
+        return today - _UNIT_DAYS[unit] * _DAY, today + _DAY
+    if unit == "week":
+        monday = today - (today.weekday() + 7 * (which == "last")) * _DAY
+        return monday, monday + 7 * _DAY
+    if unit == "month":
+        months = today.year * 12 + today.month - 1 - (which == "last")
+        return _month(months // 12, months % 12 + 1)
+    year = today.year - (which == "last")
+    return date(year, 1, 1), date(year + 1, 1, 1)
+
+
+def _ago(count: str, unit: str, today: date) -> tuple[date, date]:
+    """A period as wide as its unit, as nobody counts in days what was months ago."""
+    number = int(count) if count.isdigit() else _NUMBERS[count]
+    days = _UNIT_DAYS[unit]
+    middle = today - number * days * _DAY
+    return middle - days // 2 * _DAY, middle + (days // 2 + 1) * _DAY
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -8,32 +8,25 @@ How each part was chosen and what it is worth is measured by `benchmarks/retriev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.dates import Period
+from orchestra_mem.core.search.question import Period
 
 Floats = NDArray[np.float32]
 Rows = NDArray[np.int64]
-
-
-class Fusion(StrEnum):
-    """How keyword, dense and late-interaction scores become one."""
-
-    WEIGHTED = "weighted"
-    RECIPROCAL = "reciprocal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """How much each part counts. Zero takes a part away.
 
-    `keyword`, `dense` and `late` mix a candidate's own score by `fusion`. The shares that follow are of values from 0
+    `keyword`, `dense` and `late` mix a candidate's own score. The shares that follow are of values from 0
     to 1: its own score; the question's words in it or, worth less, around it (`coverage`; where no words are compared
     its own score again); the own scores of the one before, the second before, and the best in its group; and the
     traits. Priors multiply by at most 1 plus their weight; `half_life_days` is after what time the recency prior is
@@ -43,7 +36,6 @@ class Weights:
     a third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any of them.
     """
 
-    fusion: Fusion = Fusion.WEIGHTED
     keyword: float = 0.3
     dense: float = 0.4
     late: float = 0.3
@@ -92,9 +84,6 @@ class Pool:
     priors: Mapping[str, Floats]
 
 
-_RECIPROCAL_CONSTANT = 60
-"""Cormack, Clarke and Büttcher (2009)."""
-
 # What a word counts that is not in the candidate but in the one before, the one behind, two off, or in its group.
 _WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
 
@@ -105,6 +94,7 @@ _OUTSIDE = 0.8
 
 _SECONDS_A_DAY = 86_400.0
 _NEAR_DUPLICATE = 0.9
+_FULL_TEXT_WORDS = 30  # what says so many different things says enough
 
 
 def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
@@ -128,11 +118,9 @@ def shares_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
 
 def own_scores(keyword: Floats, dense: Floats, late: Floats, weights: Weights) -> Floats:
     """Fuse what the searches say of each candidate by itself, 0 to 1; `late` is 0 to 1, the others as in `Pool`."""
-    parts = [(weights.keyword, to_one(keyword)), (weights.dense, to_one(dense)), (weights.late, to_one(late))]
-    if weights.fusion is Fusion.RECIPROCAL:
-        parts = [(weight, _reciprocal_ranks(values)) for weight, values in parts]
-    fused = sum((weight * values for weight, values in parts), np.zeros(len(keyword), np.float32))
-    return to_one(fused) if weights.fusion is Fusion.RECIPROCAL else fused.astype(np.float32)
+    parts = ((weights.keyword, keyword), (weights.dense, dense), (weights.late, late))
+    own: Floats = sum((np.float32(weight) * to_one(values) for weight, values in parts), np.zeros_like(keyword))
+    return own
 
 
 def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
@@ -161,6 +149,11 @@ def recency(seconds: NDArray[np.float64], now: datetime, half_life_days: float) 
     ages = np.nan_to_num((now.timestamp() - seconds) / _SECONDS_A_DAY, nan=np.inf)
     recent: Floats = np.exp2(-np.maximum(0, ages) / half_life_days).astype(np.float32)
     return recent
+
+
+def substance(word_counts: Rows) -> Floats:
+    """How much texts say, 0 to 1, by how many different words they have: greetings and thanks answer nothing."""
+    return np.minimum(1.0, np.log1p(word_counts) / math.log1p(_FULL_TEXT_WORDS)).astype(np.float32)
 
 
 def to_one(values: Floats) -> Floats:
@@ -235,10 +228,3 @@ def _best_of_group(values: Floats, groups: Rows) -> Floats:
     _, group_of_row = np.unique(groups, return_inverse=True)
     taken: Floats = best[..., group_of_row]
     return taken
-
-
-def _reciprocal_ranks(values: Floats) -> Floats:
-    order = np.argsort(-values, kind="stable")
-    ranks = np.empty(len(values), np.float32)
-    ranks[order] = np.arange(1, len(values) + 1)
-    return np.where(values > 0, 1 / (_RECIPROCAL_CONSTANT + ranks), 0).astype(np.float32)

@@ -1,0 +1,386 @@
+"""The files of the search index as one thing that is open: search.db, what is kept of it in memory, the vectors.
+
+One connection writes, one reads, and SQLite keeps processes apart. Every reading sees one state of all files, whichever
+process made it. What is found damaged is told in words, thrown away and begun anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from orchestra_mem.adapters.search_index import keyword
+from orchestra_mem.adapters.search_index.columns import Columns, clear_vectors, damaged
+from orchestra_mem.adapters.search_index.inspection import APPLICATION_ID, FORMAT, format_fault, in_the_way, quick_check
+from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
+from orchestra_mem.errors import (
+    ClosedError,
+    DatabaseDamagedError,
+    LockTimeoutError,
+    StorageError,
+    database_error,
+    storage_error,
+)
+from orchestra_mem.ports import WritePoint
+from orchestra_mem.search_types import EmbeddingModel
+
+logger = logging.getLogger(__name__)
+
+_SCHEMA = (
+    # One row. `sequence` counts what was committed; `next_id` is the id of the next new chunk.
+    "CREATE TABLE state (fingerprint TEXT NOT NULL, identity TEXT NOT NULL, sequence INTEGER NOT NULL,"
+    " next_id INTEGER NOT NULL)",
+    # `key`, `agent`, `session` are UTF-8 that may hold lone surrogates. For ranking: `grp` (the group's
+    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words` and the `tokens` that they
+    # are cut into, NULL where that is not known: how many each (uint16), how long the sums of their vectors are
+    # (float32), and all of them (uint32). `record` is JSON of what is only shown.
+    "CREATE TABLE chunk (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, grp INTEGER NOT NULL,"
+    " position INTEGER NOT NULL, importance REAL NOT NULL, agent BLOB, session BLOB, record BLOB NOT NULL,"
+    " traits INTEGER NOT NULL, words INTEGER NOT NULL, tokens BLOB)",
+    "CREATE INDEX chunk_place ON chunk (grp, position, id)",
+    "CREATE INDEX chunk_uncut ON chunk (id) WHERE tokens IS NULL",
+    # The terms of the chunks, see keyword.py; neither texts nor positions.
+    "CREATE VIRTUAL TABLE words USING fts5(tokens, content='', columnsize=0, detail=none, tokenize='ascii')",
+    # How far whoever adds chunks has come.
+    "CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # What filters and scores need of each chunk, packed; `changed` is the sequence of the last change.
+    "CREATE TABLE page (number INTEGER PRIMARY KEY, changed INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE INDEX page_changed ON page (changed)",
+    # `slot` is the bit that stands for the model in the pages; `file` holds its vectors and stands beside search.db.
+    "CREATE TABLE model (slot INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
+    " dimensions INTEGER NOT NULL, file TEXT NOT NULL, UNIQUE (name, version, dimensions))",
+)
+_MADE = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'words!_%' ESCAPE '!'"
+
+# A checkpoint waits for the disk; adding 10,000 chunks writes some 20 MB.
+_CHECKPOINT_PAGES = 4_000
+# Up to this size the whole file is looked through when it is opened: about 100 ms.
+_CHECKED_BYTES = 32 << 20
+_MODELS = 8  # as many as a byte has bits
+_TRIES = 3
+
+
+class IndexStore:
+    """What is open of a folder. Safe to share between threads. Arguments are those of `DiskSearchIndex`.
+
+    `columns`, `models` and `identity` may be looked at within `reading` alone. `problems` tells what was thrown away.
+
+    Raises:
+        StorageError: the folder cannot be used.
+    """
+
+    def __init__(
+        self, folder: Path, *, fingerprint: str, threads: int, busy_timeout_s: float, write_point: WritePoint | None
+    ) -> None:
+        self.folder = folder
+        self.path = folder / "search.db"
+        self.problems: list[str] = []
+        self._fingerprint, self._threads, self._timeout_s = fingerprint, threads, busy_timeout_s
+        self._write_point = write_point
+        # Whoever holds both takes them in this order.
+        self._write_lock, self._lock = threading.RLock(), threading.RLock()
+        self._closed = False
+        self._open()
+
+    # Opening, and opening again
+
+    def _open(self, *, anew: bool = False) -> None:
+        for more in reversed(range(_TRIES)):
+            try:
+                if found := in_the_way(self.folder):
+                    raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
+                self.folder.mkdir(parents=True, exist_ok=True)
+                try:
+                    if not anew:
+                        return self._start()
+                except DatabaseDamagedError:
+                    pass
+                with self._file_lock():
+                    return self._start_anew(known=anew)
+            except (StorageError, OSError) as error:
+                # Again only where somebody has deleted it meanwhile.
+                if not more or self.path.exists() or in_the_way(self.folder) or isinstance(error, LockTimeoutError):
+                    if isinstance(error, OSError):
+                        raise storage_error(error, "opening", self.folder) from error
+                    raise
+        return None
+
+    def _start_anew(self, *, known: bool) -> None:
+        """Take away what is there, unless another process has mended it meanwhile; `known` is wanted in any case."""
+        if not known:
+            try:
+                return self._start()
+            except DatabaseDamagedError as error:
+                self._tell_problem(f"{error}; the search index is made anew")
+        # The log first: one without its database is thrown away by SQLite. Codes are of an older format.
+        for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
+            for path in self.folder.glob(pattern):
+                _discard(path)
+        return self._start()
+
+    def _start(self) -> None:
+        """Open search.db and load what is kept in memory."""
+        self._damage = ""
+        self._sequence = -1
+        self.columns = Columns()
+        self.models: dict[EmbeddingModel, ModelVectors] = {}
+        with self._translated("opening"):
+            self._writer, self._reader = self._connect(), self._connect()
+            try:
+                self._prepare()
+                self._inode = self.path.stat().st_ino
+                self._reader.execute("PRAGMA query_only = ON")
+                with self._snapshot() as connection:
+                    self.identity = str(connection.execute("SELECT identity FROM state").fetchone()[0])
+            except BaseException:
+                self._disconnect()
+                raise
+        for model, kept in list(self.models.items()):
+            if fault := kept.fault():
+                self._tell_problem(f"{fault}; the vectors of {model.name} are made anew")
+                self.drop_model(kept.row)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(
+            self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+
+    def _prepare(self) -> None:
+        writer = self._writer
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA synchronous = NORMAL")
+        writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            with self._transaction("create"):
+                if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:  # nobody was quicker
+                    for statement in _SCHEMA:
+                        writer.execute(statement)
+                    writer.execute("INSERT INTO state VALUES (?, ?, 0, 1)", (self._fingerprint, uuid.uuid4().hex))
+                    writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    writer.execute(f"PRAGMA user_version = {FORMAT}")
+        fault = format_fault(writer)
+        if fault is None and {row[0] for row in writer.execute(_MADE)} != set(_SCHEMA):
+            fault = "has other tables than this program makes"
+        if fault is None:
+            row = writer.execute("SELECT fingerprint FROM state").fetchone()
+            if row is None or row[0] != self._fingerprint:
+                fault = "was made by another version of the analysis of texts"
+        if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (said := quick_check(writer)):
+            fault = f"is damaged: {said}"
+        if fault is not None:
+            raise DatabaseDamagedError(f"{self.path} {fault}")
+
+    def _disconnect(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+    @contextmanager
+    def _file_lock(self) -> Iterator[None]:
+        """Keep other processes from beginning the index anew."""
+        from filelock import FileLock, Timeout  # slow to load, and seldom needed
+
+        path = self.folder / "index.lock"
+        try:
+            with FileLock(str(path), timeout=self._timeout_s):
+                yield
+        except Timeout:
+            raise LockTimeoutError(f"another process has held {path} for {self._timeout_s:g} s") from None
+
+    def begin_anew(self) -> None:
+        """Throw everything away, in all processes."""
+        with self._write_lock, self._lock:
+            self._disconnect()
+            self._open(anew=True)
+
+    def close(self) -> None:
+        """Close the files; safe to call twice."""
+        self._closed = True
+        with self._write_lock, self._lock:
+            self._disconnect()
+            self.models.clear()
+
+    def _tell_problem(self, text: str) -> None:
+        logger.warning("%s", text)
+        self.problems.append(text)
+
+    def _mend(self) -> None:
+        """Open what is there now, where somebody has deleted the folder or begun it anew, or it was found damaged."""
+        if self._closed:
+            raise ClosedError(f"the search index in {self.folder} has been closed")
+        if self._damage or not self._is_there():
+            with self._write_lock, self._lock:
+                if not self._is_there():
+                    self._tell_problem(f"{self.folder} was deleted or begun anew by another process")
+                    self._disconnect()
+                    self._open()
+                elif self._damage:
+                    self._tell_problem(f"{self._damage}; the search index is made anew")
+                    self.begin_anew()
+
+    def _is_there(self) -> bool:
+        try:
+            return os.stat(self.path).st_ino == self._inode
+        except OSError:
+            return False
+
+    # Reading and writing
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Read one state of everything, alone among the threads."""
+        self._mend()
+        with self._lock, self._translated(name), self._snapshot() as connection:
+            yield connection
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        self._reader.execute("BEGIN")
+        try:
+            self._catch_up(self._reader)
+            yield self._reader
+        finally:
+            with suppress(sqlite3.Error):
+                self._reader.execute("COMMIT")
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[sqlite3.Connection]:
+        """Write within one transaction, all or nothing, alone among all threads and processes."""
+        self._mend()
+        with self._write_lock, self._translated(name), self._transaction(name):
+            yield self._writer
+
+    @contextmanager
+    def _transaction(self, name: str) -> Iterator[None]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.tell(f"index.{name}.commit.before")
+            self._writer.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._writer.execute("ROLLBACK")
+            raise
+        self.tell(f"index.{name}.commit.after")
+
+    def tell(self, point: str) -> None:
+        """Tell the name of a step that changes the disk."""
+        if self._write_point is not None:
+            self._write_point(point)
+
+    @contextmanager
+    def _translated(self, doing: str) -> Iterator[None]:
+        """Raise our own errors, and note damage, so that whoever asks next finds the index begun anew."""
+        try:
+            try:
+                yield
+            except sqlite3.Error as error:
+                if self._closed:
+                    raise ClosedError(f"the search index in {self.folder} has been closed") from error
+                raise _translate(error, f"{doing}: {self.path}: {error}") from error
+            except UnicodeDecodeError as error:  # SQLite's own message quotes what it has found
+                raise damaged(f"{doing}: {self.path} holds unreadable names") from error
+        except DatabaseDamagedError as error:
+            self._damage = str(error)
+            raise
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        """Take notice of what has been committed, by whichever process."""
+        sequence = int(connection.execute("SELECT sequence FROM state").fetchone()[0])
+        if sequence == self._sequence:
+            return
+        self.columns.load(connection.execute("SELECT number, data FROM page WHERE changed > ?", (self._sequence,)))
+        keyword.verify(connection, self.columns)
+        found = {row.model: row for row in model_rows(connection)}
+        for model, row in found.items():
+            kept = self.models.get(model)
+            if kept is None or kept.row.file != row.file:
+                kept = self.models[model] = ModelVectors(self.folder, row, self._threads)
+            kept.update(self.columns.having(row.slot), self.columns.embedded(row.slot))
+        for model in set(self.models) - set(found):
+            del self.models[model]
+        self._sequence = sequence
+
+    # Models, and looking for faults
+
+    def model_for(self, connection: sqlite3.Connection, model: EmbeddingModel) -> ModelVectors:
+        """Give a model's vectors for writing, with a new row where it has none."""
+        found = model_rows(connection)
+        row = next((each for each in found if each.model == model), None)
+        if row is None:
+            free = sorted(set(range(_MODELS)) - {each.slot for each in found})
+            if not free:
+                names = ", ".join(each.model.name for each in found)
+                raise StorageError(
+                    f"the search index has vectors of {_MODELS} models ({names}) and no room for {model.name}; "
+                    "`orchestra-mem index --anew` begins it anew"
+                )
+            row = ModelRow(slot=free[0], model=model, file=f"vectors-{uuid.uuid4().hex[:8]}.f32")
+            connection.execute(
+                "INSERT INTO model VALUES (?, ?, ?, ?, ?)",
+                (row.slot, model.name, model.version, model.dimensions, row.file),
+            )
+        return ModelVectors(self.folder, row, self._threads)
+
+    def drop_model(self, row: ModelRow) -> None:
+        """Forget a model's vectors, if these are still the ones; the file goes last."""
+        with self.writing("drop") as connection:
+            if connection.execute("DELETE FROM model WHERE slot = ? AND file = ?", (row.slot, row.file)).rowcount:
+                clear_vectors(connection, row.slot)
+        _discard(self.folder / row.file)
+
+    def remove_orphans(self) -> None:
+        """Take away files of vectors that a killed process has left and nobody knows of."""
+        with self.writing("orphans") as connection:
+            known = {row.file for row in model_rows(connection)}
+            for path in self.folder.glob("vectors-*"):
+                if path.name not in known:
+                    _discard(path)
+
+    def faults(self) -> list[str]:
+        """Look through all files, seconds for large ones; what is wrong with them, in words."""
+        with self.reading("checking") as connection:
+            found = [quick_check(connection), *(kept.fault(thorough=True) for kept in self.models.values())]
+            try:
+                keyword.verify(connection, self.columns, thorough=True)
+            except (DatabaseDamagedError, sqlite3.DatabaseError) as error:
+                found.append(f"{self.path}: {error}")
+        return [fault for fault in found if fault]
+
+
+def fits(connection: sqlite3.Connection, identity: str | None) -> bool:
+    """Tell whether this is still the index of that identity; None is any."""
+    return identity is None or connection.execute("SELECT identity FROM state").fetchone()[0] == identity
+
+
+def model_rows(connection: sqlite3.Connection) -> list[ModelRow]:
+    """The models that have vectors here."""
+    rows = connection.execute("SELECT slot, name, version, dimensions, file FROM model")
+    return [
+        ModelRow(slot=slot, model=EmbeddingModel(name=name, version=version, dimensions=dimensions), file=file)
+        for slot, name, version, dimensions, file in rows
+    ]
+
+
+def _discard(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        logger.warning("%s stays there, and nobody needs it: %s", path, error.strerror)
+
+
+def _translate(error: sqlite3.Error, text: str) -> StorageError:
+    code = getattr(error, "sqlite_errorname", "") or ""
+    # Without a code: a text of the file's is no UTF-8.
+    unreadable = isinstance(error, sqlite3.OperationalError) and not code
+    if known := database_error(error, text, kept="the index is derived, nothing is lost"):
+        return known
+    if unreadable or code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_SCHEMA")):
+        # SQLITE_ERROR: a table is missing, as our statements themselves are sound.
+        return damaged(text)
+    return StorageError(text)
