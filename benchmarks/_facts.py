@@ -70,10 +70,8 @@ def load_records(file: Path, split: str = "") -> list[Record]:
 
 def operations_of(record: Record) -> Iterator[tuple[Operation, Sequence[Line]]]:
     """Give a record as the operations that a program would record, each with its lines."""
-    number = 0
-    for speaker, run in groupby(record.lines, key=lambda line: line.speaker):
+    for number, (speaker, run) in enumerate(groupby(record.lines, key=lambda line: line.speaker), 1):
         lines = list(run)
-        number += 1
         yield operation_of(*_data(record.nature, speaker, lines), number), lines
 
 

@@ -6,11 +6,10 @@ where a passage of it is kept. `data/README.md` tells the format, and how the sp
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -88,7 +87,7 @@ def reversals(split: str) -> tuple[int, int, int]:
                 said["text"], operation=turn, timestamp=START + timedelta(minutes=turn), speaker=said["speaker"]
             )
         ]
-        settled = settle([_numbered(fact, number) for number, fact in enumerate(facts, 1)])
+        settled = settle([replace(fact, id=number) for number, fact in enumerate(facts, 1)])
         old_turns = {told["old_turn"]: told for told in dialogue["facts"] if told["kind"] == "reversal"}
         closed = {told["turn"] for told in dialogue["facts"] if "closed_turn" in told}
         wrong += sum(
@@ -99,12 +98,6 @@ def reversals(split: str) -> tuple[int, int, int]:
             count += 1
             right += _is_marked(settled, turn, told["turn"])
     return right, count, wrong
-
-
-def _numbered(fact: MustKeep, number: int) -> MustKeep:
-    from dataclasses import replace
-
-    return replace(fact, id=number)
 
 
 def _is_marked(settled: Sequence[MustKeep], old_turn: int, new_turn: int) -> bool:

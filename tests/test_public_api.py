@@ -138,7 +138,8 @@ def test_types_ship_along() -> None:
 HEAVY = (
     "typer", "rich", "tiktoken", "tiktoken_ext", "regex", "requests", "pydantic", "numpy", "asyncio", "hypothesis",
     "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
-    "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.classifier", "orchestra_mem.core.facts.superseding",
+    "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.classifier",
+    "orchestra_mem.core.facts.superseding",
     "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.diagnosis",
     "orchestra_mem.faces", "orchestra_mem.wiring.memory", "orchestra_mem.settings", "sqlite3",
 )  # fmt: skip

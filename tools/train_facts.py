@@ -134,7 +134,7 @@ def cross_validate(sentences: Sequence[Sentence], labels: Sequence[int], writers
     shares = np.zeros((len(labels), len(CLASSES)))
     for fold in range(5):
         if (folds == fold).any():
-            train = np.flatnonzero(folds != fold)
+            train = np.flatnonzero(folds != fold).tolist()
             model = fit(
                 [*(sentences[number] for number in train), *talk],
                 [*truth[train].tolist(), *talk_labels],
@@ -157,7 +157,8 @@ def _balance(labels: Sequence[int]) -> NDArray[np.float64]:
     counts = np.bincount(labels, minlength=len(CLASSES)).astype(float)
     weights = np.sqrt(counts[1:].mean() / np.maximum(counts, 1))
     weights[0] = 1.0
-    return weights[np.array(labels)]
+    balanced: NDArray[np.float64] = weights[np.array(labels)]
+    return balanced
 
 
 class Pair(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.summaries.compaction import METHOD, Draft
+from orchestra_mem.core.summaries.compaction import METHOD
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_drafts import Material, draft_of, dropped_from
 from orchestra_mem.ports import Clock, Ledger, TokenCounter

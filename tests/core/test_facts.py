@@ -182,11 +182,8 @@ def test_the_telling_line_of_a_failing_command_is_kept() -> None:
         "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
         "--- FAIL: TestPaths (0.00s)\n"
     )
-    assert (
-        _facts({"tool": "Bash", "output": output}, "tool_use")
-        if False
-        else _facts("tool_use", {"tool": "Bash", "output": output}) == [("failure", "paths_test.go:31: got 0, want 1")]
-    )
+    found = _facts("tool_use", {"tool": "Bash", "output": output})
+    assert found == [("failure", "paths_test.go:31: got 0, want 1")]
 
 
 def test_state_fields_are_read() -> None:
@@ -238,8 +235,8 @@ def test_a_long_text_keeps_its_likeliest_facts() -> None:
 _WORDS = st.sampled_from(
     (
         "we never must only always deploy on Fridays . ! ? , ; not Tom owns billing decided to use the #12 src/a.py if "
-        "no please don't ’ is are \n - * ``` 250 ms failed fixed still need she He I'm until Fri. “x” done: now instead "
-        "# ## : [ ] [x] 周五 禁止 niemals"
+        "no please don't ’ is are \n - * ``` 250 ms failed fixed still need she He I'm until Fri. “x” done: now "
+        "instead # ## : [ ] [x] 周五 禁止 niemals"
     ).split(" ")
 )
 _TEXTS = st.lists(_WORDS | st.text(max_size=6), max_size=60).map(" ".join)

@@ -1,9 +1,9 @@
 """Which kind of fact a sentence tells: a trained linear model over hashed n-grams. `tools/train_facts.py` made it.
 
-The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 1)), `scales` and `bias` (float32, one a column of
-`weights`), and `classes` (the kinds, `none` first); the column behind the classes tells whether a sentence takes something
-back. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts, see
-`superseding`.
+The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 1)), `scales` and `bias` (float32, one a column
+of `weights`), and `classes` (the kinds, `none` first); the column behind the classes tells whether a sentence takes
+something back. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts,
+see `superseding`.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
 def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
     """Find what summaries of operations may not lose; many at once cost less than one by one.
 
-    Prose is classified sentence by sentence, in tool output only failures are looked for. The text of a fact is a passage
-    of a field, word for word, with two additions: a short value comes with its field's name and what it is about
-    (`status: failed (Password hashing)`), and `Speaker: ` stands before a role told in the first person.
+    Prose is classified sentence by sentence, in tool output only failures are looked for. The text of a fact is a
+    passage of a field, word for word, with two additions: a short value comes with its field's name and what it is
+    about (`status: failed (Password hashing)`), and `Speaker: ` stands before a role told in the first person.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
@@ -152,9 +152,9 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     """Give the words of a fact: a sentence that points back with the one before, a long one cut at a border."""
     text = _clip(candidate.text)
-    if candidate.before and len(text) <= _POINTING_CHARS and len(candidate.before) <= _MAX_CHARS:
-        if len(content_stems(text)) <= 1:
-            return f"{candidate.before} {text}"
+    points = len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
+    if points and 0 < len(candidate.before) <= _MAX_CHARS:
+        return f"{candidate.before} {text}"
     if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
         return f"{field.speaker}: {text}"
     return text

@@ -1,4 +1,4 @@
-"""Words that must never be missed, whatever the classifier thinks: a lost rule is worse than an extra one. Keep it short.
+"""Words that must never be missed, whatever the classifier thinks: a lost rule is worse than an extra one. Keep short.
 
 How people put things is learnt (`classifier`); here stand only plain words of rules and of work left to do.
 """
@@ -19,7 +19,7 @@ _RULES = (
     r"\b(?:not|aren't|isn't) (?:allowed|permitted)\b",
     r"\b(?:forbidden|prohibited|mandatory|compulsory|off[- ]limits)\b",
     r"\b(?:is|are|be) (?:always )?required\b",
-    r"\b(?:at most|at least|no more than|no fewer than|max(?:imum)?\.?(?: of)?|min(?:imum)?\.?(?: of)?|limit of|up to) \W?\d",
+    r"\b(?:at most|at least|no more than|no fewer than|max(?:imum)?\.?(?: of)?|min(?:imum)?\.?(?: of)?|limit of) \W?\d",
     r"\bunder no circumstances\b",
     r"\bonly (?:\w+ ){1,3}(?:may|can|is allowed|are allowed)\b",
     r"\b(?:no|nobody|nothing|none) .{2,40}\b(?:without|unless|until|before)\b",
@@ -61,8 +61,10 @@ _OPEN = (
 _CERTAIN = (
     (
         MustKeepKind.CONSTRAINT,
-        r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|don't (?:ever )?(?:touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit)|(?:nobody|no one) .{2,40}\b(?:without|unless|before)|under no circumstances|do not|must not|no more than|at most)\b|"
-        r"^(?:niemals|nie(?:mals)? |auf keinen fall|nunca|jamás|prohibido|está prohibido|ne jamais|interdi|il est interdit|"
+        r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|under no circumstances|do not|must not|no more than|"
+        r"at most|don't (?:ever )?(?:touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit))\b|"
+        r"^(?:nobody|no one) .{2,40}\b(?:without|unless|before)\b|"
+        r"^(?:niemals|nie |auf keinen fall|nunca|jamás|(?:está )?prohibido|ne jamais|(?:il est )?interdi|"
         r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)",
     ),
     (MustKeepKind.OPEN_ITEM, r"^(?:todo|fixme|tbd|action item|open question|待办|offen:|pendiente:|à faire\s?:)"),
@@ -85,7 +87,7 @@ _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     ),
     (
         MustKeepKind.CONSTRAINT,
-        r"\brules?\b|constraints?|requirements?|house rules|don'?ts\b|limits?\b|regeln|vorgaben|reglas|normas|requisitos|"
+        r"\brules?\b|constraints?|requirements?|don'?ts\b|limits?\b|regeln|vorgaben|reglas|normas|requisitos|"
         r"règles|consignes|contraintes|правила|ограничени|требовани|规则|规定|要求|注意事项",
     ),
     (
@@ -129,7 +131,7 @@ def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
 
 
 def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
-    """Name the kind of fact that a plain word of a sentence stands for, and whether it is certain; None where none does."""
+    """Name the kind of fact that a plain word of a sentence stands for, and whether that is certain; None without."""
     low = sentence.lower().replace("’", "'")
     if tick := _TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True

@@ -25,8 +25,9 @@ _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 class Candidate(NamedTuple):
     """A sentence that may tell a fact.
 
-    `text` stands in the field word for word; `before` is the sentence right before it, "" where none is; `place` counts the
-    sentences of the field; `listed` is the kind that its heading lends it as an item of a list, None where none does.
+    `text` stands in the field word for word; `before` is the sentence right before it, "" where none is; `place` counts
+    the sentences of the field; `listed` is the kind that its heading lends it as an item of a list, None where none
+    does.
     """
 
     text: str
@@ -75,7 +76,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
 
 
 def is_heading(text: str, said: str, start: int) -> bool:
-    """Tell whether a sentence is a heading: marked as one, or a short line of its own that ends in a colon or is bold."""
+    """Tell whether a sentence is a heading: marked as one, or a short line of its own, bold or ending in a colon."""
     if _HEADING.match(text):
         return True
     if len(text) > _MAX_LABEL_CHARS or len(text.split()) > _MAX_LABEL_WORDS:

@@ -39,15 +39,16 @@ _VALUES: tuple[tuple[MustKeepKind, str], ...] = (
 _OUTCOMES = {value: kind for kind, values in _VALUES for value in values.split()}
 # What a loop decides of its next turn is over with that turn.
 _LOOP_OUTCOMES = frozenset(
-    "proceed continue retry stop skip abort wait replan escalate approved approve accept accepted reject go next yes no "
-    "ok done complete completed finish finished".split()
+    "proceed continue retry stop skip abort wait replan escalate approved approve accept accepted reject go next yes "
+    "no ok done complete completed finish finished".split()
 )
 _GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
 _GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, and is no failure
 _EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
 _NOTHING = re.compile(
     r"(?:none|null|nil|false|no|nothing|n/a|na|0|ok|-+|\[\]|\{\}|not applicable)"
-    r"(?: (?:errors?|failures?|exceptions?|blockers?|issues?|problems?|(?:open )?(?:items|questions)|(?:next )?steps|yet|so far|found|remaining))*[.!]?"
+    r"(?: (?:errors?|failures?|exceptions?|blockers?|issues?|problems?|(?:open )?(?:items|questions)|(?:next )?steps|"
+    r"yet|so far|found|remaining))*[.!]?"
 )
 
 

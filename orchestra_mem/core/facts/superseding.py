@@ -2,8 +2,8 @@
 
 A fact is compared with those alone that share a telling word with it. A trained linear model weighs each pair by what
 both are about, by the values that differ, by their kinds, and by how much the later one sounds like taking something
-back; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge, one wrongly kept costs
-a line.
+back; see `tools/train_facts.py`. Careful on purpose: a fact wrongly struck out is lost knowledge, one wrongly kept
+costs a line.
 """
 
 from __future__ import annotations
