@@ -22,7 +22,7 @@ THRESHOLD = 0.2
 """From this probability of being any fact a sentence is one."""
 _TALK_THRESHOLD = 0.4  # the same in talk and in commits, where most is none
 _REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
-_SAFETY_THRESHOLD = 0.1  # the same where a plain word speaks for one
+_SAFETY_THRESHOLD = 0.05  # the same where a plain word speaks for one
 _LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
 _SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
