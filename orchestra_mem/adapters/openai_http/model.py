@@ -239,20 +239,18 @@ class OpenAiModel:
 
     def _streamed(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
         answer.started = time.perf_counter()
-        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as response:
+        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as reply:
             self._reached = True
-            kind = response.headers.get("content-type", "")
-            if kind.startswith("text/event-stream"):
-                for line in self._server.read_lines(response):
+            if reply.headers.get("content-type", "").startswith("text/event-stream"):
+                for line in reply.lines():
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
                         break
                     if _cut(answer):
                         break
-                stopped()
                 if not answer.finish:
                     raise httpx.ReadError("the stream ended without an end")
             else:
-                self._take_whole(self._server.read_json(response), response, answer)
+                self._take_whole(reply.json(), answer)
 
     def _take(self, data: str, answer: _Answer) -> bool:
         """Take in an event of the stream; whether it was the last."""
@@ -284,7 +282,7 @@ class OpenAiModel:
         answer.timings = event.get("timings") or answer.timings
         return False
 
-    def _take_whole(self, found: Any, response: httpx.Response, answer: _Answer) -> None:
+    def _take_whole(self, found: Any, answer: _Answer) -> None:
         """Take in the answer of a server that does not stream."""
         try:
             (choice, *_) = found["choices"]
