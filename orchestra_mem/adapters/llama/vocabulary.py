@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,8 @@ class GgufCounter:
         vocabulary: the GGUF's.
     """
 
+    exact = True
+
     def __init__(self, vocabulary: GgufVocabulary) -> None:
         self._vocabulary = vocabulary
         self._additive: bool | None = None
@@ -168,19 +171,11 @@ class GgufCounter:
         return f"vocabulary of {self._vocabulary.path.stem}"
 
     @property
-    def exact(self) -> bool:
-        """It is the model's own count."""
-        return True
-
-    @property
     def additive(self) -> bool:
         """Pieces add up for byte-pair encodings of which it is known, Qwen's among them."""
         if self._additive is None:
-            said = self._vocabulary.said
-            try:
-                pattern, kind = said("tokenizer.ggml.pre"), said("tokenizer.ggml.model")
-            except ModelError as error:
-                raise TokenizerError(str(error)) from error
+            with _as_tokenizer_error():
+                pattern, kind = map(self._vocabulary.said, ("tokenizer.ggml.pre", "tokenizer.ggml.model"))
             self._additive = kind == _BPE and pattern in _ADDITIVE_PATTERNS
         return self._additive
 
@@ -190,10 +185,8 @@ class GgufCounter:
         Raises:
             TokenizerError: llama.cpp is not installed or does not run here, or the file cannot be used.
         """
-        try:
+        with _as_tokenizer_error():
             self._vocabulary.load()
-        except ModelError as error:
-            raise TokenizerError(str(error)) from error
 
     def count(self, text: str) -> int:
         """Count the tokens of `text`.
@@ -201,7 +194,13 @@ class GgufCounter:
         Raises:
             TokenizerError: as `load`.
         """
-        try:
+        with _as_tokenizer_error():
             return len(self._vocabulary.tokens(text))
-        except ModelError as error:
-            raise TokenizerError(str(error)) from error
+
+
+@contextmanager
+def _as_tokenizer_error() -> Iterator[None]:
+    try:
+        yield
+    except ModelError as error:
+        raise TokenizerError(str(error)) from error

@@ -75,7 +75,6 @@ class Reply:
             self.close()
             raise
         self.status, self.headers = self._response.status_code, self._response.headers
-        self._stream = self._stream or self._response.extensions.get("network_stream")
 
     def lines(self) -> Iterator[str]:
         """Give the lines of the body as they come; they end with line feeds and with nothing else."""
@@ -139,6 +138,7 @@ class Reply:
     def _exchange(self, client: httpx.Client, request: httpx.Request) -> None:
         try:
             with closing(client.send(request, stream=True)) as response:
+                self._stream = self._stream or response.extensions.get("network_stream")
                 self._hand_on(response)
                 for chunk in response.iter_bytes():
                     self._hand_on(chunk)
