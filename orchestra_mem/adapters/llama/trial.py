@@ -16,7 +16,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -109,48 +109,39 @@ def require_gguf(path: Path) -> None:
 def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, bool]:
     """Give the verdict, and whether it holds for as long as library, processor and file are the same."""
     command = [sys.executable, "-c", _PROGRAM, str(folder.parent), str(path), "1" if weights else ""]
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    deadline = time.monotonic() + _TIMEOUT_S
     try:
-        done = _run(command, stop)
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        ) as process:
+            try:
+                while not stop() and time.monotonic() < deadline:
+                    with suppress(subprocess.TimeoutExpired):
+                        stages, said = process.communicate(timeout=ASK_EVERY_S)
+                        return _verdict(process.returncode, stages, said, folder, path)
+            finally:
+                process.kill()  # nothing, where it has ended
     except OSError as error:
         return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
     stop.require_wanted(path)
-    if done is None:
-        return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
-    return _verdict(done, folder, path)
+    return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
 
 
-def _run(command: Sequence[str], stop: Stop) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a process; None where it was killed before its end, as time was up or nobody waits for it any more."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-    ) as process:  # fmt: skip
-        try:
-            while not stop() and time.monotonic() < deadline:
-                with suppress(subprocess.TimeoutExpired):
-                    said, told = process.communicate(timeout=ASK_EVERY_S)
-                    return subprocess.CompletedProcess(command, process.returncode, said, told)
-            return None
-        finally:
-            process.kill()  # nothing, where it has ended
-
-
-def _verdict(done: subprocess.CompletedProcess[bytes], folder: Path, path: Path) -> tuple[str, bool]:
-    said = done.stderr.decode("utf-8", "replace")
-    stages = done.stdout.decode("utf-8", "replace").split("\n")
+def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) -> tuple[str, bool]:
+    said, stages = errors.decode("utf-8", "replace"), told.decode("utf-8", "replace").split("\n")
     if _SOUND in stages:
         return _SOUND, True
     stage = next((line for line in reversed(stages) if line), "starting")
-    if done.returncode == -signal.SIGILL:
+    if code == -signal.SIGILL:
         return (
             f"the compiled llama.cpp in {folder / 'lib'} does not fit this processor: an illegal instruction while "
             f"{stage}; build it without those: {REBUILD}"
         ), True
-    if done.returncode < 0:
+    if code < 0:
         # SIGKILL is the system's, for want of memory: another time it may go well.
-        name = signal.Signals(-done.returncode).name
-        return f"llama.cpp dies of {name} while {stage}: {path}", done.returncode != -signal.SIGKILL
+        name = signal.Signals(-code).name
+        return f"llama.cpp dies of {name} while {stage}: {path}", code != -signal.SIGKILL
     if _INCOMPLETE.search(said):
         return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
