@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -500,15 +499,3 @@ def test_a_process_that_cannot_be_started_is_told(smollm_gguf: Path, monkeypatch
     """Then nothing is known of the library, and it is not loaded."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert _refusal(smollm_gguf).startswith("llama.cpp cannot be tried in a process of its own: /nowhere/python: ")
-
-
-def test_no_thread_stays_behind(smollm_gguf: Path) -> None:
-    """After `close` none of the model's runs on."""
-    before = set(threading.enumerate())
-    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
-    model.generate(COLOURS, max_tokens=1)
-    model.close()
-    deadline = time.monotonic() + 5
-    while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert left == set()

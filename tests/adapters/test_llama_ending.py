@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import subprocess
@@ -46,21 +47,16 @@ def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
         patch.setattr(trial._Kept, "read", lambda self: {})
         patch.setattr(trial._Kept, "write", lambda self, stage, verdict: None)
     elif stage == "reading the file":
-        require_wanted = Stop.require_wanted
+        require_wanted, pieces = Stop.require_wanted, itertools.count()
 
         def slowly(stop: Stop, path: Path) -> None:
-            if stage_begun():
+            if next(pieces) > 1:  # it is also asked once before the reading
                 mark.write_text(str(os.getpid()))
                 time.sleep(0.2)
             require_wanted(stop, path)
 
         patch.setattr(session, "_PIECE_BYTES", 300_000)
         patch.setattr(Stop, "require_wanted", slowly)
-
-
-def stage_begun() -> bool:
-    """Whether it is the file's reading that asks, and not its trial."""
-    return sys._getframe(2).f_code.co_name == "load_model"
 
 
 def until(condition: Callable[[], object], seconds: float = 30.0) -> None:

@@ -123,7 +123,7 @@ class LlamaModel:
         """
         if os.getpid() != self._process:  # its thread is not here, and what it holds may never be let go
             raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
-        worker, deadline = self._worker, None if timeout_s is None else time.monotonic() + timeout_s
+        worker, begun, late = self._worker, time.monotonic(), False
 
         def answer(stop: Stop) -> Generation:
             session = loading.future.result()
@@ -132,11 +132,12 @@ class LlamaModel:
             room = min(max_tokens, self.context_tokens - len(prompt))
             return session.generate(prompt, max_tokens=room, sampling=sampling, stop=stop)
 
-        def late() -> bool:
-            return deadline is not None and time.monotonic() >= deadline
-
         def unwanted() -> bool:
-            return (cancelled is not None and cancelled()) or late()
+            nonlocal late
+            if cancelled is not None and cancelled():
+                return True
+            late = timeout_s is not None and time.monotonic() - begun >= timeout_s
+            return late
 
         loading = worker.submit(worker.load)
         said = self._awaited(worker.submit(answer), worker, unwanted)
@@ -144,7 +145,7 @@ class LlamaModel:
             # The interpreter's end is no fault of the model's: the caller is left to want an end as well.
             while exit_begun() and not unwanted():
                 time.sleep(ASK_EVERY_S)
-            if late():
+            if late:
                 raise ModelError(
                     f"{self.name} was given up after {timeout_s:g} s, {said.answer_tokens} tokens into its answer"
                 )
