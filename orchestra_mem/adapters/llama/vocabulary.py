@@ -131,7 +131,7 @@ class GgufVocabulary:
 
 
 def cut(library: Any, vocabulary: Any, text: str, *, special: bool = False, marks: bool = False) -> list[int]:
-    """Cut a text into tokens.
+    """Cut a text into tokens by a loaded vocabulary.
 
     Args:
         library: the functions of `llama.h`.
@@ -139,9 +139,6 @@ def cut(library: Any, vocabulary: Any, text: str, *, special: bool = False, mark
         text: any string.
         special: whether what is spelled like a special token is that token.
         marks: whether to add those with which the model marks beginning and end.
-
-    Raises:
-        ModelError: llama.cpp refuses.
     """
     raw = text.encode("utf-8", "replace")
     room = len(raw) + 8  # a token is a byte or more; some vocabularies put a space before, and there are the marks
