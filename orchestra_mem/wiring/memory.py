@@ -378,7 +378,8 @@ class Wiring:
         return EpochKeeper(
             session=session,
             episodic=episodic,
-            counter=self._counter,
+            # Epochs are begun by a refresh as well, which waits for no server.
+            counter=self._models.counts.estimates if self._models.counts else self._counter,
             fill_at_start=self._settings.context.fill_at_start,
             recalled_share=self._settings.retrieval.context_share,
             shares={

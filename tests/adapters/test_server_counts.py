@@ -94,9 +94,10 @@ def test_other_counts_are_estimates_that_wait_for_nothing(url: str, llama: Count
     """On the high side, until the server's count of a context has corrected them."""
     counts = ServerCounts(Server(url, tries=1, failures=10**6), near=OWN)
     text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
-    assert counts.count(text) > OWN.count(text)
-    assert not counts.exact
+    assert counts.count(text) == counts.estimates.count(text) > OWN.count(text)
+    assert not counts.estimates.exact
     assert counts.doubts == llama.asked == []
+    assert counts.exact
     counts.close()
 
 
@@ -214,6 +215,7 @@ def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
         assert [each.exact for each in found] == [True, True]
         again = [memory.get_orchestrator_context("x", budget) for budget in budgets]
         assert [each.epoch for each in again] == [each.epoch for each in found]
+        assert memory.get_stats()["context_window"]["exact"]  # type: ignore[index,call-overload]
 
 
 def note(memory: OrchestratorContextManager, lines: int = 20) -> None:

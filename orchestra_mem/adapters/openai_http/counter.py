@@ -43,13 +43,13 @@ _LEAST_TOKENS = 100
 class ServerCounts:
     """Estimates at once, and has the server count each context. Fulfils `TokenCounter`; safe between threads.
 
+    `name` and `exact` speak of contexts, and ask the server the first time; `estimates` speaks of what `count` gives.
+
     Args:
         server: tells counts in `/tokenize`, as llama-server and vLLM do.
         model: its name there; empty for the one that the server has.
         near: what estimates are made of, and what counts where the server does not.
     """
-
-    exact = False  # contexts are; see `assemble`
 
     def __init__(self, server: Server, *, model: str = "", near: TokenCounter) -> None:
         self._server = server
@@ -63,11 +63,23 @@ class ServerCounts:
         self._fault = ""
         self._resting_until, self._pause_s = 0.0, _FIRST_PAUSE_S
         self._lock = Lock()
+        self.estimates = Estimates(self)
         # Counts of contexts, and when they were told.
         self._known: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
 
     @property
     def name(self) -> str:
+        """Name who counts contexts."""
+        self._contacted()
+        return self.known_name
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the server counts contexts."""
+        return self._contacted() and not self._fault
+
+    @property
+    def known_name(self) -> str:
         """Name who counts contexts, as far as is known."""
         if self._served is False:
             return self._near.name
@@ -109,9 +121,9 @@ class ServerCounts:
             if counted is None:
                 break
             if counted <= context.budget_tokens and context.tokens <= counted * (1 + _NEAR):
-                return replace(context, tokens=counted, exact=True, counter=self.name)
+                return replace(context, tokens=counted, exact=True, counter=self.known_name)
             context = build(context.epoch)
-        return replace(context, exact=False, counter=self.name)
+        return replace(context, exact=False, counter=self.known_name)
 
     def close(self) -> None:
         """Let go of connections."""
@@ -123,7 +135,7 @@ class ServerCounts:
             known, told = self._known.get(_key(text), (0, 0.0))
         if told and time.monotonic() - told < _FRESH_S:
             return known
-        if time.monotonic() < self._resting_until or not self._contacted():
+        if not self._contacted() or time.monotonic() < self._resting_until:
             return None
         try:
             tokens = self._told(text, max(0.1, deadline - time.monotonic()))
@@ -141,7 +153,7 @@ class ServerCounts:
 
     def _contacted(self) -> bool:
         """Whether the server counts; found out with its first answer, and in which form it is asked."""
-        while self._served is None:
+        while self._served is None and time.monotonic() >= self._resting_until:
             try:
                 found = [self._told(text, _CONTACT_S) for text in ("a b", "a b a b")]
                 self._served = found[0] != found[1]
@@ -150,7 +162,6 @@ class ServerCounts:
                 self._served = None if self._bodies else False
             except ModelError as error:
                 self._leave_alone(str(error))
-                break
             if self._served is False:
                 logger.warning("%s does not count tokens: %s does", self._server.url, self._near.name)
         return self._served is True
@@ -170,6 +181,26 @@ class ServerCounts:
         self._fault = why
         self._resting_until = time.monotonic() + self._pause_s
         self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
+
+
+class Estimates:
+    """The counter whose figures are known to be estimates; nobody is asked for its name. Fulfils `TokenCounter`."""
+
+    exact = False
+
+    def __init__(self, counts: ServerCounts) -> None:
+        self._counts = counts
+        self.count = counts.count
+
+    @property
+    def name(self) -> str:
+        """Name who counts contexts, as far as is known."""
+        return self._counts.known_name
+
+    @property
+    def additive(self) -> bool:
+        """Tell what `ServerCounts.additive` tells."""
+        return self._counts.additive
 
 
 def _key(text: str) -> bytes:
