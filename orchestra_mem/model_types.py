@@ -85,7 +85,7 @@ class LanguageModel(Protocol):
             messages: the prompt.
             max_tokens: the most that the answer may take.
             schema: a JSON schema that the answer obeys by grammar.
-            cancelled: asked before each token; where it says yes the answer ends there, as `CANCELLED`.
+            cancelled: asked many times a second; where it says yes the answer ends there, as `CANCELLED`.
             temperature: 0 for the likeliest answer.
             seed: of chance, where there is any.
             timeout_s: after which the answer is given up.

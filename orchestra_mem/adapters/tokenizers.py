@@ -1,16 +1,16 @@
-"""What counts tokens: tiktoken with bundled ranks, an estimate as the last resort, and a cache before either.
+"""Count tokens: with tiktoken and its bundled ranks, by an estimate as the last resort, and with a cache before either.
 
-Heavy imports happen at the first count. What counts as the serving model does, by a GGUF's own vocabulary or over the
-network, fulfils the same port elsewhere; `auto` takes it before these where it works.
+tiktoken is imported at the first count. Counters that agree with the serving model stand beside what they ask: a GGUF's
+own vocabulary, a server.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from importlib.util import find_spec
 from threading import Lock
@@ -44,24 +44,12 @@ class TiktokenCounter:
         exact: whether cl100k_base is the serving model's own tokenizer, which few local models use.
     """
 
+    name = "tiktoken cl100k_base"
+    additive = True  # no match of cl100k's pattern reaches over a line feed into what is not white space
+
     def __init__(self, *, exact: bool = False) -> None:
-        self._exact = exact
+        self.exact = exact
         self._encode: Callable[[str], list[int]] | None = None
-
-    @property
-    def name(self) -> str:
-        """Name the counter."""
-        return "tiktoken cl100k_base"
-
-    @property
-    def exact(self) -> bool:
-        """Tell whether the counts are the serving model's own."""
-        return self._exact
-
-    @property
-    def additive(self) -> bool:
-        """Pieces add up: no match of cl100k's pattern reaches over a line feed into what is not white space."""
-        return True
 
     def load(self) -> None:
         """Load the ranks now, some 0.2 s, and not at the first count.
@@ -69,8 +57,7 @@ class TiktokenCounter:
         Raises:
             TokenizerError: tiktoken or its ranks are missing or damaged.
         """
-        if self._encode is None:
-            self._encode = _load_encoding()
+        self._loaded()
 
     def count(self, text: str) -> int:
         """Count the tokens of `text`.
@@ -78,12 +65,13 @@ class TiktokenCounter:
         Raises:
             TokenizerError: tiktoken or its ranks are missing or damaged.
         """
+        encode = self._encode or self._loaded()
+        return len(encode(text)) if len(text) <= _MAX_STRETCH else sum(len(encode(each)) for each in _blocks(text))
+
+    def _loaded(self) -> Callable[[str], list[int]]:
         if self._encode is None:
-            self.load()
-        assert self._encode is not None
-        if len(text) <= _MAX_STRETCH:
-            return len(self._encode(text))
-        return sum(len(self._encode(block)) for block in _blocks(text))
+            self._encode = _load_encoding()
+        return self._encode
 
 
 def _load_encoding() -> Callable[[str], list[int]]:
@@ -103,7 +91,7 @@ def _load_encoding() -> Callable[[str], list[int]]:
 # tiktoken 0.14 panics on a million spaces before a letter (its regex engine's stack), and merges within one stretch
 # of letters in more than linear time. No text of this many characters is in reach of either.
 _MAX_STRETCH = 65_536
-_NEXT_BORDER = re.compile(r"\n(?=\S)")
+_BORDER = re.compile(r"(?<=\n)(?=\S)")
 # Behind letters or digits a match of cl100k's pattern always ends: a cut there changes no count.
 _WORD_END = re.compile(r"[A-Za-z0-9](?=[\x00-/:-@\[-`{-\x7f])")
 _WORD_END_REACH = 4_096
@@ -115,40 +103,29 @@ def _blocks(text: str) -> list[str]:
     Cuts lie before a line's first character where that is not white space. Only a stretch without such a place is cut
     elsewhere, and always at the same distance from its own start, so that the law of `TokenCounter.additive` holds.
     """
-    blocks = []
-    start = 0
+    blocks, start = [], 0
     while len(text) - start > _MAX_STRETCH:
-        end = _last_border(text, start, start + _MAX_STRETCH)
-        if end > start:
+        borders = [found.start() for found in _BORDER.finditer(text, start + 1, start + _MAX_STRETCH + 1)]
+        if borders:
+            end = borders[-1]
             blocks.append(text[start:end])
         else:
-            border = _NEXT_BORDER.search(text, start + _MAX_STRETCH - 1)
-            end = border.end() if border else len(text)
+            border = _BORDER.search(text, start + _MAX_STRETCH)
+            end = border.start() if border else len(text)
             blocks.extend(_cut_stretch(text[start:end]))
         start = end
-    blocks.append(text[start:])
-    return blocks
-
-
-def _last_border(text: str, start: int, stop: int) -> int:
-    """Find the last place in `text[start:stop + 1]` to cut before, `start` where there is none."""
-    feed = text.rfind("\n", start, stop)
-    while feed >= 0 and text[feed + 1].isspace():
-        feed = text.rfind("\n", start, feed)
-    return feed + 1 if feed >= 0 else start
+    return [*blocks, text[start:]]
 
 
 def _cut_stretch(stretch: str) -> list[str]:
     """Cut what has no border, behind a word where one ends in reach."""
-    pieces = []
-    start = 0
+    pieces, start = [], 0
     while len(stretch) - start > _MAX_STRETCH:
         stop = start + _MAX_STRETCH
         ends = [match.end() for match in _WORD_END.finditer(stretch, stop - _WORD_END_REACH, stop)]
         pieces.append(stretch[start : (end := ends[-1] if ends else stop)])
         start = end
-    pieces.append(stretch[start:])
-    return pieces
+    return [*pieces, stretch[start:]]
 
 
 class EstimateCounter:
@@ -164,6 +141,8 @@ class EstimateCounter:
         calibration: corrects the estimates by what the model reports.
     """
 
+    exact = False
+
     def __init__(self, calibration: Calibration | None = None) -> None:
         self._calibration = calibration or Calibration()
 
@@ -173,25 +152,16 @@ class EstimateCounter:
         return ", ".join(filter(None, ["estimate", self._calibration.words()]))
 
     @property
-    def exact(self) -> bool:
-        """An estimate is never exact."""
-        return False
-
-    @property
     def additive(self) -> bool:
         """Pieces add up, as no counted shape reaches over a line feed; not where they are corrected one by one."""
         return self._calibration.factor == 1
 
     def count(self, text: str) -> int:
         """Estimate the tokens of `text`."""
-        return self._calibration.apply(self._shapes(text))
-
-    @staticmethod
-    def _shapes(text: str) -> int:
         tokens = len(_SHAPES.findall(text)) + sum(len(blob) // 4 for blob in _BLOB.findall(text))
-        if text.isascii():
-            return tokens
-        return tokens + len(_WIDE.findall(text)) + len(_ASTRAL.findall(text))
+        if not text.isascii():
+            tokens += len(_WIDE.findall(text)) + len(_ASTRAL.findall(text))
+        return self._calibration.apply(tokens)
 
 
 # One token a match. A run of letters is cut where its case changes and after 5 (lower) or 2 (upper) letters: the
@@ -219,21 +189,16 @@ class CachedCounter:
 
     Args:
         counter: counts what is not remembered; its name, exactness and law are this counter's too.
-        max_entries: how many counts are kept; the least lately used goes first.
-        max_bytes: how much memory their keys may take. A long text is remembered by its hash.
+        max_entries: how many counts are kept, at most 400 bytes each; the least lately used goes first.
     """
 
-    def __init__(self, counter: TokenCounter, *, max_entries: int = 20_000, max_bytes: int = 8 * 1024 * 1024) -> None:
-        if max_entries < 1 or max_bytes < 1:
-            raise ValueError(f"a cache needs room: max_entries is {max_entries}, max_bytes is {max_bytes}")
+    def __init__(self, counter: TokenCounter, *, max_entries: int = 20_000) -> None:
+        if max_entries < 1:
+            raise ValueError(f"a cache needs room: max_entries is {max_entries}")
         self._counter = counter
         self._max_entries = max_entries
-        self._max_bytes = max_bytes
         self._lock = Lock()
         self._counts: OrderedDict[str | bytes, int] = OrderedDict()
-        self._bytes = 0
-        self._hits = 0
-        self._misses = 0
 
     @property
     def name(self) -> str:
@@ -253,67 +218,27 @@ class CachedCounter:
     def count(self, text: str) -> int:
         """Count the tokens of `text`, from memory where it was counted before."""
         if "\n\n" in text and self._counter.additive:
-            return sum(map(self._count, _paragraphs(text)))
+            # As the law of `TokenCounter.additive` lets it be cut: before what stands behind a blank line.
+            return sum(map(self._count, _BLANK_LINE.split(text)))
         return self._count(text)
 
     def _count(self, text: str) -> int:
-        key = _key(text)
+        key = text if len(text) <= _LONGEST_KEY else blake2b(text.encode("utf-8", "surrogatepass")).digest()[:16]
         with self._lock:
             if (known := self._counts.get(key)) is not None:
-                self._hits += 1
                 self._counts.move_to_end(key)
                 return known
-            self._misses += 1
         # Not under the lock: two threads may count the same text, but none waits for another's.
         tokens = self._counter.count(text)
         with self._lock:
-            self._remember(key, tokens)
+            self._counts[key] = tokens
+            while len(self._counts) > self._max_entries:
+                self._counts.popitem(last=False)
         return tokens
 
-    def stats(self) -> dict[str, int]:
-        """Give hits, misses, entries and the bytes that they take, as of one instant."""
-        with self._lock:
-            return {
-                "hits": self._hits,
-                "misses": self._misses,
-                "entries": len(self._counts),
-                "bytes": self._bytes,
-            }
 
-    def _remember(self, key: str | bytes, tokens: int) -> None:
-        if key not in self._counts:
-            self._bytes += _cost(key)
-        self._counts[key] = tokens
-        self._counts.move_to_end(key)
-        while len(self._counts) > self._max_entries or self._bytes > self._max_bytes:
-            oldest, _ = self._counts.popitem(last=False)
-            self._bytes -= _cost(oldest)
-
-
-_BLANK_LINE = re.compile(r"\n\n(?=\S)")
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    """Cut `text` where `TokenCounter.additive` lets it be cut: before what stands behind a blank line."""
-    begin = 0
-    for blank in _BLANK_LINE.finditer(text):
-        yield text[begin : (begin := blank.end())]
-    yield text[begin:]
-
-
-_LONGEST_KEY = 1_024
-# A count's place in the mapping: 98 by tracemalloc over 20,000 entries on CPython 3.11, more when it has just grown.
-_ENTRY_BYTES = 128
-
-
-def _key(text: str) -> str | bytes:
-    if len(text) <= _LONGEST_KEY:
-        return text
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _cost(key: str | bytes) -> int:
-    return sys.getsizeof(key) + _ENTRY_BYTES
+_BLANK_LINE = re.compile(r"(?<=\n\n)(?=\S)")
+_LONGEST_KEY = 64
 
 
 class _FirstThatWorks:
@@ -353,10 +278,9 @@ class _FirstThatWorks:
                 _log.warning("tokens are not counted as the model does: %s", why)
             try:
                 counter.load()
+                return counter
             except TokenizerError as error:
                 why = str(error)
-            else:
-                return counter
         _log.warning("tokens are estimated, some 40 %% too high: %s", why)
         return self._last
 
@@ -388,9 +312,7 @@ def open_counter(
 
 
 def _require(module: str) -> None:
-    try:
-        found = find_spec(module) is not None
-    except ImportError:  # the folder that the module would lie in is missing
-        found = False
-    if not found:
-        raise TokenizerError(f"the token counter 'tiktoken' needs the module {module}, which is missing; {INSTALL}")
+    with suppress(ImportError):  # the folder that the module would lie in is missing
+        if find_spec(module) is not None:
+            return
+    raise TokenizerError(f"the token counter 'tiktoken' needs the module {module}, which is missing; {INSTALL}")

@@ -108,7 +108,7 @@ class Wiring:
         self._write_point = write_point
         self._models = open_models(folder, settings, counter=counter)
         self._model = model or self._models.prompted
-        # What a server counts is remembered there; contexts alone wait for it.
+        # Its estimates change with what the server counts: they are not to be remembered.
         own = self._models.counts or CachedCounter(self._models.counter, max_entries=settings.tokens.cache_entries)
         self._counter: TokenCounter = counter or own
         window = settings.orchestrator.context_window
@@ -378,7 +378,8 @@ class Wiring:
         return EpochKeeper(
             session=session,
             episodic=episodic,
-            counter=self._models.counts.contexts if self._models.counts else self._counter,
+            # Epochs are begun by a refresh as well, which waits for no server.
+            counter=self._models.counts.estimates if self._models.counts else self._counter,
             fill_at_start=self._settings.context.fill_at_start,
             recalled_share=self._settings.retrieval.context_share,
             shares={

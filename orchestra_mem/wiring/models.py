@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, open_counter
+from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import ModelError
@@ -123,9 +123,7 @@ def _server_counts(settings: Settings, calibration: Calibration) -> ServerCounts
         # Counts are asked for one by one: who asks decides when to try again.
         Server(settings.llm.base_url, api_key=settings.llm.api_key, connect_s=1.0, tries=1, failures=sys.maxsize),
         model=settings.llm.model,
-        rough=EstimateCounter(),
-        fallback=CachedCounter(open_counter("auto", calibration=calibration)),
-        max_entries=settings.tokens.cache_entries,
+        near=CachedCounter(open_counter("auto", calibration=calibration), max_entries=settings.tokens.cache_entries),
     )
 
 

@@ -82,7 +82,7 @@ def test_prompts_are_counted_as_the_model_reads_them(smollm: GgufVocabulary, who
 
 
 def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) -> None:
-    """The vocabulary is then the loaded model's, and is given back."""
+    """The vocabulary has nothing to do with the weights."""
     vocabulary = GgufVocabulary(smollm_gguf)
     model, counter = LlamaModel(vocabulary, context_tokens=512, threads=1), GgufCounter(vocabulary)
     text = "one two three\nfour " * 20

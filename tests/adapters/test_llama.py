@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -271,11 +270,11 @@ def test_a_prompt_longer_than_the_window_is_refused(small: LlamaModel) -> None:
 # Loading, sharing, letting go
 
 
-def test_counting_needs_no_weights(small: LlamaModel) -> None:
+def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None:
     """Nor does the window, which is no wider than the model was trained for."""
     assert small.count_prompt(COLOURS) > 20
     assert small.trained_tokens == 8_192
-    wide = LlamaModel(GgufVocabulary(small.path), context_tokens=1_000_000)
+    wide = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_000_000)
     assert wide.context_tokens == 8_192
     assert not small.loaded
     assert not wide.loaded
@@ -303,26 +302,21 @@ def test_it_is_loaded_in_the_background_and_let_go_when_idle(smollm_gguf: Path) 
 
 
 def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path: Path) -> None:
-    """The model stays loaded, however long it is idle, until the file is back."""
+    """The vocabulary stays; a generation, once the model is let go, tells that the file is gone."""
     path = tmp_path / "model.gguf"
     path.symlink_to(smollm_gguf)
-    vocabulary = GgufVocabulary(path)
-    model = LlamaModel(vocabulary, context_tokens=512, threads=1, idle_unload_s=0.3)
+    model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1, idle_unload_s=0.3)
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    path.unlink()
     expected = model.count_prompt(COLOURS)
-    time.sleep(1.0)
-    assert model.loaded
-    assert model.count_prompt(COLOURS) == expected
-    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    path.symlink_to(smollm_gguf)
+    path.unlink()
     deadline = time.monotonic() + 30
-    states = {True}
-    while False not in states and time.monotonic() < deadline:
+    while model.loaded and time.monotonic() < deadline:
         time.sleep(0.02)
-        states.add(model.loaded)
-    assert False in states
     assert model.count_prompt(COLOURS) == expected
+    with pytest.raises(ModelError, match=r"^there is no file "):
+        model.generate(COLOURS, max_tokens=2)
+    path.symlink_to(smollm_gguf)
+    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
     model.close()
 
 
@@ -505,15 +499,3 @@ def test_a_process_that_cannot_be_started_is_told(smollm_gguf: Path, monkeypatch
     """Then nothing is known of the library, and it is not loaded."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert _refusal(smollm_gguf).startswith("llama.cpp cannot be tried in a process of its own: /nowhere/python: ")
-
-
-def test_no_thread_stays_behind(smollm_gguf: Path) -> None:
-    """After `close` none of the model's runs on."""
-    before = set(threading.enumerate())
-    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
-    model.generate(COLOURS, max_tokens=1)
-    model.close()
-    deadline = time.monotonic() + 5
-    while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert left == set()

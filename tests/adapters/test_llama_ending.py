@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import subprocess
@@ -16,12 +17,10 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, loading, trial
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, session, trial
 from orchestra_mem.adapters.llama import model as model_module
-from orchestra_mem.adapters.llama import session as session_module
-from orchestra_mem.adapters.llama.embedder import GgufEmbedder, _Weights
-from orchestra_mem.adapters.llama.ending import Ended, Ending, require_wanted
-from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+from orchestra_mem.adapters.llama.ending import Stop
 from orchestra_mem.errors import ClosedError, EmbedderError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.search_types import SearchMode
@@ -29,18 +28,13 @@ from orchestra_mem.search_types import SearchMode
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
 
 COLOURS = [Message(role=Role.USER, text="Name the three colours of a traffic light.")]
-STAGES = ["trial of the vocabulary", "trial of the weights", "reading the file", "laying out tensors"]
+STAGES = ["trial of the vocabulary", "trial of the weights", "reading the file"]
 # Each stage would take a minute.
 SOON_S = 5.0
 
 
 def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
     """Have a stage of the loading take a minute; the file `mark` tells that it has begun, and in which process."""
-
-    def dawdle() -> None:
-        mark.write_text(str(os.getpid()))
-        time.sleep(0.2)
-
     if stage.startswith("trial"):
         wanted = "1" if stage.endswith("weights") else ""
         program = (
@@ -53,25 +47,16 @@ def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
         patch.setattr(trial._Kept, "read", lambda self: {})
         patch.setattr(trial._Kept, "write", lambda self, stage, verdict: None)
     elif stage == "reading the file":
+        require_wanted, pieces = Stop.require_wanted, itertools.count()
 
-        def slowly(path: Path, ended: Ended) -> None:
-            dawdle()
-            require_wanted(path, ended)
+        def slowly(stop: Stop, path: Path) -> None:
+            if next(pieces) > 1:  # it is also asked once before the reading
+                mark.write_text(str(os.getpid()))
+                time.sleep(0.2)
+            require_wanted(stop, path)
 
-        patch.setattr(loading, "_PIECE_BYTES", 300_000)
-        patch.setattr(loading, "require_wanted", slowly)
-    elif stage == "laying out tensors":
-        library = load_library()
-        callback = library.llama_progress_callback
-
-        def slow(asked: Callable[[float, object], bool]) -> object:
-            def slowly_asked(progress: float, data: object) -> bool:
-                dawdle()
-                return asked(progress, data)
-
-            return callback(slowly_asked)
-
-        patch.setattr(library, "llama_progress_callback", slow)
+        patch.setattr(session, "_PIECE_BYTES", 300_000)
+        patch.setattr(Stop, "require_wanted", slowly)
 
 
 def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
@@ -180,24 +165,24 @@ def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) 
 def test_a_loading_that_cannot_be_ended_frees_what_it_loads(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing leaves it after a moment; its thread lets go of everything when llama.cpp has returned, and ends."""
     begun, go_on, freed = threading.Event(), threading.Event(), threading.Event()
-    load_model, close = loading.load_model, session_module.LlamaSession.close
+    load_model, close = session.load_model, session.LlamaSession.close
     before = set(threading.enumerate())
 
-    def stubborn(library: object, path: Path, ended: Ended) -> object:
+    def stubborn(path: Path, stop: Stop) -> object:
         begun.set()
         assert go_on.wait(30)
-        return load_model(library, path, lambda: False)  # type: ignore[arg-type]  # it heeds nothing
+        return load_model(path, Stop())  # it heeds nothing
 
-    def told(session: session_module.LlamaSession) -> None:
-        close(session)
+    def told(loaded: session.LlamaSession) -> None:
+        close(loaded)
         freed.set()
 
-    monkeypatch.setattr(model_module, "_LOADING_ENDS_S", 0.2)
+    monkeypatch.setattr(model_module, "_ENDS_S", 0.2)
     vocabulary = GgufVocabulary(smollm_gguf)
     model = LlamaModel(vocabulary, context_tokens=512, threads=1)
     with monkeypatch.context() as patch:
-        patch.setattr(session_module, "load_model", stubborn)
-        patch.setattr(session_module.LlamaSession, "close", told)
+        patch.setattr(session, "load_model", stubborn)
+        patch.setattr(session.LlamaSession, "close", told)
         model.load()
         assert begun.wait(30)
         start = time.monotonic()
@@ -208,7 +193,6 @@ def test_a_loading_that_cannot_be_ended_frees_what_it_loads(smollm_gguf: Path, m
         assert freed.wait(30)
     until(lambda: set(threading.enumerate()) <= before)
     assert not model.loaded
-    assert vocabulary.tokens("red, yellow, green")
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
     model.close()
 
@@ -235,37 +219,6 @@ def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf
         assert waiting.result().finish is Finish.CANCELLED
     assert not model.loaded
     until(lambda: set(threading.enumerate()) <= before)
-
-
-def test_who_begins_while_two_close_is_told_to_end() -> None:
-    """By the one who closes still, when the other is done."""
-    ending, held = Ending(), threading.Lock()
-
-    def close() -> None:
-        with ending.closing(held):
-            pass
-
-    with ThreadPoolExecutor(1) as threads:
-        with held:
-            first = ending.begun()
-            closed = threads.submit(close)
-            until(first)
-            with ending.closing(threading.Lock()):
-                pass
-            until(ending.begun())
-        closed.result(30)
-    assert not ending.begun()()
-
-
-def test_who_begins_between_two_closings_of_one_is_told_to_end() -> None:
-    """A model closes its vocabulary as well: what begins when that is done belongs to the closing, not to nobody."""
-    ending = Ending()
-    with ending.closing(threading.Lock()):
-        with ending.closing(threading.Lock()):
-            pass
-        begun = ending.begun()
-    assert begun()
-    assert not ending.begun()()
 
 
 def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
@@ -304,42 +257,18 @@ def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
     until(lambda: set(threading.enumerate()) <= before)
 
 
-def test_a_timer_from_before_the_closing_lets_nothing_go(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It had run out, and waited for its turn: the model loaded since has a timer of its own, which ends with it."""
-    before, turn = set(threading.enumerate()), threading.Event()
-
-    class RunOut(threading.Timer):
-        def run(self) -> None:
-            assert turn.wait(30)
-            self.function()
-
-    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(model_module, "Timer", RunOut)
-        model.generate(COLOURS, max_tokens=1)
-    (waiting,) = (each for each in threading.enumerate() if isinstance(each, RunOut))
-    model.close()
-    model.generate(COLOURS, max_tokens=1)
-    turn.set()
-    waiting.join(30)
-    assert model.loaded
-    model.close()
-    until(lambda: set(threading.enumerate()) <= before)
-
-
 def test_what_is_still_being_loaded_is_not_idle(
     smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A loading that takes longer than a model may be idle is not thrown away when it is through."""
-    load_model = loading.load_model
+    load_model = session.load_model
 
-    def slow(library: object, path: Path, ended: Ended) -> object:
+    def slow(path: Path, stop: Stop) -> object:
         time.sleep(1.5)
-        return load_model(library, path, ended)
+        return load_model(path, stop)
 
-    monkeypatch.setattr(session_module, "load_model", slow)
+    monkeypatch.setattr(session, "load_model", slow)
     model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1, idle_unload_s=0.4)
-    assert model.context_tokens == 512
     with caplog.at_level(logging.INFO):
         model.load()
         time.sleep(0.8)
@@ -375,7 +304,7 @@ def test_closing_an_embedder_does_not_wait_for_its_loading(
 def test_closing_a_memory_does_not_wait_for_its_embedder(
     smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was being loaded for search behind is left, and what was loaded is let go of."""
+    """What was being loaded for search behind is left; later it is loaded."""
     mark = tmp_path / "mark"
     config = {"search": {"embedder": "gguf", "model_path": str(smollm_gguf)}, "tokens": {"counter": "estimate"}}
     with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
@@ -389,14 +318,5 @@ def test_closing_a_memory_does_not_wait_for_its_embedder(
         assert time.monotonic() - start < SOON_S
         with contextlib.suppress(ClosedError):  # or its words were found in time
             asked.result(SOON_S)
-    closed: list[_Weights] = []
-
-    def close(weights: _Weights, close: Callable[[_Weights], None] = _Weights.close) -> None:
-        closed.append(weights)
-        close(weights)
-
-    monkeypatch.setattr(_Weights, "close", close)
     with open_memory(tmp_path, config=config) as memory:
         assert memory.search("lights", mode=SearchMode.DENSE).hits
-        assert not closed
-    assert len(closed) == 1

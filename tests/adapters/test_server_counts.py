@@ -1,4 +1,4 @@
-"""Counts by a real HTTP server as llama-server's: at once by estimate, exactly for contexts, in words where not."""
+"""Counts by a real HTTP server as llama-server's: exact for contexts, estimates elsewhere, told in words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
 from orchestra_mem.adapters.openai_http import counter as counter_module
-from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
+from orchestra_mem.adapters.tokenizers import TiktokenCounter
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.model_types import Message, Role
 from tests.adapters.test_openai_http import Llama, Quiet, _handler
@@ -29,14 +29,11 @@ class Counting(Llama):
         self.delay_s = 0.0
         self.asked: list[str] = []
         self.count: Callable[[str], int] = OWN.count
-        self.model: dict[str, Any] = {"id": "own.gguf", "meta": {"n_vocab": 5}}
 
     def questions(self, path: str, body: Any) -> Any:
         """Count what is asked for."""
         if path == "/props":
             return {"default_generation_settings": {"n_ctx": self.window}}
-        if path == "/v1/models":
-            return {"object": "list", "data": [{"created": time.time(), **self.model}]}
         if path != "/tokenize":
             return super().questions(path, body)
         time.sleep(self.delay_s)
@@ -64,14 +61,6 @@ def url(llama: Counting) -> Iterator[str]:
     thread.join()
 
 
-@pytest.fixture
-def counts(url: str) -> Iterator[ServerCounts]:
-    """Counts by it."""
-    made = ServerCounts(Server(url, tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter())
-    yield made
-    made.close()
-
-
 def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     """Wait until something is so."""
     deadline = time.monotonic() + seconds
@@ -90,168 +79,9 @@ def opened(folder: Path, url: str, window: int = 8_192) -> OrchestratorContextMa
     return open_memory(folder, config=config)
 
 
-def test_a_count_is_an_estimate_at_once_and_the_servers_own_later(counts: ServerCounts, llama: Counting) -> None:
-    """Nothing waits, however slow the server is; the estimate is not below."""
-    llama.delay_s = 2.0
-    text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
-    start = time.monotonic()
-    first = counts.count(text)
-    assert time.monotonic() - start < 1.5
-    assert first > OWN.count(text)
-    llama.delay_s = 0.0
-    until(lambda: counts.count(text) == OWN.count(text))
-    asked = len(llama.asked)
-    assert counts.count(text) == OWN.count(text)
-    assert len(llama.asked) == asked
-    assert counts.exact
-    assert counts.additive
-    assert counts.name.startswith("the server at 127.0.0.1:")
-    assert counts.doubts == []
-
-
-def test_estimates_are_as_far_on_the_high_side_as_any_text_was(counts: ServerCounts, llama: Counting) -> None:
-    """A vocabulary that takes more tokens than is usual is learned."""
-    llama.count = lambda text: 8 * len(text) // 10
-    before = counts.count("x" * 100)
-    until(lambda: counts.count("x" * 100) == 80)
-    assert before < 80 <= counts.count("y" * 100)
-
-
-def test_a_vocabulary_whose_pieces_do_not_add_up_is_noticed(counts: ServerCounts, llama: Counting) -> None:
-    """As of one that puts a space before each text."""
-    llama.count = lambda text: OWN.count(text) + 1
-    until(lambda: counts.exact)
-    assert not counts.additive
-
-
-@pytest.mark.parametrize("kind", ["no such path", "other answer", "the same for all"])
-def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
-    counts: ServerCounts, llama: Counting, kind: str
-) -> None:
-    """Ollama has no /tokenize; counts are those of tiktoken, and say so."""
-    if kind == "no such path":
-        llama.served -= {"/tokenize"}
-    elif kind == "other answer":
-        llama.questions = lambda path, body: {"tokens": "many"}  # type: ignore[method-assign]
-    else:
-        llama.count = lambda text: 1
-    until(lambda: bool(counts.doubts) or counts.exact)
-    assert (counts.exact, counts.name, counts.additive) == (False, "tiktoken cl100k_base", True)
-    assert counts.count("a b c") == OWN.count("a b c")
-    (doubt,) = counts.doubts
-    assert doubt.endswith("does not count tokens: tiktoken cl100k_base does, not the model's own")
-
-
-@pytest.mark.parametrize("status", [404, 401])
-def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
-    counts: ServerCounts, llama: Counting, status: int
-) -> None:
-    """As where it does not answer: estimates with the reason meanwhile, and then its own counts."""
-    until(lambda: counts.exact)
-    text = "def parse(line): return line.split(',')\n" * 9
-    statuses = [status]
-    llama.refuse = lambda path, body: statuses.pop() if statuses else 0
-    assert counts.count(text) > OWN.count(text)
-    until(lambda: bool(counts.doubts))
-    assert counts.doubts == [
-        f"tokens are estimated, on the high side: {counts._server.url} answered with {status}: not this"
-    ]
-    assert counts.name.startswith("estimate, until the server at ")
-    until(lambda: counts.count(text) == OWN.count(text))
-    assert counts.exact
-
-
-@pytest.mark.parametrize("status", [400, 413])
-def test_a_text_that_is_refused_is_estimated_and_no_other(counts: ServerCounts, llama: Counting, status: int) -> None:
-    """What is too long for a server is not sent to it again and again."""
-    sent: list[str] = []
-
-    def refuse(path: str, body: Any) -> int:
-        long = path == "/tokenize" and len(body["content"]) > 1_000
-        sent.extend([body["content"]] * long)
-        return status * long
-
-    until(lambda: counts.exact)
-    llama.refuse = refuse
-    long, short = "x = 1  # as before\n" * 99, "x = 1  # as before\n" * 9
-    assert counts.count(long) > OWN.count(long)
-    counts.count(short)
-    until(lambda: counts.count(short) == OWN.count(short))
-    assert counts.count(long) > OWN.count(long)
-    assert (counts.exact, counts.doubts, sent) == (True, [], [long])
-
-
-def test_a_server_that_refuses_every_text_is_left_alone_for_a_while(counts: ServerCounts, llama: Counting) -> None:
-    """That is not the fault of any text."""
-    until(lambda: counts.exact)
-    llama.refuse = lambda path, body: 400
-    text = "x = 1  # as before\n" * 9
-    counts.count(text)
-    until(lambda: bool(counts.doubts))
-    assert not counts.exact
-    llama.refuse = lambda path, body: 0
-    until(lambda: counts.count(text) == OWN.count(text))
-    assert counts.exact
-
-
-def test_another_model_that_refuses_at_first_is_asked_again(
-    counts: ServerCounts, llama: Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server has counted, and what it said of the model before does not count for this one."""
-    monkeypatch.setattr(counter_module, "_SILENCE_S", 0.0)
-    llama.served.add("/v1/models")
-    until(lambda: counts.exact)
-    llama.model = {"id": "other.gguf", "meta": {"n_vocab": 7}}
-    llama.count = lambda text: 2 * OWN.count(text)
-    llama.refuse = lambda path, body: 404 * (path == "/tokenize")
-    text = "def parse(line): return line.split(',')\n" * 9
-    counts.count(text)
-    until(lambda: bool(counts.doubts))
-    assert counts.doubts == [f"tokens are estimated, on the high side: no tokens come of {counts._server.url}/tokenize"]
-    llama.refuse = lambda path, body: 0
-    until(lambda: counts.count(text) == 2 * OWN.count(text))
-    assert counts.exact
-
-
-def test_a_server_that_comes_late_and_does_not_count_is_told(llama: Counting) -> None:
-    """It is not taken for one that cannot be reached."""
-    late = Quiet(("127.0.0.1", 0), _handler(llama), bind_and_activate=False)
-    late.server_bind()
-    llama.served -= {"/tokenize"}
-    url = f"http://127.0.0.1:{late.server_address[1]}"
-    counts = ServerCounts(Server(url, tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter())
-    thread = threading.Thread(target=lambda: late.serve_forever(poll_interval=0.01), daemon=True)
-    try:
-        counts.count("a b c")
-        until(lambda: bool(counts.doubts))
-        assert "cannot be reached" in counts.doubts[0]
-        late.server_activate()
-        thread.start()
-        until(lambda: counts.count("a b c") == OWN.count("a b c") and "does not count tokens" in counts.doubts[0])
-        assert counts.name == "tiktoken cl100k_base"
-    finally:
-        counts.close()
-        late.shutdown()
-        late.server_close()
-
-
-def test_no_server_means_estimates_with_the_reason(llama: Counting) -> None:
-    """It is asked again after a pause, not with each count."""
-    counts = ServerCounts(
-        Server("http://127.0.0.1:9", tries=1, failures=10**6), rough=EstimateCounter(), fallback=TiktokenCounter()
-    )
-    try:
-        until(lambda: bool(counts.doubts) or counts.exact)
-        start = time.monotonic()
-        assert counts.count("a b c") >= 3
-        assert time.monotonic() - start < 0.5
-        assert counts.name == "estimate, until the server at 127.0.0.1:9 answers"
-        assert "127.0.0.1:9 cannot be reached" in counts.doubts[0]
-    finally:
-        counts.close()
-
-
-# A memory of which the server counts
+def problems(memory: OrchestratorContextManager) -> list[object]:
+    """What is told of the server, in words."""
+    return [each["problem"] for each in memory.compression.problems() if isinstance(each, dict)]
 
 
 def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) -> None:
@@ -260,27 +90,106 @@ def fill(memory: OrchestratorContextManager, count: int = 30, first: int = 0) ->
         memory.record_operation("note", {"text": f"Row {number}: {'0x1f, ' * 40} is in module_{number}.py."})
 
 
+def test_other_counts_are_estimates_that_wait_for_nothing(url: str, llama: Counting) -> None:
+    """On the high side, until the server's count of a context has corrected them."""
+    counts = ServerCounts(Server(url, tries=1, failures=10**6), near=OWN)
+    text = "def parse(line): return line.split(',')  # 12 columns\n" * 9
+    assert counts.count(text) == counts.estimates.count(text) > OWN.count(text)
+    assert not counts.estimates.exact
+    assert counts.doubts == llama.asked == []
+    assert counts.exact
+    counts.close()
+
+
+def test_estimates_are_corrected_by_the_counts_of_contexts(tmp_path: Path, url: str, llama: Counting) -> None:
+    """A vocabulary that takes more tokens than is usual is learned, and fills the budget all the same."""
+    llama.count = lambda text: 3 * OWN.count(text)
+    with opened(tmp_path, url) as memory:
+        fill(memory)
+        context = memory.get_orchestrator_context("x", 4_000)
+        assert context.exact
+        assert 3_000 < context.tokens == llama.count(context.render()) <= 4_000
+
+
+@pytest.mark.parametrize("kind", ["no such path", "other answer", "the same for all"])
+def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
+    tmp_path: Path, url: str, llama: Counting, kind: str
+) -> None:
+    """Ollama has no /tokenize; counts are those of tiktoken, and say so."""
+    if kind == "no such path":
+        llama.served -= {"/tokenize"}
+    elif kind == "other answer":
+        llama.questions = lambda path, body: {"tokens": "many"}  # type: ignore[method-assign]
+    else:
+        llama.count = lambda text: 1
+    with opened(tmp_path, url) as memory:
+        fill(memory, 2)
+        context = memory.get_orchestrator_context("x", 4_000)
+        assert (context.exact, context.counter) == (False, "tiktoken cl100k_base")
+        assert context.tokens >= OWN.count(context.render())
+        assert problems(memory)[-1] == f"{url} does not count tokens: tiktoken cl100k_base does, not the model's own"
+
+
+@pytest.mark.parametrize("status", [404, 401, 400, 413])
+def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
+    tmp_path: Path, url: str, llama: Counting, status: int
+) -> None:
+    """Estimates with the reason meanwhile, and then its own counts."""
+    with opened(tmp_path, url) as memory:
+        fill(memory, 2)
+        assert memory.get_orchestrator_context("x").exact
+        llama.refuse = lambda path, body: status
+        fill(memory, 1, first=100)
+        context = memory.get_orchestrator_context("x")
+        assert not context.exact
+        assert context.counter.startswith("estimate, until the server at 127.0.0.1:")
+        assert problems(memory) == [f"tokens are estimated, on the high side: {url} answered with {status}: not this"]
+        llama.refuse = lambda path, body: 0
+        until(lambda: memory.get_orchestrator_context("x").exact)
+        assert problems(memory) == []
+
+
+def test_a_server_that_comes_late_and_does_not_count_is_told(tmp_path: Path, llama: Counting) -> None:
+    """It is not taken for one that cannot be reached; until it comes contexts are estimates with the reason."""
+    late = Quiet(("127.0.0.1", 0), _handler(llama), bind_and_activate=False)
+    late.server_bind()
+    llama.served -= {"/tokenize"}
+    url = f"http://127.0.0.1:{late.server_address[1]}"
+    thread = threading.Thread(target=lambda: late.serve_forever(poll_interval=0.01), daemon=True)
+    try:
+        with opened(tmp_path, url) as memory:
+            fill(memory, 2)
+            start = time.monotonic()
+            context = memory.get_orchestrator_context("x")
+            assert time.monotonic() - start < 4
+            assert context.counter == f"estimate, until the server at {url.removeprefix('http://')} answers"
+            assert f"{url} cannot be reached" in str(problems(memory)[-1])
+            late.server_activate()
+            thread.start()
+            until(lambda: memory.get_orchestrator_context("x").counter == "tiktoken cl100k_base")
+            assert "does not count tokens" in str(problems(memory)[-1])
+    finally:
+        late.shutdown()
+        late.server_close()
+
+
 def test_a_server_started_again_with_another_model_is_counted_anew(
     tmp_path: Path, url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it said of texts before is of no use then; contexts are exact by the new model, and within the budget."""
-    llama.served.add("/v1/models")
     with opened(tmp_path, url) as memory:
         fill(memory, 6)
         before = memory.get_orchestrator_context("x", 3_000)
         assert before.exact
-        llama.model = {"id": "other.gguf", "meta": {"n_vocab": 7}}
         llama.count = lambda text: 2 * OWN.count(text)
-        monkeypatch.setattr(counter_module, "_SILENCE_S", 0.0)
+        monkeypatch.setattr(counter_module, "_FRESH_S", 0.0)
         after = memory.get_orchestrator_context("x", 3_000)
         assert after.exact
         assert OWN.count(after.render()) * 2 <= after.tokens <= 3_000
+        monkeypatch.undo()
         asked = len(llama.asked)
         assert memory.get_orchestrator_context("x", 3_000).tokens == after.tokens
         assert len(llama.asked) == asked
-        llama.served.remove("/v1/models")
-        fill(memory, 1, first=100)
-        assert memory.get_orchestrator_context("x", 3_000).exact
 
 
 def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
@@ -329,7 +238,7 @@ def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, ll
         after = memory.get_orchestrator_context("x", 6_000)
         assert (after.epoch, after.exact, after.tokens) == (before.epoch, True, llama.count(after.render()))
         assert after.render().startswith(before.render())
-        llama.delay_s = 1.5
+        llama.delay_s = 3.0
         fill(memory, 1, first=100)
         shown = memory.get_orchestrator_context("x", 6_000)
         assert not shown.exact
@@ -380,8 +289,8 @@ def test_no_context_is_over_its_budget_while_the_server_refuses(tmp_path: Path, 
 
 
 def test_recording_never_waits_for_the_server(tmp_path: Path, url: str, llama: Counting) -> None:
-    """Not in refreshes either, while each count takes a second; the contexts of that time are told as estimates."""
-    llama.delay_s = 1.0
+    """Not in refreshes either, while each count takes three seconds; contexts are estimates meanwhile."""
+    llama.delay_s = 3.0
     with opened(tmp_path, url) as memory:
         slowest = 0.0
         for number in range(30):
@@ -424,9 +333,8 @@ def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, 
         model = memory.model
         assert model is not None
         assert model.context_tokens == 4_096
-        told = [each["problem"] for each in memory.compression.problems() if isinstance(each, dict)]
         name = url.removeprefix("http://")
-        assert told == [
+        assert problems(memory) == [
             f"the window of {name} is 4,096 tokens, and contexts are made for 16,384: start the server with a larger "
             "one, or set orchestrator.context_window.max_tokens to 4096",
             f"{url} does not count tokens: tiktoken cl100k_base does, not the model's own",

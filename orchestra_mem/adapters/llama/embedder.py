@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from orchestra_mem.adapters.llama.ending import Ended, Ending, require_wanted, under_way
+from orchestra_mem.adapters.llama.ending import Stop, Turn, running
 from orchestra_mem.adapters.llama.library import load_library
-from orchestra_mem.adapters.llama.loading import load_model
 from orchestra_mem.adapters.llama.room import require_room
+from orchestra_mem.adapters.llama.session import load_model
 from orchestra_mem.adapters.llama.trial import require_sound
-from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
+from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary, cut
 from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
@@ -43,8 +42,7 @@ class GgufEmbedder:
     def __init__(self, path: Path, *, threads: int = 1) -> None:
         self._path = path
         self._threads = threads
-        self._lock = Lock()
-        self._ending = Ending()
+        self._turn = Turn()
         self._weights: _Weights | None = None
         vocabulary = GgufVocabulary(path)
         try:
@@ -69,12 +67,12 @@ class GgufEmbedder:
         """
         import numpy as np
 
-        ended = self._ending.begun()
+        stop = self._turn.stop
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):
             if text.strip():
-                with self._lock:  # between two texts others have their turn
-                    vectors[row] = self._embedded(text[:_MAX_CHARS], ended)
+                with self._turn.lock:  # between two texts others have their turn
+                    vectors[row] = self._embedded(text[:_MAX_CHARS], stop)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
         return unit
@@ -90,18 +88,18 @@ class GgufEmbedder:
 
     def close(self) -> None:
         """Let go of the model's memory, ending its loading; loaded anew when used again."""
-        with self._ending.closing(self._lock):
+        with self._turn.closing():
             if self._weights is not None:
                 self._weights.close()
                 self._weights = None
 
-    def _embedded(self, text: str, ended: Ended) -> NDArray[np.float32]:
+    def _embedded(self, text: str, stop: Stop) -> NDArray[np.float32]:
         try:
-            with under_way():
-                require_wanted(self._path, ended)
+            with running(stop):
+                stop.require_wanted(self._path)
                 if self._weights is None:
-                    require_sound(self._path, weights=True, ended=ended)
-                    self._weights = _Weights(self._path, self._pooling, self._context_tokens, self._threads, ended)
+                    require_sound(self._path, weights=True, stop=stop)
+                    self._weights = _Weights(self._path, self._pooling, self._context_tokens, self._threads, stop)
                 vector = self._weights.embed(text)
         except ModelError as error:
             raise EmbedderError(str(error)) from error
@@ -116,11 +114,11 @@ class GgufEmbedder:
 class _Weights:
     """A loaded model with room for one text. For one thread at a time."""
 
-    def __init__(self, path: Path, pooling: int, context_tokens: int, threads: int, ended: Ended) -> None:
+    def __init__(self, path: Path, pooling: int, context_tokens: int, threads: int, stop: Stop) -> None:
         self._path = path
         self._most = context_tokens
         self._library = library = load_library()
-        self._model: Any = load_model(library, path, ended)
+        model: Any = load_model(path, stop)
         parameters = library.llama_context_default_params()
         # What pools over a text has to see all of it at once.
         parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = context_tokens
@@ -129,25 +127,28 @@ class _Weights:
         parameters.embeddings = True
         parameters.pooling_type = pooling
         parameters.no_perf = True
-        self._context: Any = library.llama_init_from_model(self._model, parameters)
+        self._context: Any = library.llama_init_from_model(model, parameters)
         if not self._context:
-            library.llama_model_free(self._model)
+            library.llama_model_free(model)
             raise ModelError(f"llama.cpp cannot make embeddings with {path}")
-        self._free = finalize(self, _free, library, self._context, self._model)
+        # Free all of it; happens by itself when nobody holds it any more.
+        self.close = finalize(self, _free, library, self._context, model)
         # The interpreter's end frees nothing: a thread may be at work with it.
-        self._free.atexit = False
-        self._vocabulary = library.llama_model_get_vocab(self._model)
-        self._dimensions = int(library.llama_model_n_embd(self._model))
-        only_encodes = library.llama_model_has_encoder(self._model) and not library.llama_model_has_decoder(self._model)
+        self.close.atexit = False
+        self._vocabulary = library.llama_model_get_vocab(model)
+        self._dimensions = int(library.llama_model_n_embd(model))
+        only_encodes = library.llama_model_has_encoder(model) and not library.llama_model_has_decoder(model)
         self._run = library.llama_encode if only_encodes else library.llama_decode
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Give the vector of a text, as the model makes it; zeros where the text has no tokens."""
         import numpy as np
 
-        tokens = self._tokens(text)
+        tokens = cut(self._library, self._vocabulary, text, marks=True)
         if not tokens:
             return np.zeros(self._dimensions, np.float32)
+        if len(tokens) > self._most:  # the mark of the end stays
+            tokens = [*tokens[: self._most - 1], tokens[-1]]
         if memory := self._library.llama_get_memory(self._context):
             self._library.llama_memory_clear(memory, True)
         row = (self._library.llama_token * len(tokens))(*tokens)
@@ -158,22 +159,6 @@ class _Weights:
         if not found:
             raise ModelError(f"{self._path} gives no embeddings of whole texts")
         return np.ctypeslib.as_array(found, (self._dimensions,)).astype(np.float32)
-
-    def _tokens(self, text: str) -> list[int]:
-        """The first tokens of a text, between those with which the model marks beginning and end."""
-        raw = text.encode("utf-8", "replace")
-        room = len(raw) + 8
-        found = (self._library.llama_token * room)()
-        count = self._library.llama_tokenize(self._vocabulary, raw, len(raw), found, room, True, False)
-        if count < 0:
-            raise ModelError(f"llama.cpp cannot cut a text of {len(text):,} characters into tokens")
-        tokens = list(found[:count])
-        # The end's mark stays where the text is cut.
-        return tokens if count <= self._most else [*tokens[: self._most - 1], tokens[-1]]
-
-    def close(self) -> None:
-        """Free all of it; happens by itself when nobody holds it any more."""
-        self._free()
 
 
 def _free(library: Any, context: Any, model: Any) -> None:

@@ -1,96 +1,87 @@
-"""How what takes long is ended: by who closes a model, and by the interpreter's end.
+"""How work in llama.cpp is told to end: by its caller, by a closing, or because the interpreter ends.
 
-Compiled code cannot be stopped from outside. What it works with is freed by who has seen it return, and a program whose
-interpreter ends while a thread is in it may crash: so it is told to end, and then waited for.
+Compiled code cannot be stopped from outside, and a program whose interpreter ends while a thread is in it may crash:
+so that thread is told to end, and then waited for.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Lock, Thread, current_thread, main_thread
+from threading import Event, Lock, current_thread, main_thread
 
 from orchestra_mem.errors import ModelError
 
-# So often is asked, while something takes its time, whether it is still wanted.
+# How often whoever waits for llama.cpp asks whether it is still wanted.
 ASK_EVERY_S = 0.02
 
 _exiting = Event()
-_under_way: list[Thread] = []
+_running: list[Stop] = []
 
 
-class Ended:
-    """Tells something that was begun whether it is to end: with a file's closing, or with the interpreter."""
-
-    def __init__(self, closed: Event) -> None:
-        self._closed = closed
-
-    def __call__(self) -> bool:
-        """Tell whether it is to end, for whatever reason."""
-        return self.closed or exit_begun()
-
-    @property
-    def closed(self) -> bool:
-        """Tell whether the file was closed."""
-        return self._closed.is_set()
-
-
-class Ending:
-    """Ends what was begun with a file before its closing was over; what begins later is another matter."""
+class Stop:
+    """A sign to end, set once and for good. llama.cpp reads `sign` itself, as a C string: empty means go on."""
 
     def __init__(self) -> None:
-        self._told = Event()
-        self._closings = 0
-        self._counting = Lock()
+        self.sign = ctypes.create_string_buffer(2)
 
-    def begun(self) -> Ended:
-        """Give what tells something that begins now whether it is to end."""
-        return Ended(self._told)
+    def set(self) -> None:
+        """Tell whoever works under this sign to end."""
+        self.sign[0] = b"\1"
+
+    def __call__(self) -> bool:
+        """Tell whether the work is to end."""
+        return self.sign[0] != b"\0"
+
+    def require_wanted(self, path: Path) -> None:
+        """Go no further with a file that nobody waits for.
+
+        Raises:
+            ModelError: the sign is set.
+        """
+        if self():
+            raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
+
+
+class Turn:
+    """A lock whose holder can be told to end; `stop` is the sign of those who hold it or wait for it now."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.stop = Stop()
 
     @contextmanager
-    def closing(self, lock: Lock) -> Iterator[None]:
-        """Tell who holds a lock to end, as well as who waits for it or begins meanwhile, and hold it."""
-        with self._counting:
-            self._closings += 1
-            self._told.set()
-        with lock:
-            try:
-                yield
-            finally:
-                with self._counting:
-                    self._closings -= 1
-                    if not self._closings:  # who closes still has told the same ones
-                        self._told = Event()
-
-
-def require_wanted(path: Path, ended: Ended) -> None:
-    """Go no further with a file that nobody waits for.
-
-    Raises:
-        ModelError: it was closed, or the interpreter ends.
-    """
-    if ended():
-        raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
+    def closing(self) -> Iterator[None]:
+        """Tell everybody to end, and hold the lock; whoever comes afterwards has a new sign."""
+        self.stop.set()
+        while not self.lock.acquire(timeout=ASK_EVERY_S):
+            self.stop.set()
+        try:
+            self.stop = Stop()
+            yield
+        finally:
+            self.lock.release()
 
 
 @contextmanager
-def under_way() -> Iterator[None]:
-    """Have the interpreter's end wait for what is done here, which is to ask often whether it is to end.
+def running(stop: Stop) -> Iterator[None]:
+    """Have the interpreter's end set `stop` and wait for what is done here.
 
     Raises:
         ModelError: the interpreter ends already.
     """
-    thread = current_thread()
-    _under_way.append(thread)
+    _running.append(stop)  # before the question, or the end could come between
     try:
         if exit_begun():
             raise ModelError("llama.cpp begins nothing any more: the program ends")
         yield
     finally:
-        _under_way.remove(thread)
+        _running.remove(stop)
 
 
 def exit_begun() -> bool:
@@ -101,6 +92,11 @@ def exit_begun() -> bool:
 @atexit.register
 def _end_all() -> None:
     _exiting.set()
-    # In a child that was forked no thread of its parent lives.
-    while any(thread.is_alive() for thread in tuple(_under_way)):
+    while _running:
+        for stop in tuple(_running):
+            stop.set()
         time.sleep(ASK_EVERY_S)
+
+
+if hasattr(os, "register_at_fork"):  # no thread of its parent lives in a child
+    os.register_at_fork(after_in_child=_running.clear)

@@ -9,6 +9,7 @@ import ctypes
 import logging
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -34,12 +35,11 @@ _log_callback: Any = None
 
 def library_folder() -> Path | None:
     """Where the package `llama_cpp` lies, without loading it; None where it is not installed."""
-    try:
+    with suppress(ImportError, ValueError):
         spec = find_spec("llama_cpp")
-    except (ImportError, ValueError):
-        return None
-    places = spec.submodule_search_locations if spec is not None else None
-    return Path(next(iter(places))) if places else None
+        if spec is not None and spec.submodule_search_locations:
+            return Path(next(iter(spec.submodule_search_locations)))
+    return None
 
 
 def require_library() -> Path:
@@ -92,11 +92,9 @@ def _loaded() -> Any:
 def _decide_waiting() -> str:
     """Have OpenMP's threads sleep while they wait; words where a host has decided otherwise for good."""
     chosen = os.environ.get(_WAIT_POLICY)
-    loaded = _openmp_loaded()
-    if chosen is None and not loaded:
+    if chosen is None and not _openmp_loaded():
         # Heeded by whatever uses the same OpenMP later in this process, and by its children.
-        os.environ[_WAIT_POLICY] = "passive"
-        return ""
+        os.environ[_WAIT_POLICY] = chosen = "passive"
     if chosen is not None and chosen.strip().lower() == "passive":
         return ""
     how = f"{_WAIT_POLICY}={chosen}" if chosen is not None else f"without {_WAIT_POLICY}"
@@ -108,12 +106,10 @@ def _decide_waiting() -> str:
 
 def _openmp_loaded() -> bool:
     """Tell whether this process has the OpenMP that llama.cpp would use; only Linux tells."""
-    try:
+    with suppress(OSError):
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    names = {line.rpartition("/")[2] for line in maps.splitlines() if "/" in line}
-    return any(name.startswith(_OPENMP_LIBRARIES) for name in names)
+        return any(line.rpartition("/")[2].startswith(_OPENMP_LIBRARIES) for line in maps.splitlines())
+    return False
 
 
 def _hand_on_logs(library: Any) -> None:
@@ -132,16 +128,13 @@ def default_threads() -> int:
 
     Cores are physical ones: two threads of one core share what multiplies.
     """
-    try:
-        usable = os.sched_getaffinity(0)
-    except AttributeError:  # only Linux has it
-        usable = set(range(os.cpu_count() or 1))
+    # Only Linux has the first, and tells which threads are of one core.
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return max(1, len({_core_of(number) for number in usable}) - 1)
 
 
 def _core_of(number: int) -> str:
-    try:
+    with suppress(OSError):
         siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
         return siblings.read_text(encoding="ascii").strip()
-    except OSError:
-        return str(number)
+    return str(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from orchestra_mem.errors import ModelError
@@ -52,27 +53,23 @@ def cache_bytes(number: Callable[[str], int | None], context_tokens: int) -> int
 
 def available_bytes() -> int | None:
     """Tell how much memory this process may still take, its container's limit heeded; None where that is not told."""
-    found = [value for value in (_free_of_machine(), _free_of_container()) if value is not None]
+    found = []
+    for free in (_free_of_machine, _free_of_container):
+        with suppress(OSError, ValueError, KeyError):  # not on Linux, no such control, or no limit ("max")
+            found.append(free())
     return min(found, default=None)
 
 
-def _free_of_machine() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return None
+def _free_of_machine() -> int:
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return int(dict(line.split(":") for line in lines)["MemAvailable"].split()[0]) * 1024
 
 
-def _free_of_container() -> int | None:
+def _free_of_container() -> int:
     folder = Path("/sys/fs/cgroup")
-    try:
-        limit, used = ((folder / name).read_text(encoding="ascii") for name in ("memory.max", "memory.current"))
-        counted = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
-        # Files that were read and can be read again count as used.
-        files = next((int(line.split()[1]) for line in counted if line.startswith("inactive_file ")), 0)
-        return int(limit) - int(used) + files
-    except (OSError, ValueError):  # no such control, or no limit ("max")
-        return None
+    limit, used, counted = (
+        (folder / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current", "stat")
+    )
+    # Files that were read and can be read again count as used.
+    files = dict(line.split(" ") for line in counted.splitlines()).get("inactive_file", "0")
+    return int(limit) - int(used) + int(files)

@@ -1,20 +1,30 @@
-"""A model's weights and its cache of what it has read, and the choice of the next token: calls to llama.cpp."""
+"""A loaded model with its cache of what it has read, and the choice of the next token: calls to llama.cpp.
+
+On the functions of `llama.h` and not on `llama_cpp.Llama`, which points the whole process's stdout and stderr elsewhere
+while it loads, has one sequence in its cache, and lets a grammar look at all of 150,000 tokens each time.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.adapters.llama.ending import Ended
-from orchestra_mem.adapters.llama.loading import load_model
+from orchestra_mem.adapters.llama.ending import Stop
+from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Generation
 from orchestra_mem.types import Json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # So many tokens of a prompt are read at once. What is cut off in the midst of a batch is read again: where prompts of
 # the foreground come every few seconds a batch must be shorter than that. One core reads 52 tokens of Qwen2.5 0.5B a
@@ -30,6 +40,7 @@ BESIDE_TOKENS = 2_048
 _LEAST_COMMON = 24
 # What llama.cpp's own programs take where chance is wanted.
 _TOP_K, _TOP_P, _MIN_P = 40, 0.95, 0.05
+_PIECE_BYTES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +61,21 @@ class _Talk:
 
 
 class LlamaSession:
-    """A loaded model with a cache for two talks. For one thread at a time, but `abort` may be called from any.
+    """A loaded model with a cache for two talks. For one thread at a time.
 
     Args:
-        library: the functions of `llama.h`.
         path: the GGUF.
         context_tokens: the window, prompt and answer together.
         threads: of the processor.
-        ended: asked while it is loaded.
+        stop: asked while it is loaded.
 
     Raises:
-        ModelError: llama.cpp refuses, or `ended` says so.
+        ModelError: llama.cpp refuses, or `stop` says so.
     """
 
-    def __init__(self, library: Any, path: Path, *, context_tokens: int, threads: int, ended: Ended) -> None:
-        self._library = library
-        self.model: Any = load_model(library, path, ended)
+    def __init__(self, path: Path, *, context_tokens: int, threads: int, stop: Stop) -> None:
+        self._library = library = load_library()
+        self._model: Any = load_model(path, stop)
         parameters = library.llama_context_default_params()
         # One buffer for both talks: what the one does not need the other may take.
         self._cells = context_tokens + min(context_tokens, BESIDE_TOKENS)
@@ -75,52 +85,75 @@ class LlamaSession:
         parameters.n_seq_max = _TALKS
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.no_perf = True
-        self._context: Any = library.llama_init_from_model(self.model, parameters)
+        self._context: Any = library.llama_init_from_model(self._model, parameters)
         if not self._context:
-            library.llama_model_free(self.model)
+            library.llama_model_free(self._model)
             raise ModelError(f"llama.cpp cannot make a context of {context_tokens:,} tokens for {path}")
         self._memory = library.llama_get_memory(self._context)
-        self._vocabulary = library.llama_model_get_vocab(self.model)
+        self._vocabulary = library.llama_model_get_vocab(self._model)
         # The one used last stands last.
         self._talks = [_Talk(number) for number in range(_TALKS)]
         self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
-        self._abort_sign = ctypes.create_string_buffer(2)
-        library.llama_set_abort_callback(self._context, _abort_callback(library), ctypes.addressof(self._abort_sign))
+        self._aborts = _abort_callback(library)
 
-    def keep_common(self, prompt: Sequence[int]) -> int:
-        """Keep of what was read what `prompt` begins with; give how many tokens of it need not be read again.
+    def generate(self, prompt: Sequence[int], *, max_tokens: int, sampling: Sampling, stop: Stop) -> Generation:
+        """Answer a prompt; where `stop` is set meanwhile, give what there is of the answer as cancelled.
 
-        It goes on with the talk that it has most in common with; where that is next to nothing, in the place of the
-        one that was left longer ago.
+        Raises:
+            ModelError: llama.cpp fails.
+        """
+        library, begun = self._library, time.perf_counter()
+        library.llama_set_abort_callback(self._context, self._aborts, ctypes.addressof(stop.sign))
+        talk = self._resumed(prompt)
+        kept = len(talk.read)
+        while len(talk.read) < len(prompt) and not stop():
+            self._read(talk, prompt[len(talk.read) :])
+        evaluated, read = len(talk.read) - kept, time.perf_counter()
+        said, tokens, finish = b"", 0, None
+        with closing(_Sampler(library, self._context, self._vocabulary, sampling)) as sampler:
+            while tokens < max_tokens and not stop():
+                token = sampler.next()
+                if token is None or library.llama_vocab_is_eog(self._vocabulary, token):
+                    finish = Finish.STOP
+                    break
+                said += self._piece(token)
+                tokens += 1
+                if tokens < max_tokens:
+                    self._read(talk, [token])
+        return Generation(
+            text=said.decode("utf-8", "ignore"),  # half a character at its end is left out
+            finish=finish or (Finish.LENGTH if tokens >= max_tokens else Finish.CANCELLED),
+            prompt_tokens=len(prompt),
+            answer_tokens=tokens,
+            evaluated_tokens=evaluated,
+            prompt_s=read - begun,
+            answer_s=time.perf_counter() - read,
+        )
+
+    def close(self) -> None:
+        """Free all of it. Nothing may be called any more."""
+        self._library.llama_batch_free(self._batch)
+        self._library.llama_free(self._context)
+        self._library.llama_model_free(self._model)
+
+    def _resumed(self, prompt: Sequence[int]) -> _Talk:
+        """Give the talk that has most in common with `prompt`, cut to what it need not read again.
+
+        Where that is next to nothing, it is the one that was left longer ago.
         """
         common = [_common(talk.read, prompt) for talk in self._talks]
         place = common.index(max(common)) if max(common) >= _LEAST_COMMON else 0
         talk = self._talks.pop(place)
         self._talks.append(talk)
         # The last one is read again: what follows it is not kept.
-        self._forget(min(common[place], len(prompt) - 1))
-        return len(talk.read)
+        self._forget(talk, min(common[place], len(prompt) - 1))
+        return talk
 
-    def read(self, tokens: Sequence[int]) -> int:
-        """Read tokens behind those read before, one batch at most; give how many, 0 where it was aborted.
-
-        Raises:
-            ModelError: llama.cpp fails.
-        """
-        batch, talk = list(tokens[: self._batch_tokens]), self._talks[-1]
-        if sum(len(each.read) for each in self._talks) + len(batch) > self._cells:
+    def _read(self, talk: _Talk, tokens: Sequence[int]) -> None:
+        """Read tokens behind what the talk has: one batch at most, none where it is aborted."""
+        tokens = tokens[: self._batch_tokens]
+        if sum(len(each.read) for each in self._talks) + len(tokens) > self._cells:
             self._drop(self._talks[0])
-        code = self._library.llama_decode(self._context, self._laid_out(batch, talk))
-        if code == 0:
-            talk.read += batch
-            return len(batch)
-        self._forget(len(talk.read))
-        if code == _ABORTED:
-            return 0
-        raise ModelError(f"llama.cpp failed with code {code} after {len(talk.read):,} tokens")
-
-    def _laid_out(self, tokens: Sequence[int], talk: _Talk) -> Any:
-        """Tokens as llama.cpp takes them, behind what the talk has; it tells what follows the last of them."""
         batch = self._batch
         batch.n_tokens = len(tokens)
         for place, token in enumerate(tokens):
@@ -129,21 +162,15 @@ class LlamaSession:
             batch.n_seq_id[place] = 1
             batch.seq_id[place][0] = talk.number
             batch.logits[place] = place == len(tokens) - 1
-        return batch
+        code = self._library.llama_decode(self._context, batch)
+        if code == 0:
+            talk.read += tokens
+            return
+        self._forget(talk, len(talk.read))
+        if code != _ABORTED:
+            raise ModelError(f"llama.cpp failed with code {code} after {len(talk.read):,} tokens")
 
-    def abort(self) -> None:
-        """Have the reading that is under way end soon, and those that follow, until `resume`."""
-        self._abort_sign[0] = b"\1"
-
-    def resume(self) -> None:
-        """Read again."""
-        self._abort_sign[0] = b"\0"
-
-    def ends(self, token: int) -> bool:
-        """Tell whether a token ends an answer."""
-        return bool(self._library.llama_vocab_is_eog(self._vocabulary, token))
-
-    def piece(self, token: int) -> bytes:
+    def _piece(self, token: int) -> bytes:
         """Give a token's bytes, which may end within a character."""
         size = 64
         while True:
@@ -153,19 +180,8 @@ class LlamaSession:
                 return buffer.raw[:count]
             size = -count
 
-    def sampler(self, how: Sampling) -> Sampler:
-        """Make what chooses tokens; close it when the answer is there."""
-        return Sampler(self._library, self._context, self._vocabulary, how)
-
-    def close(self) -> None:
-        """Free all of it. Nothing may be called any more."""
-        self._library.llama_batch_free(self._batch)
-        self._library.llama_free(self._context)
-        self._library.llama_model_free(self.model)
-
-    def _forget(self, kept: int) -> None:
-        """Drop what the present talk has behind its first `kept` tokens; all where the model cannot drop a part."""
-        talk = self._talks[-1]
+    def _forget(self, talk: _Talk, kept: int) -> None:
+        """Drop what a talk has behind its first `kept` tokens; all where the model cannot drop a part."""
         if self._library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
             del talk.read[kept:]
         else:
@@ -177,26 +193,48 @@ class LlamaSession:
 
 
 def _common(read: Sequence[int], prompt: Sequence[int]) -> int:
-    """How many tokens two texts begin with alike."""
+    """Count the tokens that two texts begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(read, prompt, strict=False)))
 
 
 def _abort_callback(library: Any) -> Any:
-    """Give a C function that tells whether the text at its argument is empty.
+    """Give a C function that tells whether the text at its argument is not empty.
 
     llama.cpp asks it hundreds of times a token. A Python function would wait for the interpreter each time, up to 5 ms
-    where the program is busy; `strlen` only looks at the memory that `abort` writes to.
+    where the program is busy; `strlen` only looks at the memory that `Stop.set` writes to.
     """
     runtime = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
     return ctypes.cast(runtime.strlen, library.ggml_abort_callback)
 
 
-class Sampler:
+def load_model(path: Path, stop: Stop) -> Any:
+    """Load a model with its weights.
+
+    Raises:
+        ModelError: llama.cpp refuses, or `stop` says so.
+    """
+    # llama.cpp cannot be told to end while it reads the file, which takes minutes from a slow disk: so it is read into
+    # the system's cache first, out of which llama.cpp has a gigabyte in a tenth of a second.
+    piece = bytearray(_PIECE_BYTES)
+    try:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(piece):
+                stop.require_wanted(path)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    stop.require_wanted(path)
+    library, name = load_library(), str(path).encode("utf-8", "surrogateescape")
+    model = library.llama_model_load_from_file(name, library.llama_model_default_params())
+    if not model:
+        raise ModelError(f"llama.cpp cannot load {path}")
+    return model
+
+
+class _Sampler:
     """Chooses the next token of an answer: the likeliest, or by chance; of those that a grammar allows."""
 
     def __init__(self, library: Any, context: Any, vocabulary: Any, how: Sampling) -> None:
-        self._library = library
-        self._context = context
+        self._library, self._context = library, context
         self._size = library.llama_vocab_n_tokens(vocabulary)
         self._chain = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
         for sampler in _choices(library, how):
@@ -209,49 +247,43 @@ class Sampler:
                 raise ModelError("llama.cpp does not take the grammar that was made of the schema")
 
     def next(self) -> int | None:
-        """Choose a token; None where the grammar allows none."""
+        """Choose a token; None where the grammar allows none.
+
+        The grammar looks at the one chosen, and at all only where it does not allow that one: to look at the 151,936 of
+        Qwen takes two thirds of the time in which 0.5B reads a token.
+        """
+        import numpy as np
+
         token: int | None = self._library.llama_sampler_sample(self._chain, self._context, -1)
         if self._grammar is None:
             return token
-        # The grammar looks at the one chosen; at all 150,000 only where it does not allow that.
-        if not self._allowed(token):
-            token = self._best_allowed()
-        if token is not None:
-            self._library.llama_sampler_accept(self._grammar, token)
+        kind = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+        one = np.array([(token, 0.0, 0.0)], kind)
+        self._apply(self._grammar, one)
+        if np.isneginf(one["logit"][0]):
+            every = np.zeros(self._size, kind)
+            every["id"] = np.arange(self._size)
+            logits = self._library.llama_get_logits_ith(self._context, -1)
+            every["logit"] = np.ctypeslib.as_array(logits, (self._size,))
+            self._apply(self._grammar, every)
+            if np.isneginf(every["logit"]).all():
+                return None
+            token = int(every["id"][self._apply(self._chain, every)])
+        self._library.llama_sampler_accept(self._grammar, token)
         return token
+
+    def _apply(self, sampler: Any, rows: NDArray[Any]) -> int:
+        """Have a sampler weigh tokens, in place; give the place of the one that it has chosen."""
+        library = self._library
+        data = (library.llama_token_data * len(rows)).from_buffer(rows)
+        array = library.llama_token_data_array(ctypes.cast(data, library.llama_token_data_p), len(rows), -1, False)
+        library.llama_sampler_apply(sampler, ctypes.byref(array))
+        return int(array.selected)
 
     def close(self) -> None:
         """Free it."""
-        for sampler in (self._chain, self._grammar):
-            if sampler:
-                self._library.llama_sampler_free(sampler)
-        self._chain = self._grammar = None
-
-    def _allowed(self, token: int | None) -> bool:
-        one = (self._library.llama_token_data * 1)(self._library.llama_token_data(token, 0.0, 0.0))
-        self._apply(self._grammar, one)
-        return bool(one[0].logit > float("-inf"))
-
-    def _best_allowed(self) -> int | None:
-        import numpy as np
-
-        data = np.zeros(self._size, np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
-        logits = self._library.llama_get_logits_ith(self._context, -1)
-        data["id"] = np.arange(self._size)
-        data["logit"] = np.ctypeslib.as_array(logits, (self._size,))
-        every = (self._library.llama_token_data * self._size).from_buffer(data)
-        self._apply(self._grammar, every)
-        if not (data["logit"] > -np.inf).any():
-            return None
-        chosen = self._apply(self._chain, every)
-        return int(every[chosen].id)
-
-    def _apply(self, sampler: Any, data: Any) -> int:
-        row = self._library.llama_token_data_array(
-            ctypes.cast(data, self._library.llama_token_data_p), len(data), -1, False
-        )
-        self._library.llama_sampler_apply(sampler, ctypes.byref(row))
-        return int(row.selected)
+        for sampler in filter(None, (self._chain, self._grammar)):
+            self._library.llama_sampler_free(sampler)
 
 
 def _choices(library: Any, how: Sampling) -> list[Any]:

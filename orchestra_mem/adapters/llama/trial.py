@@ -16,12 +16,12 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Ended, require_wanted
+from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Stop
 from orchestra_mem.adapters.llama.library import require_library
 from orchestra_mem.errors import ModelError
 
@@ -61,31 +61,36 @@ _INCOMPLETE = re.compile(r"not within the file bounds|corrupted or incomplete|un
 _CAUSE = re.compile(r"error loading model: (.*)")
 
 
-def require_sound(path: Path, *, weights: bool, ended: Ended) -> None:
+def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
     """Make sure that a file can be loaded here.
 
     Args:
         path: the GGUF.
         weights: whether all of it is to be loaded and run, or its vocabulary alone.
-        ended: asked while it is tried.
+        stop: asked while it is tried.
 
     Raises:
-        ModelError: it cannot, with the reason; or `ended` says so.
+        ModelError: it cannot, with the reason; or `stop` says so.
     """
     folder = require_library()
-    _require_gguf(path)
+    require_gguf(path)
     kept = _Kept(folder, path)
     stage = "model" if weights else "vocabulary"
     verdict = kept.read().get(stage)
     if verdict is None:
-        verdict, lasting = _try(folder, path, weights=weights, ended=ended)
+        verdict, lasting = _try(folder, path, weights=weights, stop=stop)
         if lasting:
             kept.write(stage, verdict)
     if verdict != _SOUND:
         raise ModelError(verdict)
 
 
-def _require_gguf(path: Path) -> None:
+def require_gguf(path: Path) -> None:
+    """Make sure that a file is there and begins as a GGUF does.
+
+    Raises:
+        ModelError: it does not.
+    """
     try:
         mode = path.stat().st_mode
         # A named pipe, for one, would be waited for; of a folder the system says what it is.
@@ -101,51 +106,42 @@ def _require_gguf(path: Path) -> None:
         raise ModelError(f"{path} is no GGUF: it begins with {magic!r} instead of {_MAGIC!r}")
 
 
-def _try(folder: Path, path: Path, *, weights: bool, ended: Ended) -> tuple[str, bool]:
+def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, bool]:
     """Give the verdict, and whether it holds for as long as library, processor and file are the same."""
     command = [sys.executable, "-c", _PROGRAM, str(folder.parent), str(path), "1" if weights else ""]
+    environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    deadline = time.monotonic() + _TIMEOUT_S
     try:
-        done = _run(command, ended)
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        ) as process:
+            try:
+                while not stop() and time.monotonic() < deadline:
+                    with suppress(subprocess.TimeoutExpired):
+                        stages, said = process.communicate(timeout=ASK_EVERY_S)
+                        return _verdict(process.returncode, stages, said, folder, path)
+            finally:
+                process.kill()  # nothing, where it has ended
     except OSError as error:
         return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
-    require_wanted(path, ended)
-    if done is None:
-        return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
-    return _verdict(done, folder, path)
+    stop.require_wanted(path)
+    return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
 
 
-def _run(command: Sequence[str], ended: Ended) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a process; None where it was killed before its end, as time was up or nobody waits for it any more."""
-    deadline = time.monotonic() + _TIMEOUT_S
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-    ) as process:  # fmt: skip
-        try:
-            while not ended() and time.monotonic() < deadline:
-                with suppress(subprocess.TimeoutExpired):
-                    said, told = process.communicate(timeout=ASK_EVERY_S)
-                    return subprocess.CompletedProcess(command, process.returncode, said, told)
-            return None
-        finally:
-            process.kill()  # nothing, where it has ended
-
-
-def _verdict(done: subprocess.CompletedProcess[bytes], folder: Path, path: Path) -> tuple[str, bool]:
-    said = done.stderr.decode("utf-8", "replace")
-    stages = done.stdout.decode("utf-8", "replace").split("\n")
+def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) -> tuple[str, bool]:
+    said, stages = errors.decode("utf-8", "replace"), told.decode("utf-8", "replace").split("\n")
     if _SOUND in stages:
         return _SOUND, True
     stage = next((line for line in reversed(stages) if line), "starting")
-    if done.returncode == -signal.SIGILL:
+    if code == -signal.SIGILL:
         return (
             f"the compiled llama.cpp in {folder / 'lib'} does not fit this processor: an illegal instruction while "
             f"{stage}; build it without those: {REBUILD}"
         ), True
-    if done.returncode < 0:
+    if code < 0:
         # SIGKILL is the system's, for want of memory: another time it may go well.
-        name = signal.Signals(-done.returncode).name
-        return f"llama.cpp dies of {name} while {stage}: {path}", done.returncode != -signal.SIGKILL
+        name = signal.Signals(-code).name
+        return f"llama.cpp dies of {name} while {stage}: {path}", code != -signal.SIGKILL
     if _INCOMPLETE.search(said):
         return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False

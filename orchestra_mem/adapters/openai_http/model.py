@@ -99,20 +99,17 @@ class OpenAiModel:
             ModelError: the server cannot be reached.
         """
         if not self._window or time.monotonic() - self._window_told > _WINDOW_S:
-            props = self._asked("GET", "/props")
-            settings = props.get("default_generation_settings") if isinstance(props, dict) else None
-            told = settings.get("n_ctx") if isinstance(settings, dict) else None
-            self._tells_progress = _positive(told) > 0
-            self._window = _positive(told) or self._listed_window() or self._window or self._context_tokens
+            told = _positive(_within(self._asked("GET", "/props"), "default_generation_settings", "n_ctx"))
+            self._tells_progress = told > 0
+            self._window = told or self._listed_window() or self._window or self._context_tokens
             self._window_told = time.monotonic()
         return self._window
 
     def _listed_window(self) -> int:
-        found = self._asked("GET", "/v1/models")
-        models = found.get("data") if isinstance(found, dict) else None
+        models = _within(self._asked("GET", "/v1/models"), "data")
         for each in models if isinstance(models, list) else ():
-            if isinstance(each, dict) and self._model in ("", each.get("id")):
-                return _positive(each.get("max_model_len"))
+            if self._model in ("", _within(each, "id")):
+                return _positive(_within(each, "max_model_len"))
         return 0
 
     def count_prompt(self, messages: Sequence[Message]) -> int:
@@ -122,16 +119,16 @@ class OpenAiModel:
             ModelError: the server cannot be reached.
         """
         spoken = _spoken(messages)
-        laid_out = self._asked("POST", "/apply-template", {"messages": spoken})
-        if isinstance(laid_out, dict) and isinstance(laid_out.get("prompt"), str):
-            body: Json = {"content": laid_out["prompt"], "add_special": True, "parse_special": True}
-            found = self._asked("POST", "/tokenize", body)
-            if isinstance(found, dict) and isinstance(found.get("tokens"), list):
-                return len(found["tokens"])
+        prompt = _within(self._asked("POST", "/apply-template", {"messages": spoken}), "prompt")
+        if isinstance(prompt, str):
+            body: Json = {"content": prompt, "add_special": True, "parse_special": True}
+            tokens = _within(self._asked("POST", "/tokenize", body), "tokens")
+            if isinstance(tokens, list):
+                return len(tokens)
         elif not self._serves["/apply-template"]:  # then it may be vLLM
             found = self._asked("POST", "/tokenize", {"model": self._model, "messages": spoken})
-            if isinstance(found, dict) and _positive(found.get("count")):
-                return _positive(found["count"])
+            if count := _positive(_within(found, "count")):
+                return count
         return sum(len(message.text.encode("utf-8", "replace")) // _BYTES_A_TOKEN + _MARKS for message in messages)
 
     def idle(self) -> bool:
@@ -140,9 +137,7 @@ class OpenAiModel:
             slots = self._asked("GET", "/slots")
         except ModelError:
             return True  # the next prompt says what is wrong
-        known = (
-            [slot.get("is_processing") for slot in slots if isinstance(slot, dict)] if isinstance(slots, list) else []
-        )
+        known = [_within(slot, "is_processing") for slot in slots] if isinstance(slots, list) else []
         return not known or not all(known)
 
     def generate(
@@ -239,20 +234,18 @@ class OpenAiModel:
 
     def _streamed(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
         answer.started = time.perf_counter()
-        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as response:
+        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as reply:
             self._reached = True
-            kind = response.headers.get("content-type", "")
-            if kind.startswith("text/event-stream"):
-                for line in self._server.read_lines(response):
+            if reply.headers.get("content-type", "").startswith("text/event-stream"):
+                for line in reply.lines():
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
                         break
                     if _cut(answer):
                         break
-                stopped()
                 if not answer.finish:
                     raise httpx.ReadError("the stream ended without an end")
             else:
-                self._take_whole(self._server.read_json(response), response, answer)
+                self._take_whole(reply.json(), answer)
 
     def _take(self, data: str, answer: _Answer) -> bool:
         """Take in an event of the stream; whether it was the last."""
@@ -284,7 +277,7 @@ class OpenAiModel:
         answer.timings = event.get("timings") or answer.timings
         return False
 
-    def _take_whole(self, found: Any, response: httpx.Response, answer: _Answer) -> None:
+    def _take_whole(self, found: Any, answer: _Answer) -> None:
         """Take in the answer of a server that does not stream."""
         try:
             (choice, *_) = found["choices"]
@@ -343,17 +336,15 @@ def _cut(answer: _Answer) -> bool:
 
 def _generation(answer: _Answer, finish: Finish) -> Generation:
     now = time.perf_counter()
-    usage, timings = (each if isinstance(each, dict) else {} for each in (answer.usage, answer.timings))
-    details = usage.get("prompt_tokens_details")
-    prompt = _positive(usage.get("prompt_tokens"))
-    cached = _positive(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    prompt = _positive(_within(answer.usage, "prompt_tokens"))
+    cached = _positive(_within(answer.usage, "prompt_tokens_details", "cached_tokens"))
     first = answer.first or now
     return Generation(
         text=answer.text,
         finish=finish,
         prompt_tokens=prompt,
-        answer_tokens=_positive(usage.get("completion_tokens")) or answer.tokens,
-        evaluated_tokens=_positive(timings.get("prompt_n")) or max(0, prompt - cached),
+        answer_tokens=_positive(_within(answer.usage, "completion_tokens")) or answer.tokens,
+        evaluated_tokens=_positive(_within(answer.timings, "prompt_n")) or max(0, prompt - cached),
         prompt_s=max(0.0, first - answer.started) if answer.started else 0.0,
         answer_s=max(0.0, now - first),
     )
@@ -365,6 +356,13 @@ def _spoken(messages: Sequence[Message]) -> list[Json]:
         {"role": message.role.value, "content": message.text.encode("utf-8", "replace").decode("utf-8")}
         for message in messages
     ]
+
+
+def _within(found: Any, *keys: str) -> Any:
+    """What stands under keys within keys of what a server said; None where it said something of another shape."""
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _positive(value: object) -> int:

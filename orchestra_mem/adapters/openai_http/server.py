@@ -8,7 +8,9 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from queue import Empty, Full, Queue
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -25,11 +27,13 @@ _MAX_QUOTED = 200
 # No answer of a model's server is as long; one that does not end must not fill the memory.
 _MOST_BYTES = 32 * 1024 * 1024
 _LOOK_EVERY_S = 0.02
+# So many chunks of a body are read before somebody wants them.
+_AHEAD = 64
 # Questions about the server itself take milliseconds; a machine that is busy generating takes longer.
 _QUESTION_S = 10.0
 
 Stopped = Callable[[], str]
-"""Says why a call is to end, empty where it is not; raises whatever is to be raised in its place."""
+"""Says why a call is to end, empty where it is not; what it raises ends the call as well."""
 
 
 class ServerFaultError(Exception):
@@ -50,6 +54,105 @@ class NotServedError(Exception):
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
+
+
+class Reply:
+    """A response and its body, which comes from a thread of its own: whoever waits for it can leave at any time."""
+
+    def __init__(self, client: httpx.Client, request: httpx.Request, check: Callable[[], None], url: str) -> None:
+        self._check = check
+        self._url = url
+        self._came: Queue[Any] = Queue(_AHEAD)  # the response, chunks of its body, None at the end; or an error
+        self._left = threading.Event()
+        self._stream: Any = None
+        self._whole = False
+        request.extensions["trace"] = self._trace
+        work = partial(self._exchange, client, request)
+        threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
+        try:
+            self._response: httpx.Response = self._next()
+        except BaseException:
+            self.close()
+            raise
+        self.status, self.headers = self._response.status_code, self._response.headers
+
+    def lines(self) -> Iterator[str]:
+        """Give the lines of the body as they come; they end with line feeds and with nothing else."""
+        rest = b""
+        for chunk in self._chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in lines)
+            self._bound(len(rest))
+        yield rest.decode("utf-8", "replace")
+
+    def body(self) -> bytes:
+        """Give the whole body."""
+        body = bytearray()
+        for chunk in self._chunks():
+            body += chunk
+            self._bound(len(body))
+        return bytes(body)
+
+    def json(self) -> Any:
+        """Give the body as JSON; something else is a fault."""
+        try:
+            return json.loads(self.body())
+        except (ValueError, RecursionError):
+            kind = self.headers.get("content-type", "no type").partition(";")[0]
+            raise ServerFaultError(
+                f"{self._url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
+            ) from None
+
+    def close(self) -> None:
+        """End the connection, unless the body has been read to its end: then it may be used again."""
+        self._left.set()
+        sock = self._stream.get_extra_info("socket") if self._stream is not None and not self._whole else None
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def _chunks(self) -> Iterator[bytes]:
+        while (chunk := self._next()) is not None:
+            yield chunk
+        self._whole = True
+
+    def _next(self) -> Any:
+        while True:
+            self._check()
+            with suppress(Empty):
+                came = self._came.get(timeout=_LOOK_EVERY_S)
+                if isinstance(came, Exception):
+                    raise came
+                return came
+
+    def _bound(self, size: int) -> None:
+        if size > _MOST_BYTES:
+            raise ServerFaultError(f"{self._url} sent {size:,} bytes without an end")
+
+    def _trace(self, event: str, told: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = told["return_value"]
+            if self._left.is_set():
+                self.close()
+
+    def _exchange(self, client: httpx.Client, request: httpx.Request) -> None:
+        try:
+            with closing(client.send(request, stream=True)) as response:
+                self._stream = self._stream or response.extensions.get("network_stream")
+                self._hand_on(response)
+                for chunk in response.iter_bytes():
+                    self._hand_on(chunk)
+                    if self._left.is_set():
+                        return
+            self._hand_on(None)
+        except Exception as error:  # raised to whoever waits
+            self._hand_on(error)
+
+    def _hand_on(self, what: httpx.Response | bytes | Exception | None) -> None:
+        while not self._left.is_set():
+            with suppress(Full):
+                self._came.put(what, timeout=_LOOK_EVERY_S)
+                return
 
 
 class Server:
@@ -118,8 +221,8 @@ class Server:
         def stopped() -> str:
             return f"no answer in {timeout_s:g} s" if time.monotonic() > deadline else ""
 
-        with self.calling(method, path, body, stopped, lambda: 0, timeout_s=2 * timeout_s) as response:
-            return self.read_json(response)
+        with self.calling(method, path, body, stopped, lambda: 0, timeout_s=2 * timeout_s) as reply:
+            return reply.json()
 
     @contextmanager
     def calling(
@@ -131,8 +234,8 @@ class Server:
         received: Callable[[], int],
         *,
         timeout_s: float | None = None,
-    ) -> Iterator[httpx.Response]:
-        """Call the server, as often as is worth while, and give its response to be read.
+    ) -> Iterator[Reply]:
+        """Call the server, as often as is worth while, and give its reply to be read.
 
         Args:
             method: of HTTP.
@@ -151,93 +254,43 @@ class Server:
                 f"{self.url} is left alone after {self._failures} failures in a row, the next try is in "
                 f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
             )
+        check = partial(self._end_if, stopped)
         try:
-            response = self._retrying(stopped)(self._begin, method, path, body, stopped, timeout_s)
-        except ServerFaultError as error:
-            raise ModelError(str(error)) from error
-        try:
-            with self._watched(response, stopped), self._breaker:
+            reply = self._retrying(check)(self._begin, method, path, body, check, timeout_s)
+            with closing(reply), self._breaker:
                 try:
-                    yield response
+                    yield reply
                 except httpx.HTTPError as error:
-                    self._end_if(stopped)
                     raise ServerFaultError(
                         f"{self.url} broke off in mid-answer, {received():,} tokens into it"
                     ) from error
         except ServerFaultError as error:
             raise ModelError(str(error)) from error
-        finally:
-            response.close()
 
-    def _begin(self, method: str, path: str, body: Json, stopped: Stopped, timeout_s: float | None) -> httpx.Response:
-        """Send a request and give the response, its status well, before its body is read."""
-        with self._breaker, self._translated(stopped):
-            request = self._opened().build_request(
+    def _begin(self, method: str, path: str, body: Json, check: Callable[[], None], timeout_s: float | None) -> Reply:
+        """Send a request and give the reply, its status well, before its body is read."""
+        with self._breaker, self._translated():
+            client = self._opened()
+            request = client.build_request(
                 method, f"{self.url}{path}", json=body, headers=self._headers,
                 timeout=httpx.Timeout(timeout_s, connect=self._connect_s),
             )  # fmt: skip
-            response = self._sent(request, stopped)
-            if response.status_code < 300:
-                return response
-            try:
-                with self._watched(response, stopped):
-                    refusal = self._body(response)
-            finally:
-                response.close()
-            words = f"{self.url} answered with {response.status_code}{_quoted(refusal)}"
+            reply = Reply(client, request, check, self.url)
+            if reply.status < 300:
+                return reply
+            with closing(reply):
+                refusal = reply.body()
+            words = f"{self.url} answered with {reply.status}{_quoted(refusal)}"
             # llama-cpp-python's server says 500 where it does not know the form that is asked for.
-            if response.status_code in _RETRIED_STATUS and b"response_format" not in refusal:
-                raise _PassingError(words, after_s=_seconds(response.headers.get("retry-after", "")))
-        raise NotServedError(response.status_code, words)
-
-    def _sent(self, request: httpx.Request, stopped: Stopped) -> httpx.Response:
-        """Send a request in a thread beside, so that what hangs before its first byte can be left, and ended."""
-        found: list[httpx.Response] = []
-        errors: list[Exception] = []
-        streams: list[Any] = []
-        left = threading.Event()
-
-        def trace(event: str, told: Mapping[str, Any]) -> None:
-            if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                streams.append(told["return_value"])
-                if left.is_set():
-                    _end(streams[-1])
-
-        request.extensions["trace"] = trace
-
-        def send() -> None:
-            try:
-                response = self._opened().send(request, stream=True)
-            except Exception as error:  # told to who asked
-                errors.append(error)
-                return
-            found.append(response)
-            if left.is_set():
-                response.close()
-
-        thread = threading.Thread(target=send, name="orchestra-mem request", daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(_LOOK_EVERY_S)
-            try:
-                self._end_if(stopped)
-            except BaseException:
-                left.set()
-                for stream in streams[-1:]:
-                    _end(stream)
-                for response in found:
-                    response.close()
-                raise
-        if errors:
-            raise errors[0]
-        return found[0]
+            if reply.status in _RETRIED_STATUS and b"response_format" not in refusal:
+                raise _PassingError(words, after_s=_seconds(reply.headers.get("retry-after", "")))
+        raise NotServedError(reply.status, words)
 
     @contextmanager
-    def _translated(self, stopped: Stopped) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except httpx.TransportError as error:
-            self._end_if(stopped)
             raise self._fault(error) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ServerFaultError(f"{self.url}: {error}") from error
@@ -253,7 +306,7 @@ class Server:
             return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
         return _PassingError(f"{self.url} broke off before its answer: {error}")
 
-    def _retrying(self, stopped: Stopped) -> Retrying:
+    def _retrying(self, check: Callable[[], None]) -> Retrying:
         jittered = wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2)
 
         def wait(state: RetryCallState) -> float:
@@ -264,7 +317,7 @@ class Server:
         def sleep(seconds: float) -> None:
             deadline = time.monotonic() + seconds
             while (left := deadline - time.monotonic()) > 0:
-                self._end_if(stopped)
+                check()
                 time.sleep(min(left, _LOOK_EVERY_S))
 
         return Retrying(
@@ -278,60 +331,6 @@ class Server:
     def _end_if(self, stopped: Stopped) -> None:
         if why := stopped():
             raise ServerFaultError(f"{self.url} was given up: {why}")
-
-    @contextmanager
-    def _watched(self, response: httpx.Response, stopped: Stopped) -> Iterator[None]:
-        """End the connection while its answer is read, where it is to end: who reads waits for the next bytes."""
-        over = threading.Event()
-
-        def watch() -> None:
-            while not over.wait(_LOOK_EVERY_S):
-                try:
-                    ended = bool(stopped())
-                except BaseException:
-                    ended = True
-                if ended:
-                    _end(response.extensions.get("network_stream"))
-                    return
-
-        thread = threading.Thread(target=watch, name="orchestra-mem watch", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def read_json(self, response: httpx.Response) -> Any:
-        """The JSON of a response; something else is a fault, within `calling`."""
-        body = self._body(response)
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError):
-            kind = response.headers.get("content-type", "no type").partition(";")[0]
-            raise ServerFaultError(
-                f"{self.url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
-            ) from None
-
-    def read_lines(self, response: httpx.Response) -> Iterator[str]:
-        """The lines of a response as they come, within `calling`; they end with line feeds and with nothing else."""
-        rest = b""
-        for chunk in response.iter_bytes():
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode("utf-8", "replace") for line in lines)
-            self._bound(len(rest))
-        yield rest.decode("utf-8", "replace")
-
-    def _body(self, response: httpx.Response) -> bytes:
-        body = bytearray()
-        for chunk in response.iter_bytes():
-            body += chunk
-            self._bound(len(body))
-        return bytes(body)
-
-    def _bound(self, size: int) -> None:
-        if size > _MOST_BYTES:
-            raise ServerFaultError(f"{self.url} sent {size:,} bytes without an end")
 
     def _opened(self) -> httpx.Client:
         with self._lock:
@@ -348,14 +347,6 @@ class Server:
             client, self._client = self._client, None
         if client is not None:
             client.close()
-
-
-def _end(stream: Any) -> None:
-    """End a connection, whoever waits for what comes of it."""
-    sock = stream.get_extra_info("socket") if stream is not None else None
-    if sock is not None:
-        with suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
