@@ -622,3 +622,14 @@ def test_what_only_a_restored_text_still_lists_is_taken_out_or_reworded_as_any_o
         assert (found.text, found.status) == (
             (now, MustKeepStatus.STANDING) if now else (fact.text, MustKeepStatus.REMOVED)
         )
+
+
+def test_a_decision_written_by_hand_is_not_counted_among_those_left_out(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It stands in the log, so nothing is said to be kept elsewhere; the same holds for rules."""
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt for passwords\n\n")
+    _edit(memory, STATE, "## Rules\n\n", "## Rules\n\n- Never push to main\n")
+    _go_on(memory, clock)
+    for name in (LOG, STATE):
+        assert " more" not in _path(memory, name).read_text(encoding="utf-8")
