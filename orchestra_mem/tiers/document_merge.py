@@ -24,6 +24,7 @@ from orchestra_mem.core.documents.markdown import (
     without_front_matter,
 )
 from orchestra_mem.core.documents.merge import Merged, merge
+from orchestra_mem.core.documents.owned_lines import without_standing
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.work.plan_layout import carried, relaid
 from orchestra_mem.types import DocumentName, MustKeep
@@ -95,7 +96,7 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
         left = _head(said) + left[len(_head(left)) :]
     if name is DocumentName.WORK_PLAN:
         base, said = carried(base, left, said)
-    base, left = _without_said(base, left, said)
+    base, left = _without_said(without_standing(base, left, said, {fact.id for fact in own}), left, said)
     found = merge(base, left, said)
     if not found.conflicts:
         return found.text

@@ -14,6 +14,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.alignment import count_said, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
+from orchestra_mem.core.documents.owned_lines import undone
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.document_merge import brought_forward
 from orchestra_mem.types import Author, DocumentName, VersionReason, WrittenDocument
@@ -126,12 +127,13 @@ def _ancestor(known: Sequence[str], text: str) -> str:
     """Of texts that were saved one after the other the newest that another text can come from, else the oldest.
 
     It comes from one of which it shows a trace: a line that came with that, or one that went. A change of few lines may
-    also have been taken back; who saves without one of many has never had them.
+    also have been taken back; who saves without one of many has never had them. Lines that it has and the newest text
+    has not were brought back.
     """
     lines = count_said(split_lines(text))
     for before, saved in reversed(list(pairwise(known))):
         was, now = count_said(split_lines(before)), count_said(split_lines(saved))
         came, went = now - was, was - now
         if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
-            return saved
-    return known[0]
+            return undone(saved, known[-1], text)
+    return undone(known[0], known[-1], text)
