@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.episodic import digest, updated_at
 from orchestra_mem.core.documents.owned_lines import undone
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.document_merge import brought_forward
-from orchestra_mem.types import Author, DocumentName, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
 
 # So many lines, changed and saved, may be changed back in the same editor before it saves again.
 _MOST_TAKEN_BACK = 4
@@ -27,21 +27,23 @@ _MOST_TAKEN_BACK = 4
 class PersonText:
     """A document as it stands on disk.
 
-    `base` is the machine's own last text, "" where it never wrote one, `shown` the one that it left, with what others
-    had written in it, and `said` what a person has made of that, both without the conflicts that are shown. `digest`
-    tells the file that this was read from and `left` the one that the machine left; `touched` is whether they differ.
+    `base` is the machine's own last text, "" where it never wrote one, and `said` what a person has made of the file
+    that it left, without the conflicts that are shown. `read` is the text as edits were last read, None where none were
+    since the machine wrote; then `before` is what it left. `digest` tells the file; `touched` is whether that differs
+    from the one that the machine left.
     """
 
     base: str
-    shown: str
+    before: str
+    read: str | None
     said: str
     digest: str
-    left: str | None
+    touched: bool
 
     @property
-    def touched(self) -> bool:
-        """Whether somebody has saved it since the machine did."""
-        return self.digest != self.left
+    def as_read(self) -> ReadDocument:
+        """What the ledger keeps of it once its edits are read."""
+        return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
 class PersonTexts:
@@ -60,6 +62,18 @@ class PersonTexts:
         self._store = store
         self._path = path
 
+    def digests(self) -> tuple[dict[DocumentName, str], bool]:
+        """The digest of each file that can be read now, and whether one holds what was not read yet."""
+        found: dict[DocumentName, str] = {}
+        unread = False
+        for name in DocumentName:
+            current = self._store.read_settled(self._path(name))
+            if current is not None and current.strip():
+                last, read = self.last_written(name, current), self._ledger.last_read(name.value)
+                found[name] = digest(current)
+                unread |= found[name] != (read.file if read.base == digest(last.text or "") else last.digest)
+        return found, unread
+
     def all(self) -> dict[DocumentName, PersonText]:
         """Each document of which it can be told what a person has said.
 
@@ -73,9 +87,17 @@ class PersonTexts:
             last = self.last_written(name, current)
             said = self.said(name, current, last)
             if said is not None:
-                shown = said if last.digest == digest(current) else without_conflicts(last.left or "")
+                touched = last.digest != digest(current)
+                read = self._ledger.last_read(name.value)
+                again = read.text if read.base == digest(last.text or "") else None
+                left = without_conflicts(last.left or "") if touched else said
                 texts[name] = PersonText(
-                    base=last.text or "", shown=shown, said=said, digest=digest(current), left=last.digest
+                    base=last.text or "",
+                    before=left if again is None else again,
+                    read=again,
+                    said=said,
+                    digest=digest(current),
+                    touched=touched,
                 )
         return texts
 
