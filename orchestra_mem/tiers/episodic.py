@@ -81,6 +81,7 @@ class EpisodicMemoryManager:
         self._versions = DocumentVersions(store=store, clock=clock)
         self.folder = folder
         self._keep_versions = keep_versions
+        self._work = work
         self._numbered = work.numbered if work else _unchanged
         self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, numbered=self._numbered)
         self.short_forms = ShortForms(
@@ -242,7 +243,8 @@ class EpisodicMemoryManager:
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
-        return self.short_forms.shown(name, self._whole(name))
+        blocks = self.short_forms.shown(name, self._whole(name))
+        return tuple(map(self._work.corrected, blocks)) if self._work else blocks
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         try:

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.work.plan_edits import PlanEdits, plan_edits, unknown_numbers
 from orchestra_mem.core.work.plan_layout import with_item_numbers
-from orchestra_mem.core.work.plan_lines import PlanLine, has_work, item_line, plan_lines, remark_number
+from orchestra_mem.core.work.plan_lines import (
+    PlanLine,
+    has_work,
+    is_reference,
+    item_line,
+    plan_lines,
+    reference_now,
+    remark_number,
+)
 from orchestra_mem.core.work.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
@@ -22,7 +32,7 @@ from orchestra_mem.tiers.person_texts import PersonText
 from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
 from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkItem, WorkTracker
+from orchestra_mem.work_types import WorkItem, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +74,19 @@ class WorkPlan:
         if self._seen is None or self._seen[0] != state:
             self._seen = state, Overview(self._tracker, self._shown, remarks).view()
         return self._seen[1]
+
+    def corrected(self, block: Block) -> Block:
+        """A block as a context shows it: without mentions of items that stand otherwise by now."""
+        rows = block.text.split("\n")
+        if not any(is_reference(row) for row in rows):
+            return block
+        now = [said for row in rows if (said := reference_now(row, self._status)) is not None]
+        return block if now == rows else replace(block, text="\n".join(now))
+
+    def _status(self, number: int) -> WorkStatus | None:
+        with suppress(NotFoundError):
+            return self._tracker.item(number).status
+        return None
 
     def _notices(self) -> list[Notice]:
         return [notice for notice in self._ledger.notices() if notice.subject.startswith(_SUBJECT)]

@@ -678,11 +678,14 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
         text = path.read_text("utf-8")
         for said in ("- Ask Grace.", "Ask Ada.", "Ask Joan.", "## Notes"):
             assert text.count(said) == 1, (said, text)
-    bell, paper = ("Buy a bell" in _says(memory, MustKeepKind.OPEN_ITEM)), "order the paper" in " ".join(
-        _says(memory, MustKeepKind.OPEN_ITEM)
-    )
-    assert (bell, paper) == (True, True)
-    for document, said in ((STATE, "Never buy glue"), (PLAN, "order the paper"), (PLAN, "Buy a bell"), (LOG, "in JSON")):
+    items = " ".join(_says(memory, MustKeepKind.OPEN_ITEM))
+    assert "Buy a bell" in items
+    assert "order the paper" in items
+    for document, said in (
+        (STATE, "Never buy glue"),
+        (PLAN, "order the paper"),
+        (PLAN, "Buy a bell"),
+        (LOG, "in JSON"),
+    ):
         assert _path(memory, document).read_text("utf-8").count(said) == 1, said
-    assert "has meanwhile" not in text
     assert find_conflicts(text) == ()

@@ -1,7 +1,7 @@
 """Tell the machine's own lines of a document from a person's. Pure text.
 
-A line is owned when it bears an identity: the number of a fact (`K12`) or of a work item (`#5`), an operation, a counter,
-or one of the few texts that the machine writes around these. All else is free: what a person wrote.
+A line is owned when it bears an identity (the number of a fact, `K12`, of a work item, `#5`, or of an operation),
+counts something, or is one of the few texts that the machine writes around these. All else is free: a person's.
 """
 
 from __future__ import annotations
