@@ -15,8 +15,8 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, with_later_time
-from orchestra_mem.core.documents.hand_edits import with_numbers
 from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless

@@ -16,7 +16,7 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find
 from orchestra_mem.core.documents.conflicts import accept as core_accept
 from orchestra_mem.core.documents.conflicts import reject as core_reject
 from orchestra_mem.core.documents.entries import visible
-from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, is_cut, reworded, shows
+from orchestra_mem.core.documents.owned_lines import HandEdits, hand_edits, is_cut, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError

@@ -7,10 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
+from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.document_merge import brought_forward, merged
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
@@ -689,3 +692,22 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
     ):
         assert _path(memory, document).read_text("utf-8").count(said) == 1, said
     assert find_conflicts(text) == ()
+
+
+ROWS = st.lists(
+    st.sampled_from(
+        ["## Backlog", "## Notes", "### Mine", "", "- tea", "milk", "- buy a bell", "> quoted", "- rye (K1)",
+         "- oat (K2)", "- wheat (K1)", "- None", "- [ ] #5 Login", "a [x] b"]
+    ),
+    max_size=12,
+).map(lambda rows: "# Plan\n\n" + "".join(f"{row}\n" for row in rows))  # fmt: skip
+
+
+@given(opened=ROWS, left=ROWS, person=ROWS, name=st.sampled_from(list(DocumentName)))
+def test_every_free_line_that_a_person_saved_last_stands(
+    opened: str, left: str, person: str, name: DocumentName
+) -> None:
+    """Whatever was opened, and whatever the machine has left since."""
+    found = brought_forward(name, opened, left, person, ())
+    rows = set(found.split("\n"))
+    assert [row for row in free_rows(person) if row not in rows] == []

@@ -1,24 +1,223 @@
-"""Tell the machine's own lines of a document from a person's. Pure text.
+"""Tell the machine's own lines of a document from a person's, and what a person said by editing either. Pure text.
 
 A line is owned when it bears an identity (the number of a fact, `K12`, of a work item, `#5`, or of an operation),
 counts something, or is one of the few texts that the machine writes around these. All else is free: a person's.
+An owned line that is gone was taken out, one that says something else was reworded, and a new list item or entry in one
+of the machine's sections is a fact of that section's kind.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from orchestra_mem.core.documents.blame import names_in
-from orchestra_mem.core.documents.hand_edits import SECTIONS, number_of
-from orchestra_mem.core.documents.markdown import split_blocks
-from orchestra_mem.core.work.plan_lines import is_reference, parse_row, remark_number
+from orchestra_mem.core.documents.episodic import CUT
+from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
+from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.work.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
+# The sections that the machine keeps, and of which kind a fact is that a person writes there.
+SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
+    DocumentName.PROJECT_STATE: {
+        "rules": MustKeepKind.CONSTRAINT,
+        "people and roles": MustKeepKind.ROLE,
+        "recent progress": MustKeepKind.COMPLETION,
+        "blockers": MustKeepKind.FAILURE,
+    },
+    DocumentName.WORK_PLAN: {
+        "immediate next steps": MustKeepKind.OPEN_ITEM,
+        "backlog": MustKeepKind.OPEN_ITEM,
+        "prioritized backlog": MustKeepKind.OPEN_ITEM,
+        "future work": MustKeepKind.OPEN_ITEM,
+    },
+    DocumentName.DECISION_LOG: {
+        "decisions": MustKeepKind.DECISION,
+        "older decisions": MustKeepKind.DECISION,
+        "decision log": MustKeepKind.DECISION,
+    },
+}
+_ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
+_ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
+_NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
+_NAMED = re.compile(r"\(K\d{1,18}\)")
+_STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
+_QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
+# The machine's own lines that are no facts.
+_OURS = re.compile(r"None|… and [\d,]+ more: .*")
+# The titles and the rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values())
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
 )
+_TICKED = re.compile(r"[-*+] \[[xX]\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A list item or an entry's heading. `number` is 0 where it bears none, `kind` None outside of the sections.
+
+    `place` counts lines from 0. `text` is what it says: no stamp, no number, no mark.
+    """
+
+    place: int
+    text: str
+    number: int
+    kind: MustKeepKind | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandEdits:
+    """What a person has said: numbers taken out, texts by number (before, now), and new facts.
+
+    `standing` are the texts of all numbers that stand there, one for each place, `listed` the numbers that the machine
+    lists, `added` the kinds and texts of lines without one that it did not write.
+    """
+
+    removed: frozenset[int]
+    reworded: Mapping[int, tuple[str, str]]
+    standing: Mapping[int, tuple[str, ...]]
+    listed: frozenset[int]
+    added: tuple[tuple[MustKeepKind, str], ...]
+
+
+def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
+    """Compare what the machine last wrote with what stands there.
+
+    Args:
+        texts: of each document the machine's own text, the one that it left with what others had written in it, and
+            the present one; they may be the same. A fact that a person moved to another document is still there.
+    """
+    before: dict[int, str] = {}
+    left_there: dict[int, str] = {}
+    now: defaultdict[int, list[str]] = defaultdict(list)
+    added: list[tuple[MustKeepKind, str]] = []
+    for name, (base, left, current) in texts.items():
+        work = name is DocumentName.WORK_PLAN and has_work(base)
+        old = list(lines_of(name, base, work=work))
+        known = Counter(line.text for line in old)
+        before.update((line.number, line.text) for line in old if line.number)
+        # What the machine lists no more may stand there all the same: an earlier text was put back.
+        if left != current and not _named(base).issuperset(_named(left)):
+            left_there.update((line.number, line.text) for line in lines_of(name, left, work=work) if line.number)
+        for line in lines_of(name, current, work=work):
+            if line.number:
+                now[line.number].append(line.text)
+            elif known[line.text] > 0:
+                known[line.text] -= 1
+            elif line.kind is not None:
+                added.append((line.kind, line.text))
+    there = left_there | before
+    return HandEdits(
+        removed=frozenset(there.keys() - now.keys()),
+        # A line that a person has copied says the old and the new.
+        reworded={number: (was, now[number][0]) for number, was in there.items() if was not in now.get(number, [was])},
+        standing={number: tuple(said) for number, said in now.items()},
+        listed=frozenset(before),
+        added=tuple(dict.fromkeys(added)),
+    )
+
+
+def _named(text: str) -> set[str]:
+    return set(_NAMED.findall(text))
+
+
+def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
+    """The list items and entries of a document that say something, in order.
+
+    What is indented, quoted or stands below an entry belongs to the line above it. With `work` the lines of work items
+    are passed over.
+    """
+    sections = SECTIONS[name]
+    items = {line.place for line in plan_lines(text)} if work else ()
+    kind: MustKeepKind | None = None
+    for block in split_blocks(text):
+        if block.front:
+            continue
+        if block.level in (1, 2):
+            kind = sections.get(block.title.strip().lower())
+        rows = block.text.split("\n")
+        start = block.line - 1
+        if block.level >= 3:
+            entry = _ENTRY.match(rows[0])
+            if entry and (line := _line(start, _whole(entry["text"], block), kind)):
+                yield line
+        for place, row in enumerate(rows, start):
+            item = _ITEM.match(row) if not work or (place not in items and not is_reference(row)) else None
+            line = _line(place, item["text"], kind) if item and not _TICKED.match(row) else None
+            # Below an entry stands what explains it, unless it bears a number.
+            if line and (block.level < 3 or line.number):
+                yield line
+
+
+def number_of(row: str) -> int:
+    """The number of the fact that a list item or an entry's heading tells, 0 where it bears none."""
+    if "(K" not in row:
+        return 0
+    said = _ITEM.match(row) or _ENTRY.match(row)
+    found = _NUMBER.search(said["text"].replace(PIN, "").strip()) if said else None
+    return int(found["number"]) if found else 0
+
+
+def _line(place: int, said: str, kind: MustKeepKind | None) -> Line | None:
+    bare = _STAMP.sub("", said.replace(PIN, "").strip(), count=1)
+    found = _NUMBER.search(bare)
+    text = squeeze(bare[: found.start()] if found else bare)
+    if not text or (found is None and _OURS.fullmatch(text)):
+        return None
+    return Line(place, text, int(found["number"]) if found else 0, kind)
+
+
+def _whole(heading: str, block: Block) -> str:
+    """An entry's heading, with the whole of what it says where that is quoted below it."""
+    found = _NUMBER.search(heading.replace(PIN, "").strip())
+    bare = heading.replace(PIN, "").strip()
+    said = bare[: found.start()] if found else bare
+    if not said.endswith(CUT.strip()):
+        return heading
+    quoted = [match["text"] for row in block.text.split("\n")[1:] if (match := _QUOTE.match(row))]
+    return f"{' '.join(quoted)}{found.group() if found else ''}" if quoted else heading
+
+
+def reworded(text: str, before: str, now: str) -> str:
+    """A fact's new text, where a document showed `before` of it and shows `now`: what was cut off stays behind it."""
+    cut = CUT.strip()
+    if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
+        return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
+    return now.removesuffix(cut).rstrip()
+
+
+def is_cut(shown: str) -> bool:
+    """Whether what a document shows of a fact is not the whole of it."""
+    return shown.endswith(CUT.strip())
+
+
+def shows(shown: str, text: str) -> bool:
+    """Whether what a document shows of a fact is this text, the whole of it or as far as its line goes."""
+    cut = CUT.strip()
+    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
+        return True
+    return squeeze(shown) == squeeze(text)
+
+
+def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> str:
+    """A document in which the facts that a person has written bear their numbers; all else stays byte for byte."""
+    wanted = {squeeze(fact.text): fact.id for fact in facts}
+    if not wanted:
+        return text
+    rows = text.split("\n")
+    for line in lines_of(name, text, work=name is DocumentName.WORK_PLAN and has_work(text)):
+        number = wanted.get(line.text)
+        if number and not line.number:
+            row = rows[line.place]
+            end = len(row.replace(PIN, "").rstrip()) if row.rstrip().endswith(PIN) else len(row.rstrip())
+            rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
+    return "\n".join(rows)
 
 
 def row_key(row: str) -> str:
@@ -60,11 +259,25 @@ def undone(opened: str, later: str, said: str) -> str:
     return "\n".join(row for row in later.split("\n") if not row.strip() or row in there or row_key(row) in keys)
 
 
-def without_standing(base: str, left: str, said: str, own: Container[int]) -> str:
-    """A base without the free lines that a person's text has and the machine's file lost.
+def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
+    """A text with the free lines of a person's that it lacks, each behind the line that it follows there.
 
-    The machine takes none of these back, so each that the person saved stands: where the file was gone for a moment, a
-    new one was begun without them.
+    The machine takes none of these back, so each that a person saved last stands: where two editors were open, or the
+    file was gone for a moment and a new one was begun without them.
     """
-    there, free = set(left.replace("\r", "").split("\n")), set(free_rows(said, own))
-    return "\n".join(row for row in base.split("\n") if row.rstrip("\r") in there or row.rstrip("\r") not in free)
+    rows = text.split("\n")
+    there = [row.rstrip("\r") for row in rows]
+    missing = set(free_rows(said, own)).difference(there)
+    at, above = 0, ""
+    for row in said.split("\n") if missing else ():
+        bare = row.rstrip("\r")
+        if bare in missing:
+            new = [row] if above.strip() or not at or not there[at - 1].strip() else [row.removeprefix(bare), row]
+            rows[at:at] = new
+            there[at:at] = [each.rstrip("\r") for each in new]
+            at += len(new)
+        elif bare.strip():
+            with suppress(ValueError):
+                at = there.index(bare, at) + 1
+        above = row
+    return "\n".join(rows)
