@@ -142,20 +142,9 @@ class SqliteLedger:
             connection.executemany(
                 "UPDATE must_keeps SET text = ?, identifiers = ?, status = ?, superseded_by = ?, weight = ?, "
                 "author = ?, found = ? WHERE id = ?",
-                [
-                    (
-                        fact.text,
-                        json.dumps(fact.identifiers),
-                        fact.status.value,
-                        fact.superseded_by,
-                        fact.weight,
-                        fact.author.value,
-                        fact.found,
-                        fact.id,
-                    )
-                    for _, fact in edited
-                ],
-            )
+                [(fact.text, json.dumps(fact.identifiers), fact.status.value, fact.superseded_by, fact.weight,
+                  fact.author.value, fact.found, fact.id) for _, fact in edited],
+            )  # fmt: skip
             steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
             steps.subtract((before.kind, before.status) for before, _ in edited)
             _count(connection, steps)
@@ -270,9 +259,8 @@ class SqliteLedger:
     def last_read(self, document: str) -> ReadDocument:
         """A document as people's edits in it were last read; empty where they never were."""
         with self._database.reading("reading a document as it was read") as connection:
-            row = connection.execute(
-                "SELECT base, file, text FROM documents_read WHERE name = ?", (document,)
-            ).fetchone()
+            query = "SELECT base, file, text FROM documents_read WHERE name = ?"
+            row = connection.execute(query, (document,)).fetchone()
         return ReadDocument(*row) if row else ReadDocument()
 
     def note_read(self, document: str, read: ReadDocument) -> None:

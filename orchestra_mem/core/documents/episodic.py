@@ -160,28 +160,17 @@ def _work_plan(view: ProjectView) -> str:
         for fact in view.standing(MustKeepKind.DECISION)
         if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
     ]
-    if view.work:
-        return _work_plan_with_items(view, view.work, items, deferred)
+    work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
+    # Where there is work its items stand first, and what was found in operations below them.
+    next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
+    upcoming = plan_view.mentions(work.next) if work else ""
+    backlog = plan_view.backlog(work, int(room * _WORK_SHARE)) if work else ""
+    future = plan_view.future(work, int(room * _FUTURE_SHARE)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section("Immediate Next Steps", items[-10:], view, 0.35)
-        + _section("Backlog", items[:-10], view, 0.45)
-        + _section("Future Work", deferred, view, 0.15)
-    )
-
-
-def _work_plan_with_items(
-    view: ProjectView, work: plan_view.WorkView, items: Sequence[MustKeep], deferred: Sequence[MustKeep]
-) -> str:
-    """The work plan where there is work: its items first, below them what was found in operations."""
-    room = view.size_tokens * _CHARS_PER_TOKEN
-    return (
-        _head("Work Plan", view)
-        + _section("Immediate Next Steps", items[-10:], view, 0.15, above=plan_view.mentions(work.next))
-        + _section(
-            "Prioritized Backlog", items[:-10], view, 0.15, above=plan_view.backlog(work, int(room * _WORK_SHARE))
-        )
-        + _section("Future Work", deferred, view, 0.10, above=plan_view.future(work, int(room * _FUTURE_SHARE)))
+        + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
+        + _section("Prioritized Backlog" if work else "Backlog", items[:-10], view, backlog_share, above=backlog)
+        + _section("Future Work", deferred, view, future_share, above=future)
     )
 
 

@@ -75,14 +75,13 @@ class Line:
 class HandEdits:
     """What a person has said: numbers taken out, texts by number (before, now), and new facts.
 
-    `standing` are the texts of all numbers that stand there, one for each place, `listed` the numbers that the machine
-    lists, `added` the kinds and texts of lines without one that it did not write.
+    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
+    without one that the machine did not write.
     """
 
     removed: frozenset[int]
     reworded: Mapping[int, tuple[str, str]]
     standing: Mapping[int, tuple[str, ...]]
-    listed: frozenset[int]
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
@@ -90,8 +89,9 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
     """Compare what the machine last wrote with what stands there.
 
     Args:
-        texts: of each document the machine's own text, the one that it left with what others had written in it, and
-            the present one; they may be the same. A fact that a person moved to another document is still there.
+        texts: of each document the machine's own text, the one as it was last read or left, with what others had
+            written in it, and the present one; they may be the same. A fact that a person moved to another document is
+            still there.
     """
     before: dict[int, str] = {}
     left_there: dict[int, str] = {}
@@ -118,7 +118,6 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
         # A line that a person has copied says the old and the new.
         reworded={number: (was, now[number][0]) for number, was in there.items() if was not in now.get(number, [was])},
         standing={number: tuple(said) for number, said in now.items()},
-        listed=frozenset(before),
         added=tuple(dict.fromkeys(added)),
     )
 
