@@ -20,8 +20,7 @@ from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless
-from orchestra_mem.tiers.document_versions import DocumentVersions
-from orchestra_mem.tiers.person_texts import PersonTexts
+from orchestra_mem.tiers.document_texts import DocumentVersions, PersonTexts
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument

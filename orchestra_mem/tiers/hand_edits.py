@@ -21,8 +21,8 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.person_texts import PersonText
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, VersionReason
 

@@ -28,7 +28,7 @@ from orchestra_mem.core.work.plan_lines import (
 from orchestra_mem.core.work.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.tiers.person_texts import PersonText
+from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
 from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
@@ -186,8 +186,8 @@ class WorkPlan:
     def look(self, text: str) -> None:
         """Take note of which items the plan shows, and that people need no more be told of lines without a number."""
         read = self._ledger.last_read(DocumentName.WORK_PLAN.value)
-        lines = plan_lines(read.text if read.file == digest(text) else text) if has_work(text) else ()
-        self._shown = tuple(dict.fromkeys(line.number for line in lines if line.number))
+        said = read.text if read.file == digest(text) else text
+        lines, self._shown = plan_lines(said), _numbers(said)
         if lines and all(line.number for line in lines) and self._tells_of_plan():
             self._ledger.resolve_notices(_PLAN, self._clock())
 

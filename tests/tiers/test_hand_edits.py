@@ -691,7 +691,7 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
         (LOG, "in JSON"),
     ):
         assert _path(memory, document).read_text("utf-8").count(said) == 1, said
-    assert find_conflicts(text) == ()
+    assert find_conflicts(path.read_text("utf-8")) == ()
 
 
 ROWS = st.lists(

@@ -14,6 +14,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
@@ -252,10 +253,13 @@ def undone(opened: str, later: str, said: str) -> str:
     It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
     in it and stands in `said` was brought back, as by an undo, and counts as new.
     """
-    own = said.split("\n")
-    there = {*opened.split("\n"), *own}
-    keys = {key for row in own if (key := row_key(row))}
-    return "\n".join(row for row in later.split("\n") if not row.strip() or row in there or row_key(row) in keys)
+    own = split_lines(said)
+    there, keys = {*split_lines(opened), *own}, {key for row in own if (key := row_key(row))}
+
+    def stays(row: str) -> bool:
+        return not row.strip() or row.removesuffix("\r") in there or row_key(row) in keys
+
+    return "\n".join(filter(stays, later.split("\n")))
 
 
 def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
