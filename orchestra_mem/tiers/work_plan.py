@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.work.plan_edits import PlanEdits, plan_edits, unknown_numbers
+from orchestra_mem.core.work.plan_edits import plan_edits, unknown_numbers
 from orchestra_mem.core.work.plan_layout import with_item_numbers
 from orchestra_mem.core.work.plan_lines import (
     PlanLine,
@@ -163,14 +163,14 @@ class WorkPlan:
         """
         if text is None:
             return 0
-        if not has_work(text.base):
+        if not has_work(text.base) or not (text.touched or text.read is not None):
+            # Without work, and where nobody has touched it since the machine wrote it, the plan says nothing of work.
             self._ledger.note_read(DocumentName.WORK_PLAN.value, text.as_read)
             return 0
         said = self.numbered(DocumentName.WORK_PLAN, text.said, text.base)
         before = text.base if text.read is None else text.read
         known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(before, said)) if item}
-        # Lines that nobody has touched since the machine wrote them say nothing.
-        edits = plan_edits(before, said, known) if text.touched or text.read is not None else PlanEdits()
+        edits = plan_edits(before, said, known)
         self._shown = _numbers(said)
         self._hear(before, said)
         editor = WorkEditor(self._tracker, self._tell)
