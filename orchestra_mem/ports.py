@@ -17,6 +17,7 @@ from orchestra_mem.types import (
     Notice,
     Operation,
     OperationFilter,
+    ReadDocument,
     Session,
     Summary,
     UnrecordedOperation,
@@ -146,6 +147,10 @@ class Ledger(Protocol):
     def announce_write(self, document: str, text: str, digest: str, left: str) -> None: ...
 
     def confirm_write(self, document: str, text: str, digest: str, left: str) -> None: ...
+
+    def last_read(self, document: str) -> ReadDocument: ...
+
+    def note_read(self, document: str, read: ReadDocument) -> None: ...
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool: ...
 

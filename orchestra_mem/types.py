@@ -245,6 +245,18 @@ class WrittenDocument:
     pending_left: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """A document as people's edits in it were last read, with the numbers known by then.
+
+    `base` is the digest of the machine's own text that it is a change of, `file` that of the file.
+    """
+
+    base: str = ""
+    file: str = ""
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentFault:
     """What is wrong with a document on disk; `line` counts from 1, 0 where it concerns the whole file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -106,6 +107,9 @@ class Reporter:
             },
             standing_counts={kind: by_status.get(MustKeepStatus.STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
+            by_hand=Counter(
+                fact.kind for fact in self._ledger.by_hand() if fact.status is not MustKeepStatus.REMOVED
+            ),
             decisions_in_full=self._sizes.decisions_in_full,
             decisions_in_brief=self._sizes.decisions_in_brief,
             progress_items=self._sizes.progress_items,

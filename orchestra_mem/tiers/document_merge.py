@@ -15,7 +15,6 @@ from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import Section, count_said, matched_sections, sections, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.hand_edits import number_of, with_numbers
 from orchestra_mem.core.documents.markdown import (
     Block,
     front_matter_fault,
@@ -24,6 +23,7 @@ from orchestra_mem.core.documents.markdown import (
     without_front_matter,
 )
 from orchestra_mem.core.documents.merge import Merged, merge
+from orchestra_mem.core.documents.owned_lines import number_of, with_free_rows, with_numbers
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.work.plan_layout import carried, relaid
 from orchestra_mem.types import DocumentName, MustKeep
@@ -97,15 +97,13 @@ def brought_forward(name: DocumentName, opened: str, left: str, person: str, own
         base, said = carried(base, left, said)
     base, left = _without_said(base, left, said)
     found = merge(base, left, said)
-    if not found.conflicts:
-        return found.text
     lines, cr = found.text.split("\n"), line_end(found.text).removesuffix("\n")
-    there = {number for line in split_lines(base) if (number := number_of(line))}
+    there = {number for line in split_lines(base) if (number := number_of(line))} if found.conflicts else set()
     for conflict in sorted(found.conflicts, key=lambda conflict: conflict.line, reverse=True):
         place = conflict.line - 1 + len(split_lines(conflict.person))
         came = count_said(split_lines(conflict.machine)) - count_said(split_lines(conflict.base))
         lines[place:place] = [f"{line}{cr}" for line in came if number_of(line) not in there]
-    return "\n".join(lines)
+    return with_free_rows("\n".join(lines), said, {fact.id for fact in own})
 
 
 def _without_said(base: str, left: str, said: str) -> tuple[str, str]:

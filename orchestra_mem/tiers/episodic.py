@@ -15,13 +15,12 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, with_later_time
-from orchestra_mem.core.documents.hand_edits import with_numbers
 from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless
-from orchestra_mem.tiers.document_versions import DocumentVersions
-from orchestra_mem.tiers.person_texts import PersonTexts
+from orchestra_mem.tiers.document_texts import DocumentVersions, PersonTexts
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
@@ -81,6 +80,7 @@ class EpisodicMemoryManager:
         self._versions = DocumentVersions(store=store, clock=clock)
         self.folder = folder
         self._keep_versions = keep_versions
+        self._work = work
         self._numbered = work.numbered if work else _unchanged
         self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, numbered=self._numbered)
         self.short_forms = ShortForms(
@@ -242,7 +242,8 @@ class EpisodicMemoryManager:
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
-        return self.short_forms.shown(name, self._whole(name))
+        blocks = self.short_forms.shown(name, self._whole(name))
+        return tuple(map(self._work.corrected, blocks)) if self._work else blocks
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         try:

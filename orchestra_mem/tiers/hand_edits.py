@@ -6,7 +6,6 @@ is listed, searched and never brought under by the machine. Doing it twice chang
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,13 +16,13 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find
 from orchestra_mem.core.documents.conflicts import accept as core_accept
 from orchestra_mem.core.documents.conflicts import reject as core_reject
 from orchestra_mem.core.documents.entries import visible
-from orchestra_mem.core.documents.hand_edits import HandEdits, hand_edits, is_cut, reworded, shows
+from orchestra_mem.core.documents.owned_lines import HandEdits, hand_edits, is_cut, reworded, shows
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.person_texts import PersonText
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, VersionReason
 
@@ -31,8 +30,6 @@ logger = logging.getLogger(__name__)
 
 # What a person took the trouble to write counts as much as what an operation was marked critical for.
 WEIGHT = 3.0
-# Under this name the ledger has the facts that people have brought back since the machine last wrote its documents.
-_BROUGHT_BACK = "brought_back"
 
 
 class HandEditManager:
@@ -52,12 +49,12 @@ class HandEditManager:
         self._ledger = ledger
         self._store = store
         self._clock = clock
-        self._read: Mapping[DocumentName, PersonText] = {}
+        self._taken: Mapping[DocumentName, str] = {}
 
     @property
     def taken(self) -> Mapping[DocumentName, str]:
         """The digest of each document's file whose edits the ledger has."""
-        return {name: text.digest for name, text in self._read.items()}
+        return self._taken
 
     def take_in(self) -> int:
         """Bring the ledger up to the documents, and the tracker up to the work plan; the number of facts that changed.
@@ -65,33 +62,27 @@ class HandEditManager:
         Raises:
             StorageError: a document cannot be read, or the ledger not be written.
         """
+        changed = 0
         # Mostly nobody has edited anything: that is seen without holding up who writes.
-        texts = self._episodic.texts.all()
-        self._note_brought_back([], texts)
-        new, edited = self._changes(texts) if self._may_say_more(texts) else ([], [])
-        work = self._work is not None and self._work.has_edits(texts.get(DocumentName.WORK_PLAN))
-        if new or edited or work:
+        self._taken, unread = self._episodic.texts.digests()
+        if unread:
             with self._store.lock():
                 texts = self._episodic.texts.all()
                 new, edited = self._changes(texts)
                 if new or edited:
-                    self._note_brought_back(edited, texts)
                     self._ledger.edit_must_keeps(new, edited)
                     logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
                 if self._work is not None:
                     self._work.take_in(texts.get(DocumentName.WORK_PLAN))
-        self._read = texts
-        return len(new) + len(edited)
-
-    def _may_say_more(self, texts: Mapping[DocumentName, PersonText]) -> bool:
-        """Whether the ledger may lack something: not where all files are as the machine has left them since.
-
-        One that is again as it was left may be one whose edit was taken in, and was taken back.
-        """
-        return bool(self._brought_back()) or any(
-            text.touched or (before := self._read.get(name)) is None or (before.touched and before.left == text.left)
-            for name, text in texts.items()
-        )
+                for name, text in texts.items():
+                    if name is not DocumentName.WORK_PLAN or self._work is None:
+                        self._ledger.note_read(name.value, text.as_read)
+            self._taken = {name: text.digest for name, text in texts.items()}
+            changed = len(new) + len(edited)
+        if self._work is not None:
+            with suppress(StorageError):  # told as the document's own problem
+                self._work.look(self._episodic.text(DocumentName.WORK_PLAN))
+        return changed
 
     def _changes(
         self, texts: Mapping[DocumentName, PersonText]
@@ -100,9 +91,6 @@ class HandEditManager:
         edits = _edits(texts)
         known = self._ledger.by_hand()
         own = {fact.id for fact in known}
-        if len(texts) == len(DocumentName):
-            # In no text of the machine's, so only this tells that they were taken out again.
-            edits = replace(edits, removed=edits.removed | (self._brought_back() - edits.standing.keys()))
         # What waits in a conflict has never stood among the person's lines.
         waiting = {number for _, block in self.conflicts() for number in names_in(block.machine).facts}
         numbers = sorted({*edits.removed, *edits.standing} - own - waiting)
@@ -110,22 +98,6 @@ class HandEditManager:
         # Only where all documents stand there: in one that was taken away nothing was said of its facts.
         edited += self._own_edited(known, edits, gone=len(texts) == len(DocumentName))
         return self._new(edits, known), [(before, now) for before, now in edited if now != before]
-
-    def _note_brought_back(
-        self, edited: Sequence[tuple[MustKeep, MustKeep]], texts: Mapping[DocumentName, PersonText]
-    ) -> None:
-        """Keep in mind which facts stand only as people have put their lines back, until the machine lists them."""
-        noted = self._brought_back()
-        back = {fact.id for before, fact in edited if before.status is MustKeepStatus.REMOVED is not fact.status}
-        if noted or back:
-            facts = self._ledger.must_keeps_by_id(sorted(noted))
-            stand = {fact.id for fact in facts if fact.status is not MustKeepStatus.REMOVED}
-            found = (stand | back) - _edits(texts).listed
-            if found != noted:
-                self._ledger.confirm_write(_BROUGHT_BACK, json.dumps(sorted(found)), "", "")
-
-    def _brought_back(self) -> set[int]:
-        return set(json.loads(self._ledger.written(_BROUGHT_BACK).text or "[]"))
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """The collisions that wait for a person's word, document by document; what is no document has none."""
@@ -216,7 +188,7 @@ class HandEditManager:
 
 
 def _edits(texts: Mapping[DocumentName, PersonText]) -> HandEdits:
-    return hand_edits({name: (text.base, text.shown, text.said) for name, text in texts.items()})
+    return hand_edits({name: (text.base, text.before, text.said) for name, text in texts.items()})
 
 
 def _standing(fact: MustKeep) -> MustKeep:

@@ -6,29 +6,36 @@ another process, says nothing new, and what the machine does afterwards is not u
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import digest
-from orchestra_mem.core.work.plan_edits import PlanEdits, plan_edits, unknown_numbers
+from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.work.plan_edits import plan_edits, unknown_numbers
 from orchestra_mem.core.work.plan_layout import with_item_numbers
-from orchestra_mem.core.work.plan_lines import PlanLine, has_work, item_line, plan_lines, remark_number
+from orchestra_mem.core.work.plan_lines import (
+    PlanLine,
+    has_work,
+    is_reference,
+    item_line,
+    plan_lines,
+    reference_now,
+    remark_number,
+)
 from orchestra_mem.core.work.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.tiers.person_texts import PersonText
+from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
 from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkItem, WorkTracker
+from orchestra_mem.work_types import WorkItem, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
-# Under this name the ledger keeps the plan as it was last read: its text as JSON, and the digest of the machine's text.
-_READ = f"{DocumentName.WORK_PLAN.value} as read"
 _SUBJECT = "work item #"
 _PLAN = "work plan"
 _WAITS = "before what it waits for"
@@ -68,6 +75,19 @@ class WorkPlan:
             self._seen = state, Overview(self._tracker, self._shown, remarks).view()
         return self._seen[1]
 
+    def corrected(self, block: Block) -> Block:
+        """A block as a context shows it: without mentions of items that stand otherwise by now."""
+        rows = block.text.split("\n")
+        if not any(is_reference(row) for row in rows):
+            return block
+        now = [said for row in rows if (said := reference_now(row, self._status)) is not None]
+        return block if now == rows else replace(block, text="\n".join(now))
+
+    def _status(self, number: int) -> WorkStatus | None:
+        with suppress(NotFoundError):
+            return self._tracker.item(number).status
+        return None
+
     def _notices(self) -> list[Notice]:
         return [notice for notice in self._ledger.notices() if notice.subject.startswith(_SUBJECT)]
 
@@ -101,7 +121,9 @@ class WorkPlan:
         if all(line.number for line in lines):
             return text
         taken = {line.number for line in lines}
-        before = [line for each in (self._read()[1], base) for line in plan_lines(each) if line.number]
+        before = [
+            line for each in (self._ledger.last_read(name.value).text, base) for line in plan_lines(each) if line.number
+        ]
         created = self._created_last()
         given: dict[int, int] = {}
 
@@ -139,51 +161,35 @@ class WorkPlan:
         Raises:
             StorageError: the tracker or the ledger cannot be written.
         """
-        edits, said = self._edits(text)
-        if text is None or not (edits or self._has_found_numbers(text, said)):
+        if text is None:
             return 0
+        if not has_work(text.base) or not (text.touched or text.read is not None):
+            # Without work, and where nobody has touched it since the machine wrote it, the plan says nothing of work.
+            self._ledger.note_read(DocumentName.WORK_PLAN.value, text.as_read)
+            return 0
+        said = self.numbered(DocumentName.WORK_PLAN, text.said, text.base)
+        before = text.base if text.read is None else text.read
+        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(before, said)) if item}
+        edits = plan_edits(before, said, known)
+        self._shown = _numbers(said)
+        self._hear(before, said)
         editor = WorkEditor(self._tracker, self._tell)
         # What was done and that it was read are one: whoever dies in between has done nothing.
         with self._tracker.together():
             editor.apply(edits)
             said = with_item_numbers(said, lambda line: editor.created.get(-1 - line.place, 0))
-            self._ledger.confirm_write(_READ, json.dumps(said), digest(text.base), "")
-        self._shown = _numbers(said)
-        logger.info("took in from the work plan: %d changes of work", editor.changes)
+            self._ledger.note_read(DocumentName.WORK_PLAN.value, replace(text.as_read, text=said))
+        if edits:
+            logger.info("took in from the work plan: %d changes of work", editor.changes)
         return editor.changes
 
-    def has_edits(self, text: PersonText | None) -> bool:
-        """Whether something was said in the plan since it was last read."""
-        edits, said = self._edits(text)
-        return bool(edits) or (text is not None and self._has_found_numbers(text, said))
-
-    def _has_found_numbers(self, text: PersonText, said: str) -> bool:
-        """Whether lines got numbers that are to be kept in mind until the plan is written anew."""
-        return said not in ("", text.said, self._read()[1])
-
-    def _edits(self, text: PersonText | None) -> tuple[PlanEdits, str]:
-        """What was said, and the text that says it, with the numbers known so far."""
-        if text is None or not has_work(text.base):
-            self._shown = ()
-            return PlanEdits(), ""
-        said = self.numbered(DocumentName.WORK_PLAN, text.said, text.base)
-        self._shown = _numbers(said)
-        if all(line.number for line in plan_lines(said)) and self._tells_of_plan():
+    def look(self, text: str) -> None:
+        """Take note of which items the plan shows, and that people need no more be told of lines without a number."""
+        read = self._ledger.last_read(DocumentName.WORK_PLAN.value)
+        said = read.text if read.file == digest(text) else text
+        lines, self._shown = plan_lines(said), _numbers(said)
+        if lines and all(line.number for line in lines) and self._tells_of_plan():
             self._ledger.resolve_notices(_PLAN, self._clock())
-        of, read = self._read()
-        again = of == digest(text.base)
-        if not text.touched and not again:
-            return PlanEdits(), said
-        before = read if again else text.base
-        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(before, said)) if item}
-        edits = plan_edits(before, said, known)
-        self._hear(before, said)
-        return edits, said
-
-    def _read(self) -> tuple[str, str]:
-        """The plan as it was last read: the digest of the machine's text that it is a change of, and the text."""
-        kept = self._ledger.written(_READ)
-        return (kept.digest or "", json.loads(kept.text)) if kept.text else ("", "")
 
     def _known(self, number: int) -> WorkItem | None:
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +37,7 @@ from orchestra_mem.types import (
     MustKeepStatus,
     Operation,
     OperationFilter,
+    ReadDocument,
     Session,
     SessionStatus,
     Summary,
@@ -312,6 +315,28 @@ def test_write_is_announced_and_confirmed(ledger: SqliteLedger) -> None:
     assert ledger.written("a") == WrittenDocument("two", "2", "two and mine")
     ledger.confirm_write("a", "two", "3", "two and no \udcff character")
     assert ledger.written("a").left == "two and no \ufffd character"
+
+
+def test_what_was_read_last_is_kept_for_each_document(ledger: SqliteLedger) -> None:
+    """One text a document, empty where none was read."""
+    assert ledger.last_read("a") == ReadDocument()
+    for text in ("one", "two"):
+        ledger.note_read("a", ReadDocument(base="1", file="2", text=text))
+    assert ledger.last_read("a") == ReadDocument(base="1", file="2", text="two")
+
+
+def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> None:
+    """What stood among the written texts moves to its own table."""
+    path = tmp_path / "obra.db"
+    _at_schema(path, 6)
+    with sqlite3.connect(path) as raw:
+        plan = json.dumps('- [ ] #1 "Rye"\n')
+        raw.execute("INSERT INTO documents (name, written, digest) VALUES ('work_plan as read', ?, 'd')", (plan,))
+        raw.execute("INSERT INTO documents (name, written, digest) VALUES ('brought_back', '[1]', '')")
+    with closing(Database(path)) as database:
+        ledger = SqliteLedger(database)
+        assert ledger.last_read("work_plan") == ReadDocument(base="d", text='- [ ] #1 "Rye"\n')
+        assert ledger.written("work_plan as read") == ledger.written("brought_back") == WrittenDocument()
 
 
 def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, log: SqliteEventLog) -> None:

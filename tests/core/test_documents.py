@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.core.documents.hand_edits import lines_of
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
+from orchestra_mem.core.documents.owned_lines import lines_of
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)

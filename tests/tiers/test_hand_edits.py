@@ -7,10 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
+from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.document_merge import brought_forward, merged
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
@@ -622,3 +625,89 @@ def test_what_only_a_restored_text_still_lists_is_taken_out_or_reworded_as_any_o
         assert (found.text, found.status) == (
             (now, MustKeepStatus.STANDING) if now else (fact.text, MustKeepStatus.REMOVED)
         )
+
+
+def test_a_decision_written_by_hand_is_not_counted_among_those_left_out(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It stands in the log, so nothing is said to be kept elsewhere; the same holds for rules."""
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt for passwords\n\n")
+    _edit(memory, STATE, "## Rules\n\n", "## Rules\n\n- Never push to main\n")
+    _go_on(memory, clock)
+    for name in (LOG, STATE):
+        assert " more" not in _path(memory, name).read_text(encoding="utf-8")
+
+
+def test_lines_that_an_editor_brings_back_by_undo_stand_again(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """However many there were: facts, own lines and reworded ones, though a refresh has seen them gone."""
+    notes = "".join(f"- Buy bell {number}\n" for number in range(6))
+    _edit(memory, PLAN, "## Backlog\n", f"## Backlog\n\n{notes}")
+    path = _path(memory, PLAN)
+    path.write_text(path.read_text("utf-8") + "\n## Notes\n\nAsk Grace.\nAsk Ada.\n", encoding="utf-8")
+    _go_on(memory, clock)
+    opened = path.read_text("utf-8")
+    assert len(_says(memory, MustKeepKind.OPEN_ITEM)) == 7
+    shorter = "".join(line for line in opened.splitlines(keepends=True) if "Buy bell" not in line and "Ask" not in line)
+    path.write_text(shorter.replace("write the migration guide", "write two guides"), encoding="utf-8")
+    _go_on(memory, clock, "TODO: order the paper.")
+    assert "bell" not in path.read_text("utf-8")
+    path.write_text(opened, encoding="utf-8")
+    _go_on(memory, clock, "TODO: order the glue.")
+    text = path.read_text("utf-8")
+    for said in (
+        *(f"Buy bell {number} (K" for number in range(6)), "Ask Grace.", "Ask Ada.", "write the migration guide",
+        "order the paper", "order the glue",
+    ):  # fmt: skip
+        assert text.count(said) == 1, (said, text)
+    assert "two guides" not in text
+    assert len(_says(memory, MustKeepKind.OPEN_ITEM)) == 9
+
+
+@pytest.mark.parametrize("name", list(DocumentName))
+def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
+    memory: OrchestratorContextManager, clock: Clock, name: DocumentName
+) -> None:
+    """A refresh finds no file and begins a new one; what the editor writes then stands, with what came meanwhile."""
+    path = _path(memory, name)
+    path.write_text(path.read_text("utf-8") + "\n## Notes\n\n- Ask Grace.\n\nAsk Ada.\n", encoding="utf-8")
+    _edit(memory, PLAN, "## Backlog\n", "## Backlog\n\n- Buy a bell\n")
+    _go_on(memory, clock)
+    opened = path.read_text("utf-8")
+    path.rename(path.with_suffix(".md~"))
+    _go_on(memory, clock, "We decided to log in JSON. TODO: order the paper. Never buy glue.")
+    path.write_text(opened + "\nAsk Joan.\n", encoding="utf-8")
+    for _ in range(2):
+        _go_on(memory, clock)
+        text = path.read_text("utf-8")
+        for said in ("- Ask Grace.", "Ask Ada.", "Ask Joan.", "## Notes"):
+            assert text.count(said) == 1, (said, text)
+    items = " ".join(_says(memory, MustKeepKind.OPEN_ITEM))
+    assert "Buy a bell" in items
+    assert "order the paper" in items
+    for document, said in (
+        (STATE, "Never buy glue"),
+        (PLAN, "order the paper"),
+        (PLAN, "Buy a bell"),
+        (LOG, "in JSON"),
+    ):
+        assert _path(memory, document).read_text("utf-8").count(said) == 1, said
+    assert find_conflicts(path.read_text("utf-8")) == ()
+
+
+ROWS = st.lists(
+    st.sampled_from(
+        ["## Backlog", "## Notes", "### Mine", "", "- tea", "milk", "- buy a bell", "> quoted", "- rye (K1)",
+         "- oat (K2)", "- wheat (K1)", "- None", "- [ ] #5 Login", "a [x] b"]
+    ),
+    max_size=12,
+).map(lambda rows: "# Plan\n\n" + "".join(f"{row}\n" for row in rows))  # fmt: skip
+
+
+@given(opened=ROWS, left=ROWS, person=ROWS, name=st.sampled_from(list(DocumentName)))
+def test_every_free_line_that_a_person_saved_last_stands(
+    opened: str, left: str, person: str, name: DocumentName
+) -> None:
+    """Whatever was opened, and whatever the machine has left since."""
+    found = brought_forward(name, opened, left, person, ())
+    rows = set(found.split("\n"))
+    assert [row for row in free_rows(person) if row not in rows] == []

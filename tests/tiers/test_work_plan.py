@@ -622,3 +622,61 @@ def test_documents_stay_small_and_quick_with_much_work(tmp_path: Path, clock: Cl
         memory.state.set_status(2, DONE)
         assert_quick(0.3, lambda: _go_on(memory, clock), tries=1)
         assert "  - [x] #2 Task 0.0 (task)\n" in _text(memory)
+
+
+def test_ticks_and_lines_that_an_undo_brings_back_stand_again(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """However many there were, though a refresh has seen them ticked or gone."""
+    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
+    for number in range(6):
+        memory.state.create(WorkKind.TASK, f"Paint door {number}")
+    _go_on(memory, clock)
+    opened = path.read_text("utf-8")
+    ids = [item.id for item in memory.state.items() if item.title.startswith("Paint door")]
+    assert len(ids) == 6
+    for old, new in (("- [ ] #{0} Paint", "- [x] #{0} Paint"), (None, None)):
+        changed = opened
+        for each in ids:
+            if old and new:
+                changed = changed.replace(old.format(each), new.format(each))
+            else:
+                changed = "".join(row for row in changed.splitlines(keepends=True) if f"- [ ] #{each} " not in row)
+        path.write_text(changed, encoding="utf-8")
+        _go_on(memory, clock)
+        assert not any(memory.state.item(each).status.is_open for each in ids)
+        path.write_text(opened, encoding="utf-8")
+        _go_on(memory, clock)
+        assert {memory.state.item(each).status for each in ids} == {WorkStatus.PENDING}
+        text = path.read_text("utf-8")
+        assert [text.count(f"- [ ] #{each} Paint") for each in ids] == [1] * 6
+        opened = text
+
+
+def test_a_context_says_in_one_voice_how_work_stands_after_a_tick(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """What the prefix still tells of the item is taken back below it; a new epoch does not tell it at all."""
+    stale = '- Story #2 "Login": can be started'
+    before = memory.get_orchestrator_context("task_execution")
+    assert stale in before.prefix
+    _edit(memory, ("- [ ] #2 Login", "- [x] #2 Login"))
+    after = memory.get_orchestrator_context("task_execution")
+    assert after.prefix == before.prefix
+    assert f"> -{stale}" in after.timeline
+    assert "> +" in after.timeline
+    assert "- [x] #2 Login" in after.timeline
+    with open_memory(memory.episodic_memory.folder.parent.parent, config=CONFIG, clock=clock) as other:
+        text = other.get_orchestrator_context("task_execution").render()
+    assert stale not in text
+    assert "- [x] #2 Login" in text
+
+
+def test_a_context_says_in_one_voice_what_the_machine_has_done(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Where a note is due anyway, the other mentions of items are put right as well."""
+    memory.state.set_status(5, WorkStatus.IN_PROGRESS)
+    memory.state.set_status(6, WorkStatus.CANCELLED)
+    with open_memory(memory.episodic_memory.folder.parent.parent, config=CONFIG, clock=clock) as other:
+        text = other.get_orchestrator_context("task_execution").render()
+    assert '- Task #5 "Tidy up": in progress' in text
+    assert 'Task #6 "Paint the door": can be started' not in text

@@ -13,7 +13,16 @@ from typing import Any
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds, to_microseconds
-from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Notice, Summary, WrittenDocument
+from orchestra_mem.types import (
+    Author,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Notice,
+    ReadDocument,
+    Summary,
+    WrittenDocument,
+)
 
 _SUMMARY = (
     "SELECT m.id, s.id, m.level, m.first_operation, m.last_operation, m.operation_count, m.parent, m.method, m.tokens, "
@@ -133,20 +142,9 @@ class SqliteLedger:
             connection.executemany(
                 "UPDATE must_keeps SET text = ?, identifiers = ?, status = ?, superseded_by = ?, weight = ?, "
                 "author = ?, found = ? WHERE id = ?",
-                [
-                    (
-                        fact.text,
-                        json.dumps(fact.identifiers),
-                        fact.status.value,
-                        fact.superseded_by,
-                        fact.weight,
-                        fact.author.value,
-                        fact.found,
-                        fact.id,
-                    )
-                    for _, fact in edited
-                ],
-            )
+                [(fact.text, json.dumps(fact.identifiers), fact.status.value, fact.superseded_by, fact.weight,
+                  fact.author.value, fact.found, fact.id) for _, fact in edited],
+            )  # fmt: skip
             steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
             steps.subtract((before.kind, before.status) for before, _ in edited)
             _count(connection, steps)
@@ -256,6 +254,21 @@ class SqliteLedger:
                 "ON CONFLICT (name) DO UPDATE SET written = excluded.written, digest = excluded.digest, "
                 "document = excluded.document, pending = NULL, pending_digest = NULL, pending_document = NULL",
                 (document, text, digest, None if left == text else _storable(left)),
+            )
+
+    def last_read(self, document: str) -> ReadDocument:
+        """A document as people's edits in it were last read; empty where they never were."""
+        with self._database.reading("reading a document as it was read") as connection:
+            query = "SELECT base, file, text FROM documents_read WHERE name = ?"
+            row = connection.execute(query, (document,)).fetchone()
+        return ReadDocument(*row) if row else ReadDocument()
+
+    def note_read(self, document: str, read: ReadDocument) -> None:
+        """Note that the edits in a document have been read."""
+        with self._database.transaction("read") as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO documents_read (name, base, file, text) VALUES (?, ?, ?, ?)",
+                (document, read.base, read.file, _storable(read.text)),
             )
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool:

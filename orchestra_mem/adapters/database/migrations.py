@@ -208,4 +208,18 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX model_trials_content ON model_trials (model, content, id);
     """,
+    # 7: the documents as people's edits in them were last read: of which file, as a change of which of the machine's
+    # texts. Before, the plan's stood among the texts that were written, as JSON
+    """
+    CREATE TABLE documents_read (
+        name TEXT PRIMARY KEY,
+        base TEXT NOT NULL,
+        file TEXT NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO documents_read (name, base, file, text)
+        SELECT 'work_plan', coalesce(digest, ''), '', json_extract(written, '$') FROM documents
+        WHERE name = 'work_plan as read' AND json_valid(written);
+    DELETE FROM documents WHERE name IN ('work_plan as read', 'brought_back');
+    """,
 )

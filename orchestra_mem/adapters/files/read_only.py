@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.errors import StorageReadOnlyError
-from orchestra_mem.types import Author, Version, VersionReason
 
 
 def why_read_only(home: Path) -> str | None:
@@ -20,6 +18,18 @@ def why_read_only(home: Path) -> str | None:
         if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             return f"{path} cannot be written to"
     return None
+
+
+def _refusing(doing: str) -> Callable[..., NoReturn]:
+    """Make a method that refuses to change what its first argument names, or else the versions."""
+
+    def refuse(self: ReadOnlyDocumentStore, first: object, *args: object, **named: object) -> NoReturn:
+        raise StorageReadOnlyError(
+            f"{doing} {first if isinstance(first, Path) else self._versions}: this memory may be read and not be "
+            "written; give this user the right to write there, then open it again"
+        )
+
+    return refuse
 
 
 class ReadOnlyDocumentStore(FileDocumentStore):
@@ -35,27 +45,10 @@ class ReadOnlyDocumentStore(FileDocumentStore):
         with self._thread_lock:
             yield
 
-    def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
-        """Refuse.
-
-        Raises:
-            StorageReadOnlyError: always.
-        """
-        self._refuse("writing", path)
-
-    def append(self, path: Path, text: str, *, name: str) -> None:
-        """Refuse, as `replace` does."""
-        self._refuse("appending to", path)
-
-    def move(self, path: Path, target: Path, *, name: str) -> None:
-        """Refuse, as `replace` does."""
-        self._refuse("moving", path)
-
-    def keep_version(
-        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
-    ) -> Version:
-        """Refuse, as `replace` does."""
-        self._refuse("keeping a version in", self._versions)
+    replace: Any = _refusing("writing")
+    append: Any = _refusing("appending to")
+    move: Any = _refusing("moving")
+    keep_version: Any = _refusing("keeping a version in")
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove none."""
@@ -64,10 +57,3 @@ class ReadOnlyDocumentStore(FileDocumentStore):
     def sweep(self, folders: tuple[Path, ...]) -> int:
         """Remove none."""
         return 0
-
-    @staticmethod
-    def _refuse(doing: str, path: Path) -> NoReturn:
-        raise StorageReadOnlyError(
-            f"{doing} {path}: this memory may be read and not be written; give this user the right to write there, "
-            "then open it again"
-        )

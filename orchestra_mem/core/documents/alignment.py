@@ -195,21 +195,28 @@ def _unique_pairs(
         if places.get(line, -1) >= 0:
             first[line] = -1 if line in first else place
     once = [(place, places[line]) for line, place in first.items() if place >= 0]
-    # Longest increasing row of places: piles as in the card game, each card remembering the top of the pile before.
-    tops: list[int] = []
-    row: list[int] = []
+    return [once[number] for number in longest_ascending([place for _, place in once])]
+
+
+def longest_ascending(values: Sequence[float]) -> list[int]:
+    """The positions of a longest strictly ascending part of a sequence.
+
+    Piles as in the card game patience, each card remembering the top of the pile before.
+    """
+    tops: list[float] = []
+    ends: list[int] = []
     before: list[int] = []
-    for number, (_, place) in enumerate(once):
-        pile = bisect_left(tops, place)
-        before.append(row[pile - 1] if pile else -1)
-        tops[pile : pile + 1] = [place]
-        row[pile : pile + 1] = [number]
-    chosen: list[tuple[int, int]] = []
-    number = row[-1] if row else -1
-    while number >= 0:
-        chosen.append(once[number])
-        number = before[number]
-    return chosen[::-1]
+    for position, value in enumerate(values):
+        pile = bisect_left(tops, value)
+        before.append(ends[pile - 1] if pile else -1)
+        tops[pile : pile + 1] = [value]
+        ends[pile : pile + 1] = [position]
+    found: list[int] = []
+    position = ends[-1] if ends else -1
+    while position >= 0:
+        found.append(position)
+        position = before[position]
+    return found[::-1]
 
 
 def _longest_common(

@@ -38,7 +38,7 @@ class ProjectView:
     """What is known when the documents are written.
 
     `facts` holds the newest must-keeps by kind, oldest first; `counts` how many there are of each kind in all, and
-    `standing_counts` how many of those hold now.
+    `standing_counts` how many of those hold now, and `by_hand` how many people have written, whose lines stand anyway.
     `recent` are the newest operations, one line each. `size_tokens` is what a document may hold. `work` is None where
     there is none.
     """
@@ -52,6 +52,7 @@ class ProjectView:
     facts: Mapping[MustKeepKind, Sequence[MustKeep]] = field(default_factory=dict)
     counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
     standing_counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    by_hand: Mapping[MustKeepKind, int] = field(default_factory=dict)
     recent: Sequence[str] = ()
     decisions_in_full: int = 50
     decisions_in_brief: int = 200
@@ -123,14 +124,19 @@ def _project_state(view: ProjectView) -> str:
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
-        + _section("Rules", rules, view, 0.35, view.standing_counts.get(MustKeepKind.CONSTRAINT))
-        + _section("People and Roles", roles, view, 0.10, view.standing_counts.get(MustKeepKind.ROLE))
+        + _section("Rules", rules, view, 0.35, _count_found(view, MustKeepKind.CONSTRAINT))
+        + _section("People and Roles", roles, view, 0.10, _count_found(view, MustKeepKind.ROLE))
         + "\n## Active Work\n\n"
         + (active + "".join(view.recent) or _NONE)
         + _section("Recent Progress", progress, view, 0.20, above=done)
         + _section("Blockers", blockers, view, 0.15, above=stuck)
         + _statistics(view)
     )
+
+
+def _count_found(view: ProjectView, kind: MustKeepKind) -> int:
+    """How many facts of a kind hold that the machine has found."""
+    return view.standing_counts.get(kind, 0) - view.by_hand.get(kind, 0)
 
 
 def _statistics(view: ProjectView) -> str:
@@ -154,28 +160,17 @@ def _work_plan(view: ProjectView) -> str:
         for fact in view.standing(MustKeepKind.DECISION)
         if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
     ]
-    if view.work:
-        return _work_plan_with_items(view, view.work, items, deferred)
+    work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
+    # Where there is work its items stand first, and what was found in operations below them.
+    next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
+    upcoming = plan_view.mentions(work.next) if work else ""
+    backlog = plan_view.backlog(work, int(room * _WORK_SHARE)) if work else ""
+    future = plan_view.future(work, int(room * _FUTURE_SHARE)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section("Immediate Next Steps", items[-10:], view, 0.35)
-        + _section("Backlog", items[:-10], view, 0.45)
-        + _section("Future Work", deferred, view, 0.15)
-    )
-
-
-def _work_plan_with_items(
-    view: ProjectView, work: plan_view.WorkView, items: Sequence[MustKeep], deferred: Sequence[MustKeep]
-) -> str:
-    """The work plan where there is work: its items first, below them what was found in operations."""
-    room = view.size_tokens * _CHARS_PER_TOKEN
-    return (
-        _head("Work Plan", view)
-        + _section("Immediate Next Steps", items[-10:], view, 0.15, above=plan_view.mentions(work.next))
-        + _section(
-            "Prioritized Backlog", items[:-10], view, 0.15, above=plan_view.backlog(work, int(room * _WORK_SHARE))
-        )
-        + _section("Future Work", deferred, view, 0.10, above=plan_view.future(work, int(room * _FUTURE_SHARE)))
+        + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
+        + _section("Prioritized Backlog" if work else "Backlog", items[:-10], view, backlog_share, above=backlog)
+        + _section("Future Work", deferred, view, future_share, above=future)
     )
 
 
@@ -186,10 +181,11 @@ def _decision_log(view: ProjectView) -> str:
     shown = {fact.id for fact in full}
     rest = [fact for fact in decisions if fact.id not in shown]
     brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
-    hidden = total - len(full) - len(brief)
+    hidden = total - view.by_hand.get(MustKeepKind.DECISION, 0) - len(full) - len(brief)
     text = _head("Decision Log", view)
     if hidden > 0:
-        text += f"\n{hidden:,} more decisions are kept in the ledger: `orchestra-mem facts --kind decision`.\n"
+        said = "1 more decision is" if hidden == 1 else f"{hidden:,} more decisions are"
+        text += f"\n{said} kept in the ledger: `orchestra-mem facts --kind decision`.\n"
     if brief:
         text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
     return text + "\n## Decisions\n\n" + ("".join(map(_decision_entry, full)) or _NONE)
@@ -216,11 +212,11 @@ def _brief(text: str) -> str:
 
 
 def _section(
-    title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int | None = None, above: str = ""
+    title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
 ) -> str:
     """A section with the weightiest facts of a list, as many as its share of the document holds, below other lines."""
     shown = _best(facts, _fact_line, len(facts), view, share)
-    more = (len(facts) if total is None else total) - len(shown)
+    more = max(total, len(facts)) - len(shown)
     kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
     note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
     return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or _NONE)

@@ -6,6 +6,7 @@ A block is a heading with what follows it, up to the next heading of any level; 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +18,10 @@ PIN = "<!-- pin -->"
 
 _FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _BLANK = re.compile(r"[ \t]*(?:\r?\n|\Z)")
-# What YAML takes in double quotes only as an escape.
-_SPECIAL = re.compile("[\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+# What needs no quotes: neither a number's look-alike nor one of YAML's words for true, false and nothing.
+_PLAIN = re.compile(
+    r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"
+)
 _FIELD = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*\r?$")
 
 
@@ -87,23 +90,11 @@ def front_matter(fields: Mapping[str, str]) -> str:
 
 
 def _scalar(value: str) -> str:
-    if re.fullmatch(
-        r"[A-Za-z][\w ./-]*[\w./-]|[A-Za-z]|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+", value
-    ) and value.lower() not in {
-        "true",
-        "false",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "null",
-        "y",
-        "n",
-    }:
+    if _PLAIN.fullmatch(value):
         return value
-    quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-    escaped = _SPECIAL.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
-    return f'"{escaped}"'
+    import yaml  # here, as its import costs a tenth of ours
+
+    return yaml.dump(value, default_style='"', width=math.inf).rstrip("\n")
 
 
 def front_matter_fault(text: str) -> tuple[int, str] | None:

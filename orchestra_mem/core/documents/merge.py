@@ -5,6 +5,9 @@ was put and takes the machine's changes there. Within matched sections the algor
 have hold the others in place. Between them each line counts: what either side added is there, what either took out is
 not. Only where both changed the very same line does the person's stand alone, and the machine's is returned beside it.
 Lines are compared without their ends; those of the result are the person's.
+
+The library merge3 does diff3 as well. It is licensed under GPL-2.0-or-later and this project under MIT, so the merge is
+our own.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ What stands in the last brackets says something where all of it is known; else i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -55,6 +55,14 @@ _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
+_MENTION = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) ".*"(?:: (?P<words>[^"]*))?[ \t\r]*')
+# How a mention says how its item stands; any other words tell of one in progress.
+_MENTIONED = {
+    "can be started": WorkStatus.PENDING,
+    "done ": WorkStatus.DONE,
+    "blocked": WorkStatus.BLOCKED,
+    "failed": WorkStatus.FAILED,
+}
 _NEXT_STEP = re.compile(
     rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "(?P<title>.*)": (?:in progress|can be started)'
     r"(?:, under #\d{1,18})?[ \t\r]*"
@@ -179,6 +187,23 @@ def remark_number(row: str) -> int:
 def is_reference(row: str) -> bool:
     """Whether a row is a list item of the machine's that names a work item, and no line of it."""
     return _REFERENCE.match(row) is not None
+
+
+def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
+    """A list item that names a work item, as far as it still tells how that stands; None where it does not.
+
+    Args:
+        row: any row; one that names no item stays as it is.
+        status_of: gives an item's status by its number, None where there is none.
+    """
+    found = _MENTION.fullmatch(row)
+    if found is None:
+        return row
+    words, status = found["words"] or "", status_of(int(found["number"]))
+    if words.startswith("can be started") and status is WorkStatus.IN_PROGRESS:
+        return row.replace(": can be started", ": in progress", 1)
+    told = next((each for start, each in _MENTIONED.items() if words.startswith(start)), WorkStatus.IN_PROGRESS)
+    return row if status is told else None
 
 
 def is_next_step(row: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
+
+from orchestra_mem.core.documents.alignment import longest_ascending
 
 
 def reordered(ranks: Sequence[float]) -> dict[int, float]:
@@ -16,7 +17,7 @@ def reordered(ranks: Sequence[float]) -> dict[int, float]:
     Returns:
         By position in `ranks` the new rank. Where no numbers are left between two that stay, all are given anew.
     """
-    staying = _longest_ascending(ranks)
+    staying = longest_ascending(ranks)
     new: dict[int, float] = {}
     for low, high in zip([-1, *staying], [*staying, len(ranks)], strict=True):
         moved = range(low + 1, high)
@@ -42,24 +43,3 @@ def _spread(count: int, low: float | None, high: float | None) -> list[float] | 
         placed = [low + (high - low) * (step + 1) / (count + 1) for step in range(count)]
     row = [*([] if low is None else [low]), *placed, *([] if high is None else [high])]
     return placed if all(a < b for a, b in pairwise(row)) else None
-
-
-def _longest_ascending(values: Sequence[float]) -> list[int]:
-    """The positions of a longest strictly ascending part of a sequence (patience sorting)."""
-    tops: list[float] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for position, value in enumerate(values):
-        pile = bisect_left(tops, value)
-        before.append(ends[pile - 1] if pile else -1)
-        if pile == len(tops):
-            tops.append(value)
-            ends.append(position)
-        else:
-            tops[pile], ends[pile] = value, position
-    found: list[int] = []
-    position = ends[-1] if ends else -1
-    while position >= 0:
-        found.append(position)
-        position = before[position]
-    return found[::-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from orchestra_mem.core.work.wording import either
@@ -11,12 +11,8 @@ from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkStatus
 
 _PENDING, _IN_PROGRESS, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
-_DEFERRED, _FAILED, _DONE, _CANCELLED = (
-    WorkStatus.DEFERRED,
-    WorkStatus.FAILED,
-    WorkStatus.DONE,
-    WorkStatus.CANCELLED,
-)
+_DEFERRED, _FAILED = WorkStatus.DEFERRED, WorkStatus.FAILED
+_DONE, _CANCELLED = WorkStatus.DONE, WorkStatus.CANCELLED
 
 TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
     _PENDING: {
@@ -44,21 +40,8 @@ TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
 """From each status to those that may follow it, each with what is then done to the item."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stamps:
-    started: bool = False
-    finished: bool = False
-
-
-_STAMPS: Mapping[WorkStatus, _Stamps] = {
-    _PENDING: _Stamps(),
-    _IN_PROGRESS: _Stamps(started=True),
-    _BLOCKED: _Stamps(),
-    _DEFERRED: _Stamps(),
-    _FAILED: _Stamps(started=True),
-    _DONE: _Stamps(started=True, finished=True),
-    _CANCELLED: _Stamps(finished=True),
-}
+_STARTED = frozenset({_IN_PROGRESS, _FAILED, _DONE})
+_FINISHED = frozenset({_DONE, _CANCELLED})
 
 
 def check_transition(item: WorkItem, status: WorkStatus) -> None:
@@ -76,10 +59,5 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
 
 def with_status(item: WorkItem, status: WorkStatus, now: datetime) -> WorkItem:
     """The item in another status: `started` is stamped once and kept, `finished` stands while it is closed."""
-    stamps = _STAMPS[status]
-    return replace(
-        item,
-        status=status,
-        started=item.started or (now if stamps.started else None),
-        finished=now if stamps.finished else None,
-    )
+    started = item.started or (now if status in _STARTED else None)
+    return replace(item, status=status, started=started, finished=now if status in _FINISHED else None)

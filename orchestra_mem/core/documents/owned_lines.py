@@ -1,20 +1,25 @@
-"""What a person says by editing the machine's documents: facts taken out, reworded, added. Pure text.
+"""Tell the machine's own lines of a document from a person's, and what a person said by editing either. Pure text.
 
-The machine's own lines bear a number (`K12`). One that is gone is taken out, one that says something else is reworded,
-and a new list item or entry in one of the machine's sections is a fact of that section's kind.
+A line is owned when it bears an identity (the number of a fact, `K12`, of a work item, `#5`, or of an operation),
+counts something, or is one of the few texts that the machine writes around these. All else is free: a person's.
+An owned line that is gone was taken out, one that says something else was reworded, and a new list item or entry in one
+of the machine's sections is a fact of that section's kind.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.core.work.plan_lines import has_work, is_reference, plan_lines
+from orchestra_mem.core.work.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
@@ -45,6 +50,12 @@ _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
+# The titles and the rows that only the machine writes.
+_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values())
+_TEXTS = re.compile(
+    r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+)
 _TICKED = re.compile(r"[-*+] \[[xX]\] ")
 
 
@@ -65,14 +76,13 @@ class Line:
 class HandEdits:
     """What a person has said: numbers taken out, texts by number (before, now), and new facts.
 
-    `standing` are the texts of all numbers that stand there, one for each place, `listed` the numbers that the machine
-    lists, `added` the kinds and texts of lines without one that it did not write.
+    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
+    without one that the machine did not write.
     """
 
     removed: frozenset[int]
     reworded: Mapping[int, tuple[str, str]]
     standing: Mapping[int, tuple[str, ...]]
-    listed: frozenset[int]
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
@@ -80,8 +90,9 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
     """Compare what the machine last wrote with what stands there.
 
     Args:
-        texts: of each document the machine's own text, the one that it left with what others had written in it, and
-            the present one; they may be the same. A fact that a person moved to another document is still there.
+        texts: of each document the machine's own text, the one as it was last read or left, with what others had
+            written in it, and the present one; they may be the same. A fact that a person moved to another document is
+            still there.
     """
     before: dict[int, str] = {}
     left_there: dict[int, str] = {}
@@ -108,7 +119,6 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
         # A line that a person has copied says the old and the new.
         reworded={number: (was, now[number][0]) for number, was in there.items() if was not in now.get(number, [was])},
         standing={number: tuple(said) for number, said in now.items()},
-        listed=frozenset(before),
         added=tuple(dict.fromkeys(added)),
     )
 
@@ -207,4 +217,70 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
             row = rows[line.place]
             end = len(row.replace(PIN, "").rstrip()) if row.rstrip().endswith(PIN) else len(row.rstrip())
             rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
+    return "\n".join(rows)
+
+
+def row_key(row: str) -> str:
+    """The identity of a fact's line or of a work item's: `K12` or `#5`; empty where a row has none."""
+    if number := number_of(row):
+        return f"K{number}"
+    line = parse_row(row.strip()) if "#" in row else None
+    return f"#{line.number}" if line and line.number else ""
+
+
+def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
+    """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
+    for block in split_blocks(text):
+        rows = [row.rstrip("\r") for row in block.text.split("\n")]
+        quoted = bool(block.level and number_of(rows[0]))
+        first = bool(block.level and (quoted or block.title.strip().lower() in _TITLES))
+        for row in rows[first:]:
+            quoted = quoted and (not row.strip() or row.startswith((">", "*")))
+            if not (block.front or not row.strip() or quoted or _is_machines(row)) or number_of(row) in own:
+                yield row
+
+
+def _is_machines(row: str) -> bool:
+    return bool(
+        _TEXTS.fullmatch(row.strip()) or row_key(row) or is_reference(row) or remark_number(row)
+        or names_in(row).operations
+    )  # fmt: skip
+
+
+def undone(opened: str, later: str, said: str) -> str:
+    """The text that a person's is a change of, where they had `opened` one, saved a `later` and go on from either.
+
+    It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
+    in it and stands in `said` was brought back, as by an undo, and counts as new.
+    """
+    own = split_lines(said)
+    there, keys = {*split_lines(opened), *own}, {key for row in own if (key := row_key(row))}
+
+    def stays(row: str) -> bool:
+        return not row.strip() or row.removesuffix("\r") in there or row_key(row) in keys
+
+    return "\n".join(filter(stays, later.split("\n")))
+
+
+def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
+    """A text with the free lines of a person's that it lacks, each behind the line that it follows there.
+
+    The machine takes none of these back, so each that a person saved last stands: where two editors were open, or the
+    file was gone for a moment and a new one was begun without them.
+    """
+    rows = text.split("\n")
+    there = [row.rstrip("\r") for row in rows]
+    missing = set(free_rows(said, own)).difference(there)
+    at, above = 0, ""
+    for row in said.split("\n") if missing else ():
+        bare = row.rstrip("\r")
+        if bare in missing:
+            new = [row] if above.strip() or not at or not there[at - 1].strip() else [row.removeprefix(bare), row]
+            rows[at:at] = new
+            there[at:at] = [each.rstrip("\r") for each in new]
+            at += len(new)
+        elif bare.strip():
+            with suppress(ValueError):
+                at = there.index(bare, at) + 1
+        above = row
     return "\n".join(rows)
