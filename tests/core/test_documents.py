@@ -157,6 +157,14 @@ def test_the_project_state_tells_rules_roles_progress_blockers_and_figures() -> 
     assert outline(text) == SHAPES[DocumentName.PROJECT_STATE]
 
 
+def test_what_was_learnt_has_a_section_where_there_is_something() -> None:
+    """Insights stand behind the roles; a project without any has no empty section."""
+    learnt = {MustKeepKind.INSIGHT: [fact(1, "The cache never expires.", MustKeepKind.INSIGHT)]}
+    text = render_document(DocumentName.PROJECT_STATE, view(learnt))
+    assert "## Insights\n\n- The cache never expires. (K1)\n\n## Active Work\n" in text
+    assert "Insights" not in render_document(DocumentName.PROJECT_STATE, view({}))
+
+
 HOSTILE = [
     "```",
     "``` " + "and so on " * 20,
@@ -181,7 +189,9 @@ def test_a_fact_cannot_break_the_shape_of_a_document(name: DocumentName, text: s
     """Whatever it says: the same sections, the same number of entries."""
     facts = {kind: [fact(1, text, kind), fact(2, "Another.", kind)] for kind in MustKeepKind}
     blocks = split_blocks(render_document(name, view(facts)))
-    assert [(block.level, block.title) for block in blocks if block.level in (1, 2)] == SHAPES[name]
+    learnt = [(2, "Insights")] if name is DocumentName.PROJECT_STATE else []
+    shape = [*SHAPES[name][:3], *learnt, *SHAPES[name][3:]]
+    assert [(block.level, block.title) for block in blocks if block.level in (1, 2)] == shape
     assert len([block for block in blocks if block.level == 3]) == (2 if name is DocumentName.DECISION_LOG else 0)
 
 
@@ -193,7 +203,7 @@ def test_a_document_is_bounded_however_many_facts_there_are(count: int, length: 
     }
     for name in DocumentName:
         text = render_document(name, view(facts, size=size))
-        assert len(text) <= 3 * size + 2_000 + 6 * (length + 100)
+        assert len(text) <= 3 * size + 2_000 + 7 * (length + 100)
 
 
 def test_lists_say_how_many_older_ones_there_are_and_where() -> None:

@@ -113,6 +113,7 @@ def _project_state(view: ProjectView) -> str:
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
     roles = view.standing(MustKeepKind.ROLE)
     rules = view.standing(MustKeepKind.CONSTRAINT)
+    insights = view.standing(MustKeepKind.INSIGHT)
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
     progress = [*filter(_is_persons, older), *newest]
@@ -126,6 +127,7 @@ def _project_state(view: ProjectView) -> str:
         + f"**Session**: {view.session or 'none'}\n"
         + _section("Rules", rules, view, 0.35, _count_found(view, MustKeepKind.CONSTRAINT))
         + _section("People and Roles", roles, view, 0.10, _count_found(view, MustKeepKind.ROLE))
+        + (_section("Insights", insights, view, 0.10, _count_found(view, MustKeepKind.INSIGHT)) if insights else "")
         + "\n## Active Work\n\n"
         + (active + "".join(view.recent) or _NONE)
         + _section("Recent Progress", progress, view, 0.20, above=done)

@@ -27,6 +27,7 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
     DocumentName.PROJECT_STATE: {
         "rules": MustKeepKind.CONSTRAINT,
         "people and roles": MustKeepKind.ROLE,
+        "insights": MustKeepKind.INSIGHT,
         "recent progress": MustKeepKind.COMPLETION,
         "blockers": MustKeepKind.FAILURE,
     },
