@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.text import words
 from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.orchestrator.phrases import KINDS, Phrase, Reader, phrases_in, tokenise
 from orchestra_mem.orchestrator.scene import MOST_BELOW, Group, Scene, title_fit
@@ -59,6 +60,14 @@ def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
     """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
     scene = Scene(talk)
     return _joint(text, _phrases_of(text, scene), need, scene)
+
+
+def is_reference(text: str, talk: Talk) -> bool:
+    """Tell whether a text is one plain reference and no more: "13", "the second one", a title word for word."""
+    phrases = phrases_in(text, lambda phrase: False)
+    if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
+        return True
+    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, ANYTHING, talk).items)
 
 
 def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
