@@ -1,0 +1,112 @@
+"""Reading a line: what the grammar reads whole is sure; everything else is the classifier's suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from orchestra_mem.orchestrator.intents.classifier import FRAGMENT, NOTHING, Classifier, classifier, tokens_of
+from orchestra_mem.orchestrator.intents.grammar import read_whole
+from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.slots import fill, title_in
+from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
+
+_MOST_SUGGESTED = 3
+_MOST_PIECES = 4
+_MOST_BORDERS = 12
+_SURE_OF_CUT = 0.35
+"""How likely both halves must be commands of their own; chosen by `tools/train_intents.py --cross`."""
+_LEAST = 0.02
+"""How likely an action must be to be suggested at all."""
+_LONGEST = 2_000
+"""Characters of a line that are looked at; a command is not longer."""
+
+
+def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+    """Read what a line asks for.
+
+    Args:
+        line: as it was typed.
+        titles: of the items that there are; one that stands in the line is found as a target.
+        persons: names that are known.
+
+    Returns:
+        `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
+        suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
+    """
+    return Reader(classifier()).read(line, titles, persons)
+
+
+class Reader:
+    """Reads lines with one trained classifier.
+
+    Args:
+        trained: names actions and slots.
+    """
+
+    def __init__(self, trained: Classifier) -> None:
+        self._trained = trained
+
+    def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+        """Read a line; see `read_line`."""
+        line = _with_title_quoted(line.strip(), titles)
+        if len(line) <= _LONGEST and (sure := read_whole(line)):
+            return Parsed(intents=sure, understood=True)
+        line = line[:_LONGEST]
+        pieces = self._pieces(line, _MOST_PIECES)
+        intents: list[Intent] = []
+        for piece in pieces:
+            label = self._best(piece)[0] if len(pieces) > 1 else next(iter(self._trained.probabilities(piece)))
+            intents += self._filled(piece, label, persons)
+        nearest = self._nearest(line, intents, persons)
+        return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
+
+    def _pieces(self, line: str, most: int) -> list[str]:
+        """Cut a line where both halves are likely to be commands of their own."""
+        if most < 2:
+            return [line]
+        cuts = [(line[:left], line[right:]) for left, right in borders(line)[:_MOST_BORDERS]]
+        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in cuts]
+        best = max(scored, default=(0.0, "", ""))
+        if best[0] < _SURE_OF_CUT:
+            return [line]
+        head = self._pieces(best[1], most - 1)
+        return head + self._pieces(best[2], most - len(head))
+
+    def _best(self, piece: str) -> tuple[str, float]:
+        """Give a piece's likeliest action and how likely it is; 0 where it is likelier no command at all."""
+        label, share = next(iter(self._trained.probabilities(piece).items()))
+        return (label, share) if label not in (NOTHING, FRAGMENT) else (label, 0.0)
+
+    def _filled(self, piece: str, label: str, persons: Collection[str]) -> list[Intent]:
+        if label in (NOTHING, FRAGMENT):
+            return []
+        tokens = tokens_of(piece)
+        tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
+        shares = self._trained.probabilities(piece)
+        return [replace(intent, sure=round(shares[label], 3)) for intent in fill(piece, Action(label), tagged, persons)]
+
+    def _nearest(self, line: str, intents: Sequence[Intent], persons: Collection[str]) -> tuple[str, ...]:
+        """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
+        found = ["; ".join(map(as_command, intents))] if intents else []
+        for label, share in self._trained.probabilities(line).items():
+            if share >= _LEAST and len(intents) < 2:
+                found += [as_command(intent) for intent in self._filled(line, label, persons)[:1]]
+        return tuple(dict.fromkeys(found))[:_MOST_SUGGESTED]
+
+
+def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
+    """Put quotes around a title that a line names, so that its words are not taken for a command's."""
+    place = title_in(line, titles) if titles and '"' not in line else None
+    if place is None:
+        return line
+    start, end = place
+    return f'{line[:start]}"{line[start:end]}"{line[end:]}'
+
+
+def _reason(line: str, intents: Sequence[Intent]) -> str:
+    said = line if len(line) <= 80 else f"{line[:79]}\u2026"
+    if not intents:
+        return f'"{said}" does not seem to ask for anything known here'
+    return f'"{said}" is not a plain command'

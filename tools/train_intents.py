@@ -1,0 +1,267 @@
+"""Train what reads lines: `python tools/train_intents.py` makes `orchestra_mem/orchestrator/intents/intents.npz`.
+
+It reads the train split of `benchmarks/data/intents.jsonl` and nothing else. The same data give the same file.
+`--cross` trains without one writer after the other instead, and prints how well the lines of each are read then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.linear_model import LogisticRegression
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from orchestra_mem.orchestrator.intents.classifier import (
+    FRAGMENT,
+    MODEL,
+    NOTHING,
+    SLOTS,
+    TAGS,
+    Classifier,
+    Token,
+    best_path,
+    hashed,
+    line_features,
+    tag_features,
+    tokens_of,
+)
+from orchestra_mem.orchestrator.intents.pieces import borders
+
+DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
+Record = dict[str, Any]
+Example = tuple[str, str]  # a piece of a line, its class
+
+_STRENGTH = 30.0  # the inverse of the penalty on weights
+_FEATURES = 9_000
+_TAG_FEATURES = 14_000
+_EPOCHS = 8
+_SEED = 7
+
+
+def read_records() -> list[Record]:
+    """Read the lines of the train split."""
+    records = map(json.loads, DATA.read_text(encoding="utf-8").splitlines())
+    return [record for record in records if record["split"] == "train"]
+
+
+def train(records: Sequence[Record]) -> dict[str, Any]:
+    """Train both models; the arrays are what `Classifier` takes."""
+    plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
+    first = Classifier({**_classes(plain), **_no_tags()})
+    pieces = plain + [example for record in records for example in _pieces(record, first)]
+    return {**_classes(_with_typos(pieces)), **_tags([found for record in records for found in _tagged(record, first)])}
+
+
+def label_of(intents: Sequence[Record]) -> str:
+    """Name the class of a line of at most one intent; to add is to create under something."""
+    action = intents[0]["action"] if intents else NOTHING
+    return "create" if action == "add" else str(action)
+
+
+def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
+    """Cut a line where it could be cut: the halves of a line of one intent are fragments, but for the one that says it."""
+    line, intents = record["line"], record["intents"]
+    if len(intents) > 1:
+        yield from zip(_cut(line, intents, first), [label_of([intent]) for intent in intents], strict=False)
+    elif intents:
+        for left, right in borders(line):
+            halves = line[:left], line[right:]
+            said = [first.probabilities(half).get(label_of(intents), 0.0) for half in halves]
+            says = int(said[1] > said[0])
+            yield halves[1 - says], FRAGMENT
+            yield halves[says], label_of(intents)
+
+
+def _cut(line: str, intents: Sequence[Record], first: Classifier) -> list[str]:
+    """Cut a line of several intents where their actions are likeliest."""
+    if len(intents) == 1:
+        return [line]
+    best: tuple[float, list[str]] = (-1.0, [])
+    for left, right in borders(line):
+        head = first.probabilities(line[:left])[label_of(intents[:1])]
+        rest = _cut(line[right:], intents[1:], first)
+        if len(rest) == len(intents) - 1:
+            share = head * first.probabilities(rest[0])[label_of(intents[1:2])]
+            best = max(best, (share, [line[:left], *rest]))
+    return best[1]
+
+
+def _with_typos(examples: Sequence[Example]) -> list[Example]:
+    """Add each line once more with a slip of the keys in one of its words."""
+    rng = random.Random(_SEED)
+    return [*examples, *((_slip(line, rng), label) for line, label in examples)]
+
+
+def _slip(line: str, rng: random.Random) -> str:
+    words = line.split(" ")
+    long = [at for at, word in enumerate(words) if len(word) > 3 and word.isalpha()]
+    if not long:
+        return line
+    at = rng.choice(long)
+    word = words[at]
+    cut = rng.randrange(len(word) - 1)
+    one, two = word[cut], word[cut + 1]
+    words[at] = word[:cut] + rng.choice([two + one, one, one + one + two]) + word[cut + 2 :]
+    return " ".join(words)
+
+
+def _classes(examples: Sequence[Example]) -> dict[str, Any]:
+    """Fit the classes, keep the features that weigh most, and fit again on these."""
+    seen = [[set(hashed(group)) for group in line_features(line)] for line, _ in examples]
+    labels = [label for _, label in examples]
+    counts = Counter(key for groups in seen for group in groups for key in group)
+    keys = sorted(key for key, count in counts.items() if count > 1)
+    model = _fitted(seen, keys, labels)
+    weigh = np.abs(model.coef_).max(axis=0)
+    keys = sorted(keys[at] for at in np.argsort(-weigh)[:_FEATURES])
+    model = _fitted(seen, keys, labels)
+    weights, scale = _small(model.coef_.T)
+    return {
+        "labels": np.array(model.classes_, dtype="U12"), "bias": model.intercept_.astype(np.float32),
+        "keys": np.array(keys, dtype=np.uint32), "weights": weights, "scale": scale,
+    }  # fmt: skip
+
+
+def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LogisticRegression:
+    columns = {key: at for at, key in enumerate(keys)}
+    total = None
+    for group in range(2):
+        rows = [sorted(columns[key] for key in groups[group] if key in columns) for groups in seen]
+        values = [1 / len(row) ** 0.5 for row in rows for _ in row]
+        ends = np.cumsum([0, *map(len, rows)])
+        matrix = csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(keys)))
+        total = matrix if total is None else total + matrix
+    return LogisticRegression(C=_STRENGTH, max_iter=150, tol=1e-3).fit(total, labels)
+
+
+def _small(weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Put weights into bytes."""
+    scale = float(np.abs(weights).max()) / 127
+    return np.round(weights / scale).astype(np.int8), scale
+
+
+def _no_tags() -> dict[str, Any]:
+    empty = np.zeros((0, len(TAGS)), dtype=np.int8)
+    steps = np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32)
+    return {"tag_keys": np.zeros(0, dtype=np.uint32), "tag_weights": empty, "tag_scale": 1.0, "steps": steps}
+
+
+def _tagged(record: Record, first: Classifier) -> Iterable[tuple[list[Token], str, list[int]]]:
+    """Give the pieces of a line with the tag of each token, where all that the record says stands in them."""
+    intents = record["intents"]
+    pieces = _cut(record["line"], intents, first) if intents else []
+    for piece, intent in zip(pieces, intents, strict=False):
+        tokens = tokens_of(piece)
+        tags = tags_of(piece, tokens, intent)
+        if tags is not None:
+            yield tokens, label_of([intent]), tags
+
+
+def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | None:
+    """Tag what an intent names where it stands in a piece; None where something does not stand there."""
+    tags = [0] * len(tokens)
+    for slot in SLOTS:
+        said = intent.get(slot) or []
+        for text in [said] if isinstance(said, str) else said:
+            if slot == "value" and intent["action"] in ("prioritise", "create", "add"):
+                continue
+            wanted = "(?:me|i|my|mine|myself)" if (slot, text) == ("value", "me") else re.escape(str(text))
+            place = next(
+                (
+                    span
+                    for match in re.finditer(rf"(?<!\w){wanted}(?!\w)", piece, re.IGNORECASE)
+                    if (span := [at for at, token in enumerate(tokens) if match.start() <= token.start < match.end()])
+                    and not any(tags[at] for at in span)
+                ),
+                None,
+            )
+            if not place:
+                return None
+            for at in place:
+                tags[at] = TAGS.index(f"{'B' if at == place[0] else 'I'}-{slot}")
+    return tags
+
+
+def _tags(examples: Sequence[tuple[list[Token], str, list[int]]]) -> dict[str, Any]:
+    """Train the tagger: an averaged structured perceptron (Collins 2002)."""
+    seen = [[hashed(features) for features in tag_features(tokens, action)] for tokens, action, _ in examples]
+    counts = Counter(key for lines in seen for keys in lines for key in keys)
+    columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
+    rows = [[np.array([columns[key] for key in keys if key in columns]) for keys in lines] for lines in seen]
+    weights, steps = np.zeros((len(columns), len(TAGS)), np.float32), _start_steps()
+    summed, summed_steps, turn = np.zeros_like(weights), np.zeros_like(steps), 0
+    rng, order = random.Random(_SEED), list(range(len(examples)))
+    for _ in range(_EPOCHS):
+        rng.shuffle(order)
+        for each in order:
+            turn += 1
+            gold = examples[each][2]
+            if not gold:
+                continue
+            found = best_path(np.stack([weights[keys].sum(axis=0) for keys in rows[each]]), steps)
+            if found == gold:
+                continue
+            for way, sign in ((gold, 1.0), (found, -1.0)):
+                for before, tag, keys in zip([len(TAGS), *way], way, rows[each], strict=False):
+                    weights[keys, tag] += sign
+                    summed[keys, tag] += sign * turn
+                    steps[before, tag] += sign
+                    summed_steps[before, tag] += sign * turn
+    weights, steps = weights - summed / turn, steps - summed_steps / turn
+    keys = np.array(sorted(columns), dtype=np.uint32)
+    kept = np.sort(np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:_TAG_FEATURES])
+    small, scale = _small(weights[kept])
+    return {"tag_keys": keys[kept], "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32)}
+
+
+def _start_steps() -> np.ndarray:
+    """A slot goes on only where it has begun."""
+    steps = np.zeros((len(TAGS) + 1, len(TAGS)), np.float32)
+    for at, tag in enumerate(TAGS):
+        if tag.startswith("I-"):
+            allowed = [TAGS.index(f"B-{tag[2:]}"), at]
+            steps[[row for row in range(len(TAGS) + 1) if row not in allowed], at] = -1e4
+    return steps
+
+
+def main() -> None:
+    """Train on all of the train split, or writer by writer with `--cross`."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--cross", action="store_true", help="leave out one writer after the other, and judge")
+    records = read_records()
+    if options.parse_args().cross:
+        cross(records)
+        return
+    np.savez_compressed(MODEL, **train(records))
+    print(f"{MODEL}: {MODEL.stat().st_size:,} bytes of {len(records):,} lines")
+
+
+def cross(records: Sequence[Record]) -> None:
+    """Print how well each writer's lines are read by what the others' have taught."""
+    from benchmarks.intents import judge
+    from orchestra_mem.orchestrator.intents.reading import Reader
+
+    rights: dict[str, list[bool]] = defaultdict(list)
+    for writer in sorted({record["writer"] for record in records}):
+        model = Classifier(train([record for record in records if record["writer"] != writer]))
+        reader = Reader(model)
+        for record in records:
+            if record["writer"] == writer:
+                rights[writer].append(judge(record, reader.read(record["line"])).right)
+        print(f"{writer}: {np.mean(rights[writer]):.3f} of {len(rights[writer])}", flush=True)
+    print(f"all: {np.mean([right for found in rights.values() for right in found]):.3f}")
+
+
+if __name__ == "__main__":
+    main()
