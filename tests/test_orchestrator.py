@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.language.intents.parsing import from_json
+from orchestra_mem.orchestrator.intents.model import intents_from_json
 from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
-from orchestra_mem.orchestrator.replies import command_of
+from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus

@@ -1,0 +1,104 @@
+"""Suggestions: what a line that was not read whole may ask for, with the items that are meant, to be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.orchestrator.intents.reading import read_line
+from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent, Parsed
+from orchestra_mem.orchestrator.references import resolve_line
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
+from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
+from orchestra_mem.work_types import WorkItem
+
+_MOST = 3
+_NEW = (Action.CREATE, Action.ADD)
+_TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """Intents whose phrases are replaced by the numbers of the items meant, and how to ask about them."""
+
+    intents: tuple[Intent, ...]
+    text: str
+
+
+def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]:
+    """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
+
+    A reading whose items are not there is none; one whose phrase may mean several is offered for each.
+    """
+    found: dict[str, Suggestion] = {}
+    readings = [parsed.intents, *(read_line(command).intents for command in parsed.nearest)]
+    for intents in readings:
+        if intents and not any(intent.action in ASKS for intent in intents):
+            for suggestion in _suggested(line, intents, talk):
+                found.setdefault(suggestion.text, suggestion)
+    return tuple(found.values())[:_MOST]
+
+
+def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Suggestion]:
+    """Settle the intents of one reading; where the phrase of the first is unclear, for each that it may mean."""
+    rows: list[list[tuple[Intent, list[WorkItem]]]] = [[]]
+    for place, intent in enumerate(intents):
+        if any(before.action in _NEW for before in intents[:place]):
+            settled = [(intent, list[WorkItem]())]  # it may be about what is yet to be made
+        else:
+            settled = list(islice(_settled(line, intent, talk), _MOST if place == 0 else 1))
+        rows = [[*row, one] for row in rows for one in settled]
+    for row in rows:
+        if row:
+            told = (f"{as_command(intent)}{_names(items)}" for intent, items in row)
+            yield Suggestion(intents=tuple(intent for intent, _ in row), text="; ".join(told))
+
+
+def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
+    """Replace an intent's phrases by numbers, in each way that they may be meant."""
+    resolver = Resolver(talk)
+    other = _items(intent.other, container_need(intent.kind) if intent.action in _NEW else Need(), resolver, "")
+    if intent.other and len(other) == 1:
+        intent = replace(intent, other=_numbers(other[0]))
+    elif intent.other and intent.action in _NEW:
+        # What it is to stand under may be told by other words of the line.
+        intent = replace(intent, other="")
+    elif intent.other and intent.action is Action.DEPEND:
+        return
+    elif intent.other:
+        intent = replace(intent, other="", value=intent.value or intent.other)
+    if intent.action in _NEW and not intent.target:
+        if intent.titles or intent.count:
+            yield intent, other[0] if intent.other else []
+    elif intent.action in _TEXTS and not intent.target:
+        if intent.value or intent.action is Action.UNDO:
+            yield intent, []
+    else:
+        for items in _items(intent.target or AT_HAND, need_of(intent), resolver, line):
+            yield replace(intent, target=_numbers(items)), items
+
+
+def _items(phrase: str, need: Need, resolver: Resolver, line: str) -> list[list[WorkItem]]:
+    """List what a phrase may mean, the likeliest first; where it means nothing, what the whole line is about."""
+    if not phrase:
+        return []
+    try:
+        return [resolver.many(phrase, need)]
+    except NotFoundError:
+        return []
+    except Unclear as unclear:
+        if unclear.candidates:
+            return [[resolver.talk.lookup.item(each)] for each in unclear.candidates]
+    found = list(resolve_line(line, resolver.talk).items) if line else []
+    return [found] if found else []
+
+
+def _numbers(items: Sequence[WorkItem]) -> str:
+    return ", ".join(f"#{item.id}" for item in items)
+
+
+def _names(items: Sequence[WorkItem]) -> str:
+    return f" ({', '.join(item.title for item in items)})" if items else ""
