@@ -26,7 +26,7 @@ _IT = (
 _MORE = (
     "if unless when once until till before after because since as so that which who but not never no or and then to on "
     "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
-    "now later again yet soon maybe instead too also only about at"
+    "now later again yet soon maybe instead too also only about at of priority status title name called named"
 )
 _WORD = rf"(?!(?:{'|'.join(_MORE.split())})\b)[\w'\u2019&/.-]+"
 _OF_KIND = rf"(?:the|this|that|my|our|its|their|all|{_WORD}['\u2019]s) (?:{_WORD} ){{0,5}}{_KIND}(?: #?\d{{1,18}})?"
@@ -56,16 +56,16 @@ _PARTS = {
 }
 _FORMS: dict[Action, tuple[str, ...]] = {
     Action.ADD: (
-        "<new> <kind> <title> (?:to|under|in) <o>", "<new> <kind>(?: called| named|:)? <title> (?:to|under) <o>",
+        "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
         "<new> <kind> to <o>(?:: ?| called )<called>", "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
         "<new> <kind> (?:to|under|for) <o>",
     ),
     Action.CREATE: (
-        "<new> <kind>(?: called| named|:) <called>", "<new> <kind> (?:for )?<title>",
+        "<new> <kind>(?: called| named|:| -) <called>", "<new> <kind> (?:for )?<title>",
         "(?:create|add|make) <n><kind>(?:: ?<titles>)?",
     ),
     Action.RENAME: (
-        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "call <t> <title>", "<t> is now called <called>",
+        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "call <t> (?P<title>\"[^\"]+\")", "<t> is now called <called>",
     ),
     Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
     Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from orchestra_mem.orchestrator.intents.classifier import Token
 from orchestra_mem.orchestrator.intents.types import Action, Intent
@@ -48,7 +48,7 @@ _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
 _BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
-_TITLE_LIKE = 88
+_TITLE_LIKE, _SLIP = 88, 82
 _NEW = (Action.CREATE, Action.ADD)
 
 
@@ -92,8 +92,17 @@ def priority_in(text: str) -> str:
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
-    levels = [PRIORITY_WORDS[word] for word in words if word in PRIORITY_WORDS]
+    levels = [PRIORITY_WORDS[near] for word in words if (near := _nearest_level(word))]
     return next((level for level in levels if level.isdigit()), levels[0] if levels else "")
+
+
+def _nearest_level(word: str) -> str:
+    """Give the word for a priority that a word is, or is a slip for."""
+    if word in PRIORITY_WORDS or len(word) < 4:
+        return word if word in PRIORITY_WORDS else ""
+    found = process.extractOne(word, PRIORITY_WORDS.keys(), scorer=fuzz.ratio, score_cutoff=_SLIP)
+    level = str(NUMBER_WORDS.get(word, ""))
+    return found[0] if found else level if level in PRIORITY_WORDS else ""
 
 
 def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
@@ -157,6 +166,8 @@ def _joined(piece: str, spans: Sequence[tuple[int, int]]) -> list[str]:
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
+    if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
+        return Intent(action=Action.ADD, target=_joined(piece, spans["target"])[0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE,
         kind=kind_in(around),
@@ -181,10 +192,12 @@ _NEEDS_TARGET = frozenset(
 def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
     """Bring values into their form, and look for a target by its looks where the tagger has found none."""
     if not intent.target and intent.action in _NEEDS_TARGET:
-        match = _REFERENCE.search(piece)
+        match = _REFERENCE.search(piece.replace(intent.other, " ") if intent.other else piece)
         intent = replace(intent, target=match[0] if match else "")
     if intent.action is Action.ASSIGN:
         said = intent.value or next((name for name in persons if name.lower() in piece.lower()), "")
+        if not said and set(piece.lower().replace("'", " ").split()) & _SPEAKER:
+            said = "me"
         value = "me" if said.lower() in _SPEAKER else "" if said.lower() in _NOBODY else said
         return replace(intent, value=value)
     if intent.action is Action.PRIORITISE:
