@@ -44,7 +44,7 @@ Record = dict[str, Any]
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
-_STRENGTH = 30.0  # the inverse of the penalty on weights
+_STRENGTH = 10.0  # the inverse of the penalty on weights
 _FEATURES = 11_000
 _TAG_FEATURES = 14_000
 _COMMON_TO, _COMMON_IN_SLOTS = 4, 8  # writers

@@ -92,7 +92,7 @@ _FORMS: dict[Action, tuple[str, ...]] = {
     Action.RESUME: ("(?:resume|continue|carry on|go on|keep going)(?:(?: with| on)? <t>)?",),
     Action.RECENT: ("what did (?:we|i|you) (?:just )?do\\b(?P<value>[^;]*)", "(?:history|recent(?: changes)?)"),
     Action.STATUS: (
-        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <t>", "how is <t>(?: going| doing)?", "<t> status",
+        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show (?P<target>(?:" + _IDS + "))", "how is <t>(?: going| doing)?", "<t> status",
         "is <t> <done>(?: yet)?",
     ),
     Action.WHY: ("why (?:did|do|are|were) we <ask>", "why (?:is|was|are|were) <t> <ask>"),

@@ -16,8 +16,11 @@ from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
 _MOST_SUGGESTED = 3
 _MOST_PIECES = 4
 _MOST_BORDERS = 12
-_SURE_OF_CUT = 0.35
+_SURE_OF_CUT = 0.5
 """How likely both halves must be commands of their own; chosen by `tools/train_intents.py --cross`."""
+_LIKELIER = 0.6
+"""What share of the likelihood that nothing is asked for an action must have to be suggested."""
+_AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02
 """How likely an action must be to be suggested at all."""
 _SURE_OF_HALF, _AS_SURE = 0.5, 0.9
@@ -74,7 +77,7 @@ class _Suggestion:
 
     def of(self, line: str) -> Parsed:
         pieces = self._pieces(line, _MOST_PIECES)
-        intents = [intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])]
+        intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
         return Parsed(
             intents=tuple(intents), understood=False, nearest=self._nearest(line, intents), reason=_reason(line, intents)
         )
@@ -92,8 +95,11 @@ class _Suggestion:
 
     def _best(self, piece: str) -> tuple[str, float]:
         """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
-        label, share = next(iter(self._shares(piece).items()))
-        return label, 0.0 if label in _NO_COMMAND else share
+        shares = self._shares(piece)
+        label = next(label for label in shares if label not in _NO_COMMAND)
+        if shares[label] >= _LIKELIER * max(shares[NOTHING], shares[FRAGMENT]):
+            return label, shares[label]
+        return NOTHING, 0.0
 
     def _filled(self, piece: str, label: str) -> list[Intent]:
         if label in _NO_COMMAND:
@@ -117,6 +123,15 @@ class _Suggestion:
             if share >= _LEAST and len(intents) < 2:
                 found += [as_command(intent) for intent in self._filled(line, label)[:1]]
         return tuple(dict.fromkeys(found))[:_MOST_SUGGESTED]
+
+
+def _merged(intents: Sequence[Intent]) -> list[Intent]:
+    """Leave out what only says the same again: "you can close #7, it's done"."""
+    return [
+        intent
+        for at, intent in enumerate(intents)
+        if not (at and intent.action is intents[at - 1].action and intent.target in _AGAIN and not intent.titles)
+    ]
 
 
 def _halves(line: str) -> list[tuple[str, str]]:
