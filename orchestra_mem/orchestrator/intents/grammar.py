@@ -15,7 +15,7 @@ from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent
 
 _KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
 _ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
-_IDS = rf"{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*|#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}"
+_IDS = rf"#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}|{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*"
 _WHICH = r"(?:first|second|third|fourth|fifth|last|next|previous|other|latest|new|same)"
 _COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
 _IT = (
@@ -114,7 +114,6 @@ _ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{_ST
 _MOVES = {"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER}
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
-_QUERIES = ASKS | {Action.RESUME}
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_PARTS = 8
 
@@ -157,7 +156,7 @@ def _one(piece: str) -> Intent | None:
         polite = polite or bool(match["asked"])
         piece = (piece[: match.start()] + piece[match.end() :]).strip()
     for action, form in _TABLE:
-        if asks and not polite and action not in _QUERIES:
+        if asks and not polite and action not in ASKS:
             continue
         if found := form.fullmatch(piece):
             intent = _intent(action, found.groupdict())

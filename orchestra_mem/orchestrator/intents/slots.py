@@ -44,6 +44,7 @@ _REFERENCE = re.compile(
     r"(?:\b(?:milestone|epic|story|task|subtask)s? )?#?\b\d+\b(?: (?:and|&) #?\d+\b)*|\b(?:both|them|it|that|this)\b",
     re.IGNORECASE,
 )
+_NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
@@ -67,6 +68,8 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
     """Give all numbers that a phrase names, ranges in full: "3 to 5 and #nine" are 3, 4, 5, 9."""
     found: list[int] = []
     for match in _NUMBERS.finditer(phrase):
+        if match[0].lower() == "one" and not _NAMED.search(phrase[: match.start()]):
+            continue  # "the last one"
         first = number_of(match[1])
         last = number_of(match[2]) if match[2] else first
         found += range(first, last + 1) if first <= last < first + MAX_RANGE else [first, last]
