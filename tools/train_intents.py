@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
-from sklearn.linear_model import LogisticRegression
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -71,12 +71,18 @@ def train(records: Sequence[Record]) -> dict[str, Any]:
 
 def _common(records: Sequence[Record]) -> frozenset[int]:
     """Give the hashes of the words that many writers use whatever they write about: of names only the commonest."""
-    frames, names = defaultdict(set), defaultdict(set)
+    frames: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for record in records:
         said = " ".join(
             text
             for intent in record["intents"]
-            for text in (intent.get("target", ""), intent.get("other", ""), intent.get("value", ""), *intent.get("titles", ()))
+            for text in (
+                intent.get("target", ""),
+                intent.get("other", ""),
+                intent.get("value", ""),
+                *intent.get("titles", ()),
+            )
         )
         in_slots = {token.word for token in tokens_of(said)}
         for token in tokens_of(record["line"]):
@@ -92,7 +98,7 @@ def label_of(intents: Sequence[Record]) -> str:
 
 
 def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
-    """Cut a line where it could be cut: the halves of a line of one intent are fragments, but for the one that says it."""
+    """Cut a line where it could be cut: of a line of one intent, one half says it and one is a fragment."""
     line, intents = record["line"], record["intents"]
     if len(intents) > 1:
         yield from zip(_cut(line, intents, first), [label_of([intent]) for intent in intents], strict=False)
@@ -242,7 +248,8 @@ def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
                     summed[keys, tag] += sign * turn
                     steps[before, tag] += sign
                     summed_steps[before, tag] += sign * turn
-    weights, steps = weights - summed / turn, steps - summed_steps / turn
+    weights -= summed / np.float32(turn)
+    steps -= summed_steps / np.float32(turn)
     keys = np.array(sorted(columns), dtype=np.uint32)
     kept = np.sort(np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:_TAG_FEATURES])
     small, scale = _small(weights[kept])
@@ -263,7 +270,9 @@ def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
 def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
     """Give where the phrases stand whose first tag is one of `begins`."""
     starts = [at for at, tag in enumerate(tags) if tag in begins]
-    return [(at, next((end for end in range(at + 1, len(tags)) if tags[end] != tags[at] + 1), len(tags))) for at in starts]
+    return [
+        (at, next((end for end in range(at + 1, len(tags)) if tags[end] != tags[at] + 1), len(tags))) for at in starts
+    ]
 
 
 def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int], rng: random.Random) -> Tagged:

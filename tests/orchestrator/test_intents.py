@@ -100,11 +100,13 @@ def test_the_notation_of_the_work_plan(line: str, intent: Intent) -> None:
     assert read_line(line) == Parsed(intents=(intent,), understood=True)
 
 
-CHANGES = [line for line, intent in PLAIN.items() if intent.action not in ASKS and "could" not in line and ":" not in line]
+CHANGES = [
+    line for line, intent in PLAIN.items() if intent.action not in ASKS and "could" not in line and ":" not in line
+]
 DOUBTS = [
-    "don't {}", "do not {}", "never {}", "if it fails, {}", "{} if it fails", "{} unless Bob objects", "once 4 is in, {}",
-    "should I {}", "did you {}", "what if we {}", 'he said "{}"', "Bob wants to {}", "maybe {}", "{}, maybe", "let's not {}",
-    "we could {}", "{} tomorrow, I think", "{}?",
+    "don't {}", "do not {}", "never {}", "if it fails, {}", "{} if it fails", "{} unless Bob objects",
+    "once 4 is in, {}", "should I {}", "did you {}", "what if we {}", 'he said "{}"', "Bob wants to {}", "maybe {}",
+    "{}, maybe", "let's not {}", "we could {}", "{} tomorrow, I think", "{}?",
 ]  # fmt: skip
 
 
@@ -118,7 +120,9 @@ def test_what_is_not_said_plainly_is_never_done(doubt: str) -> None:
             assert not read_line(doubt.format(line)).understood, doubt.format(line)
 
 
-@pytest.mark.parametrize("word", ["cancle #4", "undoo that", "kill off #4", "get rid of the login story", "take #4 out"])
+@pytest.mark.parametrize(
+    "word", ["cancle #4", "undoo that", "kill off #4", "get rid of the login story", "take #4 out"]
+)
 def test_what_takes_away_is_done_by_its_plain_words_alone(word: str) -> None:
     """A slip or another word for `cancel` and `undo` is asked about."""
     assert not read_line(word).understood

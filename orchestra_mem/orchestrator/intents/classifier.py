@@ -29,7 +29,7 @@ TAGS = ("O", *(f"{place}-{slot}" for slot in SLOTS for place in "BI"))
 _TOKEN = re.compile(
     r"#?\d+(?:\.\d+)*|[^\W\d_]+n['\u2019]t\b|['\u2019](?:s|ll|m|ve|re|d)\b|\w+(?:[-_.+&]\w+)*|[^\w\s]", re.IGNORECASE
 )
-_QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
+QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
 _GRAMS = (3, 4, 5)
 _MOST_PAIRS = 60
 _DOT = "\u00b7"
@@ -63,7 +63,7 @@ def line_features(line: str, common: Container[int]) -> tuple[list[str], list[st
     threes with a dot for what stands between them, and in pairs wherever they stand. What is in quotes is a name and
     tells nothing of the action.
     """
-    words = [token.word for token in tokens_of(_QUOTED.sub(" \u00a7 ", line))]
+    words = [token.word for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
     of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
     padded = [f" {word} " for word in words]
     letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
@@ -100,7 +100,9 @@ def tag_features(tokens: Sequence[Token], action: str, common: Container[int]) -
             f"x{before_all[at]} {shape} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
         ]  # fmt: skip
         if action in _TWO_SIDED:
-            seen += [f"g{each}{place > at}{min(numbers, 2)}" for place, each in enumerate(known) if each not in _SAYS_LITTLE]
+            seen += [
+                f"g{each}{place > at}{min(numbers, 2)}" for place, each in enumerate(known) if each not in _SAYS_LITTLE
+            ]
         yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
@@ -154,8 +156,8 @@ class Classifier:
     """The two models as `tools/train_intents.py` has stored them.
 
     Args:
-        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `common` words, `tag_keys`, `tag_weights`, `tag_scale`,
-            `steps` (from tag to tag) of the tags.
+        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `common` words; `tag_keys`, `tag_weights`,
+            `tag_scale` and `steps` (from tag to tag) of the tags.
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -163,7 +165,7 @@ class Classifier:
         self._bias = arrays["bias"].astype(np.float32)
         self._classes = _Table(arrays["keys"], arrays["weights"], float(arrays["scale"]))  # type: ignore[arg-type]
         self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
-        self._common = frozenset(int(word) for word in arrays["common"])  # type: ignore[call-overload]
+        self._common = frozenset(int(word) for word in arrays["common"])
         self._steps = arrays["steps"].astype(np.float32)
 
     def probabilities(self, piece: str) -> dict[str, float]:

@@ -19,7 +19,8 @@ _IDS = rf"#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}|{_ID}(?:(?:, ?| ?(?:and|&
 _WHICH = r"(?:first|second|third|fourth|fifth|last|next|previous|other|latest|new|same)"
 _COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
 _IT = (
-    rf"it|this|that|them|these|those|both|all|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)|th(?:is|at) one"
+    r"it|this|that|them|these|those|both|all|th(?:is|at) one"
+    rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
     rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
 )
 # What a phrase with a kind cannot hold: with one of these it says more than which item.
@@ -40,6 +41,7 @@ _PLAIN_TITLE = rf'(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under
 _PARTS = {
     "t": rf"(?P<target>{_ITEM})",
     "o": rf"(?P<other>{_ITEM})",
+    "ids": rf"(?P<target>{_IDS})",
     "kind": rf"(?P<kind>{_KIND})",
     "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
     "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
@@ -57,15 +59,15 @@ _PARTS = {
 _FORMS: dict[Action, tuple[str, ...]] = {
     Action.ADD: (
         "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
-        "<new> <kind> to <o>(?:: ?| called )<called>", "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
-        "<new> <kind> (?:to|under|for) <o>",
+        "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
+        "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
     ),
     Action.CREATE: (
         "<new> <kind>(?: called| named|:| -) <called>", "<new> <kind> (?:for )?<title>",
         "(?:create|add|make) <n><kind>(?:: ?<titles>)?",
     ),
     Action.RENAME: (
-        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "call <t> (?P<title>\"[^\"]+\")", "<t> is now called <called>",
+        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "<t> is now called <called>", 'call <t> (?P<title>"[^"]+")',
     ),
     Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
     Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),
@@ -74,7 +76,7 @@ _FORMS: dict[Action, tuple[str, ...]] = {
         "<t> (?:is|are) blocked(?: because <text>)?",
     ),
     Action.UNBLOCK: ("unblock <t>", "<t> (?:is|are) no longer blocked"),
-    Action.DEFER: ("(?:defer|postpone|delay) <t>(?: (?:until|till|to) <text>)?", "put off <t>(?: (?:until|till) <text>)?"),
+    Action.DEFER: ("(?:defer|postpone|delay|put off) <t>(?: (?:until|till|to) <text>)?",),
     Action.CANCEL: ("(?:cancel|drop|delete) <t>",),
     Action.ASSIGN: ("(?:assign|give) <t> to <who>", "assign <who> to <t>", "unassign <t>"),
     Action.PRIORITISE: (
@@ -83,16 +85,16 @@ _FORMS: dict[Action, tuple[str, ...]] = {
         "(?P<value>raise|lower) (?:the )?priority of <t>",
     ),
     Action.DEPEND: (
-        "<t> depends? on <o>", "<t> (?:needs?|requires?) <o>(?: first)?", "<t> waits? for <o>", "make <t> depend on <o>",
+        "<t> depends? on <o>", "<t> (?:needs?|requires?|waits? for) <o>(?: first)?", "make <t> depend on <o>",
     ),
-    Action.NOTE: ("(?:add a )?note(?: on| to| for) <t>: ?<text>", "note(?: that |: ?)<text>", "remember(?: that |: ?)<text>"),
+    Action.NOTE: ("(?:add a )?note (?:on|to|for) <t>: ?<text>", "(?:note|remember)(?: that |: ?)<text>"),
     Action.DECIDE: ("decision: ?<text>", "we(?:'ve| have)? decided(?: to| on| that|:)? <text>"),
     Action.REPORT: ("(?:report|result)(?: on| of| for) <t>: ?<text>", "<t> failed(?:(?: because|:) <text>)?"),
     Action.UNDO: ("(?:undo|revert)(?: it| that| (?:the )?last (?:change|command|step))?", "take (?:it|that) back"),
     Action.RESUME: ("(?:resume|continue|carry on|go on|keep going)(?:(?: with| on)? <t>)?",),
     Action.RECENT: ("what did (?:we|i|you) (?:just )?do\\b(?P<value>[^;]*)", "(?:history|recent(?: changes)?)"),
     Action.STATUS: (
-        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show (?P<target>(?:" + _IDS + "))", "how is <t>(?: going| doing)?", "<t> status",
+        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <ids>", "how is <t>(?: going| doing)?", "<t> status",
         "is <t> <done>(?: yet)?",
     ),
     Action.WHY: ("why (?:did|do|are|were) we <ask>", "why (?:is|was|are|were) <t> <ask>"),
@@ -106,7 +108,8 @@ _FORMS: dict[Action, tuple[str, ...]] = {
     Action.QUIT: ("quit|exit|bye|goodbye",),
 }  # fmt: skip
 _POLITE = re.compile(
-    r"^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you (?:please )?))+|,? (?:please|pls|thanks|thank you)$",
+    r"^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you (?:please )?))+"
+    r"|,? (?:please|pls|thanks|thank you)$",
     re.IGNORECASE,
 )
 _TICKED = re.compile(r"[-*] \[(?P<mark>[ xX])\] (?:(?P<target>#\d{1,18})\b.*|(?P<title>[^#~].*))")
@@ -167,12 +170,12 @@ def _one(piece: str) -> Intent | None:
 
 def _intent(action: Action, said: dict[str, str | None]) -> Intent | None:
     titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [_unquoted(said.get("title"))]))
-    count = number_of(said["count"]) if said.get("count") else 0
+    count = number_of(said.get("count") or "0")
     if count and titles and count != len(titles):
         return None
     kind, value = (said.get("kind") or "").lower().replace("-", ""), _unquoted(said.get("value"))
     if action is Action.RENAME:
-        titles, value = (), titles[0]
+        value, titles = "".join(titles), ()
     if action is Action.PRIORITISE:
         value = PRIORITY_WORDS[(said.get("level") or value).lower()]
     if action is Action.REPORT:

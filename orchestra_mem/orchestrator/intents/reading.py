@@ -79,7 +79,10 @@ class _Suggestion:
         pieces = self._pieces(line, _MOST_PIECES)
         intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
         return Parsed(
-            intents=tuple(intents), understood=False, nearest=self._nearest(line, intents), reason=_reason(line, intents)
+            intents=tuple(intents),
+            understood=False,
+            nearest=self._nearest(line, intents),
+            reason=_reason(line, intents),
         )
 
     def _pieces(self, line: str, most: int) -> list[str]:

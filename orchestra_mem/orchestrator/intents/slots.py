@@ -11,8 +11,9 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import DamerauLevenshtein
 
-from orchestra_mem.orchestrator.intents.classifier import Token
+from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
 from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.work_types import WorkKind
 
@@ -34,7 +35,9 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 NUMBER_WORDS = {word: number for number, word in enumerate(_ONES)} | {
     word: number for number, word in zip(range(20, 100, 10), _TENS, strict=True)
 }
-_A_NUMBER = rf"(?:\d{{1,18}}|(?:{'|'.join(_TENS)})[ -](?:{'|'.join(_ONES[1:10])})|{'|'.join([*_ONES, *_TENS])})\b(?! one)"
+_A_NUMBER = (
+    rf"(?:\d{{1,18}}|(?:{'|'.join(_TENS)})[ -](?:{'|'.join(_ONES[1:10])})|{'|'.join([*_ONES, *_TENS])})\b(?! one)"
+)
 _NUMBERS = re.compile(rf"#?\b({_A_NUMBER})(?:\s*(?:-|\u2013|to|through|thru)\s*#?({_A_NUMBER}))?", re.IGNORECASE)
 _COUNTED = re.compile(
     rf"\b({_A_NUMBER}|a couple of|another|one more)\s+(?:more |new )?(?:{'|'.join(KIND_WORDS)})\b", re.IGNORECASE
@@ -49,6 +52,8 @@ _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
 _BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:]|[.!?](?:\s|$)|\s(?:and|then|but|please|pls|thanks)\b", re.IGNORECASE)
+_TOLD_LAST = frozenset({Action.RENAME, Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
 _TITLE_LIKE, _SLIP = 88, 82
 _NEW = (Action.CREATE, Action.ADD)
 
@@ -90,6 +95,17 @@ def kind_in(text: str) -> WorkKind | None:
     return KIND_WORDS[match[1].lower()] if match else None
 
 
+def _kind_misspelt(text: str) -> WorkKind | None:
+    """Give the kind that a word of a text is one slip of the keys away from."""
+    near = (
+        kind
+        for word in re.findall(r"[a-z]{4,}", text.lower())
+        for name, kind in KIND_WORDS.items()
+        if DamerauLevenshtein.distance(word, name, score_cutoff=1) <= 1
+    )
+    return next(near, None)
+
+
 def priority_in(text: str) -> str:
     """Give the priority that a text names, "1" to "5", "higher" or "lower"; "" for none."""
     words = re.findall(r"[\w-]+|!+", text.lower())
@@ -127,7 +143,9 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]], persons: Collection[str] = ()) -> list[Intent]:
+def fill(
+    piece: str, action: Action, tagged: Sequence[tuple[Token, str]], persons: Collection[str] = ()
+) -> list[Intent]:
     """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {"target": [], "other": [], "value": [], "titles": []}
     for token, tag in tagged:
@@ -136,6 +154,7 @@ def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]], person
             spans[slot].append((token.start, token.end))
         elif place == "I" and spans[slot]:
             spans[slot][-1] = (spans[slot][-1][0], token.end)
+    spans = {slot: _whole(piece, slot, action, found) for slot, found in spans.items()}
     texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
     if action in _NEW:
         return [_new(piece, spans, texts)]
@@ -148,6 +167,29 @@ def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]], person
         for target, value in pairs
     ]
     return [_settled(intent, piece, persons) for intent in intents]
+
+
+def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Mend where phrases begin and end: all of what is quoted, and to the end of the clause what is told last."""
+    quotes = [match.span() for match in QUOTED.finditer(piece)]
+    whole: list[tuple[int, int]] = []
+    for start, end in spans:
+        quote = next((quote for quote in quotes if quote[0] <= start < quote[1]), None)
+        if quote:
+            start, end = quote
+        elif action in _TOLD_LAST if slot == "value" else slot == "titles" and piece[:start].rstrip().endswith(":"):
+            end = _clause_end(piece, end)
+        if whole and not piece[whole[-1][1] : start].strip(" -"):
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+        elif not whole or start >= whole[-1][1]:
+            whole.append((start, end))
+    return whole
+
+
+def _clause_end(piece: str, end: int) -> int:
+    """Find where the clause ends that holds a place: at a comma, a new sentence, or the last word but a "please"."""
+    rest = _CLAUSE_END.search(piece, end)
+    return rest.start() if rest else len(piece)
 
 
 def _bare(text: str) -> str:
@@ -169,11 +211,14 @@ def _joined(piece: str, spans: Sequence[tuple[int, int]]) -> list[str]:
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
-    if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
-        return Intent(action=Action.ADD, target=_joined(piece, spans["target"])[0], other=other)
+    kind = kind_in(around) or _kind_misspelt(around)
+    if texts["other"] and not texts["titles"]:  # it is there, and moves
+        moved = _joined(piece, spans["target"]) or ([] if kind else _REFERENCE.findall(around))
+        if moved:
+            return Intent(action=Action.ADD, target=moved[0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE,
-        kind=kind_in(around),
+        kind=kind,
         count=count_in(around),
         titles=tuple(title for title in texts["titles"] if title),
         other=other,
