@@ -95,7 +95,9 @@ def _action(intent: Record) -> Action:
 
 
 def _agrees(wanted: Record, got: Record) -> bool:
-    return all(_same(_action(wanted), key, wanted[key], got.get(key)) for key in wanted if key not in ("action", "sure"))
+    return all(
+        _same(_action(wanted), key, wanted[key], got.get(key)) for key in wanted if key not in ("action", "sure")
+    )
 
 
 def _same(action: Action, key: str, wanted: Any, got: Any) -> bool:
@@ -104,7 +106,7 @@ def _same(action: Action, key: str, wanted: Any, got: Any) -> bool:
     if key == "titles":
         return [_plain(title) for title in wanted] == [_plain(title) for title in got or ()]
     if key != "value":
-        return wanted == got
+        return bool(wanted == got)
     if action in (Action.ASSIGN, Action.RENAME, Action.PRIORITISE):
         return _plain(str(wanted or "")) == _plain(str(got or ""))
     return action is Action.RECENT or _overlaps(_content(str(wanted or "")), _content(str(got or "")))
@@ -160,7 +162,9 @@ def measure(options: Options, report: Report) -> None:
     report.percentiles("reading", _times([record["line"] for record in records]), (50, 95), note="a line")
     if options.model:
         _add_model(report, options.model, [verdict for verdict in verdicts if not verdict.read.understood])
-    report.note("--misses lists the lines of the train split that are read otherwise than meant; the test split stays unread")
+    report.note(
+        "--misses lists the lines of the train split that are read otherwise than meant; the test split stays unread"
+    )
 
 
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:

@@ -12,13 +12,13 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, hstack
-from sklearn.linear_model import LogisticRegression
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -35,17 +35,21 @@ from orchestra_mem.orchestrator.intents.classifier import (
     line_features,
     tag_features,
     tokens_of,
+    word_hash,
 )
 from orchestra_mem.orchestrator.intents.pieces import borders
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
 Example = tuple[str, str]  # a piece of a line, its class
+Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
-_STRENGTH = 30.0  # the inverse of the penalty on weights
-_FEATURES = 9_000
+_STRENGTH = 10.0  # the inverse of the penalty on weights
+_FEATURES = 11_000
 _TAG_FEATURES = 14_000
-_EPOCHS = 8
+_COMMON_TO, _COMMON_IN_SLOTS = 4, 8  # writers
+_RENAMED = 2
+_EPOCHS = 6
 _SEED = 7
 
 
@@ -57,10 +61,34 @@ def read_records() -> list[Record]:
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
     """Train both models; the arrays are what `Classifier` takes."""
+    common = _common(records)
     plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
-    first = Classifier({**_classes(plain), **_no_tags()})
+    first = Classifier({**_classes(plain, common), **_no_tags(common)})
     pieces = plain + [example for record in records for example in _pieces(record, first)]
-    return {**_classes(_with_typos(pieces)), **_tags([found for record in records for found in _tagged(record, first)])}
+    tagged = [found for record in records for found in _tagged(record, first)]
+    return {**_classes(_with_typos(pieces), common), **_tags([*tagged, *_with_other_names(tagged)], common)}
+
+
+def _common(records: Sequence[Record]) -> frozenset[int]:
+    """Give the hashes of the words that many writers use whatever they write about: of names only the commonest."""
+    frames: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        said = " ".join(
+            text
+            for intent in record["intents"]
+            for text in (
+                intent.get("target", ""),
+                intent.get("other", ""),
+                intent.get("value", ""),
+                *intent.get("titles", ()),
+            )
+        )
+        in_slots = {token.word for token in tokens_of(said)}
+        for token in tokens_of(record["line"]):
+            (names if token.word in in_slots else frames)[token.word].add(record["writer"])
+    common = {word for word, found in frames.items() if len(found) >= _COMMON_TO}
+    return frozenset(map(word_hash, common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}))
 
 
 def label_of(intents: Sequence[Record]) -> str:
@@ -70,7 +98,7 @@ def label_of(intents: Sequence[Record]) -> str:
 
 
 def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
-    """Cut a line where it could be cut: the halves of a line of one intent are fragments, but for the one that says it."""
+    """Cut a line where it could be cut: of a line of one intent, one half says it and one is a fragment."""
     line, intents = record["line"], record["intents"]
     if len(intents) > 1:
         yield from zip(_cut(line, intents, first), [label_of([intent]) for intent in intents], strict=False)
@@ -116,9 +144,9 @@ def _slip(line: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def _classes(examples: Sequence[Example]) -> dict[str, Any]:
+def _classes(examples: Sequence[Example], common: frozenset[int]) -> dict[str, Any]:
     """Fit the classes, keep the features that weigh most, and fit again on these."""
-    seen = [[set(hashed(group)) for group in line_features(line)] for line, _ in examples]
+    seen = [[set(hashed(group)) for group in line_features(line, common)] for line, _ in examples]
     labels = [label for _, label in examples]
     counts = Counter(key for groups in seen for group in groups for key in group)
     keys = sorted(key for key, count in counts.items() if count > 1)
@@ -136,7 +164,7 @@ def _classes(examples: Sequence[Example]) -> dict[str, Any]:
 def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LogisticRegression:
     columns = {key: at for at, key in enumerate(keys)}
     total = None
-    for group in range(2):
+    for group in range(3):
         rows = [sorted(columns[key] for key in groups[group] if key in columns) for groups in seen]
         values = [1 / len(row) ** 0.5 for row in rows for _ in row]
         ends = np.cumsum([0, *map(len, rows)])
@@ -151,13 +179,15 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, float]:
     return np.round(weights / scale).astype(np.int8), scale
 
 
-def _no_tags() -> dict[str, Any]:
+def _no_tags(common: frozenset[int]) -> dict[str, Any]:
     empty = np.zeros((0, len(TAGS)), dtype=np.int8)
     steps = np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32)
-    return {"tag_keys": np.zeros(0, dtype=np.uint32), "tag_weights": empty, "tag_scale": 1.0, "steps": steps}
+    none = np.zeros(0, dtype=np.uint32)
+    common_words = np.array(sorted(common), dtype=np.uint32)
+    return {"common": common_words, "tag_keys": none, "tag_weights": empty, "tag_scale": 1.0, "steps": steps}
 
 
-def _tagged(record: Record, first: Classifier) -> Iterable[tuple[list[Token], str, list[int]]]:
+def _tagged(record: Record, first: Classifier) -> Iterable[Tagged]:
     """Give the pieces of a line with the tag of each token, where all that the record says stands in them."""
     intents = record["intents"]
     pieces = _cut(record["line"], intents, first) if intents else []
@@ -193,12 +223,12 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
     return tags
 
 
-def _tags(examples: Sequence[tuple[list[Token], str, list[int]]]) -> dict[str, Any]:
+def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
     """Train the tagger: an averaged structured perceptron (Collins 2002)."""
-    seen = [[hashed(features) for features in tag_features(tokens, action)] for tokens, action, _ in examples]
+    seen = [[hashed(features) for features in tag_features(tokens, action, common)] for tokens, action, _ in examples]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
     columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
-    rows = [[np.array([columns[key] for key in keys if key in columns]) for keys in lines] for lines in seen]
+    rows = [[np.array([columns[key] for key in keys if key in columns], dtype=int) for keys in lines] for lines in seen]
     weights, steps = np.zeros((len(columns), len(TAGS)), np.float32), _start_steps()
     summed, summed_steps, turn = np.zeros_like(weights), np.zeros_like(steps), 0
     rng, order = random.Random(_SEED), list(range(len(examples)))
@@ -218,11 +248,40 @@ def _tags(examples: Sequence[tuple[list[Token], str, list[int]]]) -> dict[str, A
                     summed[keys, tag] += sign * turn
                     steps[before, tag] += sign
                     summed_steps[before, tag] += sign * turn
-    weights, steps = weights - summed / turn, steps - summed_steps / turn
+    weights -= summed / np.float32(turn)
+    steps -= summed_steps / np.float32(turn)
     keys = np.array(sorted(columns), dtype=np.uint32)
     kept = np.sort(np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:_TAG_FEATURES])
     small, scale = _small(weights[kept])
-    return {"tag_keys": keys[kept], "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32)}
+    return {
+        "common": np.array(sorted(common), dtype=np.uint32), "tag_keys": keys[kept], "tag_weights": small,
+        "tag_scale": scale, "steps": steps.astype(np.float32),
+    }  # fmt: skip
+
+
+def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
+    """Give each example once more with other items in it, so that any phrase may stand in any sentence."""
+    rng = random.Random(_SEED)
+    begins = {TAGS.index("B-target"), TAGS.index("B-other")}
+    pool = [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
+    return [_renamed(example, pool, begins, rng) for example in examples for _ in range(_RENAMED)]
+
+
+def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
+    """Give where the phrases stand whose first tag is one of `begins`."""
+    starts = [at for at, tag in enumerate(tags) if tag in begins]
+    return [
+        (at, next((end for end in range(at + 1, len(tags)) if tags[end] != tags[at] + 1), len(tags))) for at in starts
+    ]
+
+
+def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int], rng: random.Random) -> Tagged:
+    tokens, action, tags = example
+    for start, end in reversed(_spans(tags, begins)):
+        name = rng.choice(pool)
+        tokens = [*tokens[:start], *name, *tokens[end:]]
+        tags = [*tags[:start], tags[start], *[tags[start] + 1] * (len(name) - 1), *tags[end:]]
+    return tokens, action, tags
 
 
 def _start_steps() -> np.ndarray:

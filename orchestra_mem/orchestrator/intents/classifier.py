@@ -7,10 +7,10 @@ of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import combinations, islice, pairwise
 from pathlib import Path
 from zlib import crc32
 
@@ -29,8 +29,12 @@ TAGS = ("O", *(f"{place}-{slot}" for slot in SLOTS for place in "BI"))
 _TOKEN = re.compile(
     r"#?\d+(?:\.\d+)*|[^\W\d_]+n['\u2019]t\b|['\u2019](?:s|ll|m|ve|re|d)\b|\w+(?:[-_.+&]\w+)*|[^\w\s]", re.IGNORECASE
 )
-_QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
+QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
 _GRAMS = (3, 4, 5)
+_MOST_PAIRS = 60
+_DOT = "\u00b7"
+_TWO_SIDED = frozenset({"depend", "block", "unblock"})
+"""Actions where any word of the piece may tell which of two items waits for the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,40 +56,86 @@ def tokens_of(line: str) -> list[Token]:
     return [Token(text=match[0], start=match.start(), end=match.end()) for match in _TOKEN.finditer(line)]
 
 
-def line_features(line: str) -> tuple[list[str], list[str]]:
-    """Give what the classifier sees of a line: words in ones and twos, and groups of letters within words.
+def line_features(line: str, common: Container[int]) -> tuple[list[str], list[str], list[str]]:
+    """Give what the classifier sees of a line, in three groups.
 
-    What stands in quotes is a name and tells nothing of the action.
+    Words in ones and twos; groups of letters within words; and the bare frame of the line: its common words in twos and
+    threes with a dot for what stands between them, and in pairs wherever they stand. What is in quotes is a name and
+    tells nothing of the action.
     """
-    words = [token.word for token in tokens_of(_QUOTED.sub(" \u00a7 ", line))]
+    words = [token.word for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
     of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
     padded = [f" {word} " for word in words]
     letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
-    return of_words, letters
+    masked = ["^", *(word if word_hash(word) in common else _DOT for word in words), "$"]
+    frame = [word for at, word in enumerate(masked) if word != _DOT or masked[at - 1] != _DOT]
+    framed = [f"m{one} {two}" for one, two in pairwise(frame)]
+    framed += [f"m{one} {two} {three}" for one, two, three in zip(frame, frame[1:], frame[2:], strict=False)]
+    told = [word for word in dict.fromkeys(frame) if word not in (_DOT, "^", "$")]
+    framed += [f"s{one} {two}" for one, two in islice(combinations(told, 2), _MOST_PAIRS)]
+    return of_words, letters, framed
 
 
-def tag_features(tokens: Sequence[Token], action: str) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them."""
-    words = ["^", "^", *(token.word for token in tokens), "$", "$"]
+def tag_features(tokens: Sequence[Token], action: str, common: Container[int]) -> Iterator[list[str]]:
+    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
+
+    Args:
+        tokens: of a piece of a line.
+        action: what the piece asks for.
+        common: hashes of the words that many writers use; others are seen by their shape alone, as any name may come.
+    """
+    known = [token.word if word_hash(token.word) in common else _shape(token) for token in tokens]
+    words = ["^", "^", *known, "$", "$"]
+    before_all = _nearest(known)
+    after_all = _nearest(known[::-1])[::-1]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
-        shape = "0" if word == "0" else "A" if token.text[0].isupper() else "a" if word[0].isalpha() else word[0]
         state = f"{min(colons, 1)}{quotes % 2}{min(numbers, 2)}"
+        shape = _shape(token)
         seen = [
             f"w{word}", f"p{before}", f"n{after}", f"q{before2} {before}", f"m{after} {after2}",
-            f"b{before} {word}", f"f{word} {after}", f"s{word[-3:]}", f"h{shape}{at == 0}", f"c{state}{shape}",
-            f"d{min(len(tokens) - at, 3)}{shape}",
+            f"l{before_all[at]}", f"r{after_all[at]}", f"c{state}{shape}", f"h{shape}{at == 0}",
+            f"b{before} {word}", f"f{word} {after}", f"t{before} {word} {after}",
+            f"x{before_all[at]} {shape} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
         ]  # fmt: skip
-        yield seen + [f"{action}|{feature}" for feature in (*seen[:5], *seen[8:])] + [f"{action}|", "1"]
+        if action in _TWO_SIDED:
+            seen += [
+                f"g{each}{place > at}{min(numbers, 2)}" for place, each in enumerate(known) if each not in _SAYS_LITTLE
+            ]
+        yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
         numbers += word == "0"
 
 
+def _shape(token: Token) -> str:
+    """Stand for a word that is not known: a number, a name, a word, or the mark itself."""
+    if token.word == "0":
+        return "0"
+    return "A" if token.text[0].isupper() else _DOT if token.text[0].isalpha() else token.text[0]
+
+
+def _nearest(words: Sequence[str]) -> list[str]:
+    """Give for each word the last one before it that is known and tells something."""
+    found, last = [], "^"
+    for word in words:
+        found.append(last)
+        last = last if word in _SAYS_LITTLE else word
+    return found
+
+
+_SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
+
+
+def word_hash(word: str) -> int:
+    """Number a word, or any feature, the same way in training and in reading."""
+    return crc32(word.encode())
+
+
 def hashed(features: Iterable[str]) -> list[int]:
-    """Number features the same way in training and in reading."""
-    return [crc32(feature.encode()) for feature in features]
+    """Number features."""
+    return [word_hash(feature) for feature in features]
 
 
 class _Table:
@@ -106,8 +156,8 @@ class Classifier:
     """The two models as `tools/train_intents.py` has stored them.
 
     Args:
-        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `tag_keys`, `tag_weights`, `tag_scale`,
-            `steps` (from tag to tag) of the tags.
+        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `common` words; `tag_keys`, `tag_weights`,
+            `tag_scale` and `steps` (from tag to tag) of the tags.
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -115,12 +165,13 @@ class Classifier:
         self._bias = arrays["bias"].astype(np.float32)
         self._classes = _Table(arrays["keys"], arrays["weights"], float(arrays["scale"]))  # type: ignore[arg-type]
         self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
+        self._common = frozenset(int(word) for word in arrays["common"])
         self._steps = arrays["steps"].astype(np.float32)
 
     def probabilities(self, piece: str) -> dict[str, float]:
         """Give how likely a piece of a line is of each class, the likeliest first."""
         scores = self._bias.copy()
-        for group in line_features(piece):
+        for group in line_features(piece, self._common):
             scores += self._classes.sum(set(hashed(group)), root=True)
         odds = np.exp(scores - scores.max())
         shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
@@ -130,7 +181,7 @@ class Classifier:
         """Give each token of a piece its tag, one of `TAGS`, for an action."""
         if not tokens:
             return []
-        scores = np.stack([self._tags.sum(hashed(seen)) for seen in tag_features(tokens, action)])
+        scores = np.stack([self._tags.sum(hashed(seen)) for seen in tag_features(tokens, action, self._common)])
         return [TAGS[tag] for tag in best_path(scores, self._steps)]
 
 

@@ -15,18 +15,19 @@ from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent
 
 _KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
 _ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
-_IDS = rf"{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*|#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}"
+_IDS = rf"#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}|{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*"
 _WHICH = r"(?:first|second|third|fourth|fifth|last|next|previous|other|latest|new|same)"
 _COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
 _IT = (
-    rf"it|this|that|them|these|those|both|all|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)|th(?:is|at) one"
+    r"it|this|that|them|these|those|both|all|th(?:is|at) one"
+    rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
     rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
 )
 # What a phrase with a kind cannot hold: with one of these it says more than which item.
 _MORE = (
     "if unless when once until till before after because since as so that which who but not never no or and then to on "
     "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
-    "now later again yet soon maybe instead too also only about at"
+    "now later again yet soon maybe instead too also only about at of priority status title name called named"
 )
 _WORD = rf"(?!(?:{'|'.join(_MORE.split())})\b)[\w'\u2019&/.-]+"
 _OF_KIND = rf"(?:the|this|that|my|our|its|their|all|{_WORD}['\u2019]s) (?:{_WORD} ){{0,5}}{_KIND}(?: #?\d{{1,18}})?"
@@ -40,6 +41,7 @@ _PLAIN_TITLE = rf'(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under
 _PARTS = {
     "t": rf"(?P<target>{_ITEM})",
     "o": rf"(?P<other>{_ITEM})",
+    "ids": rf"(?P<target>{_IDS})",
     "kind": rf"(?P<kind>{_KIND})",
     "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
     "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
@@ -56,16 +58,16 @@ _PARTS = {
 }
 _FORMS: dict[Action, tuple[str, ...]] = {
     Action.ADD: (
-        "<new> <kind> <title> (?:to|under|in) <o>", "<new> <kind>(?: called| named|:)? <title> (?:to|under) <o>",
-        "<new> <kind> to <o>(?:: ?| called )<called>", "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
-        "<new> <kind> (?:to|under|for) <o>",
+        "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
+        "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
+        "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
     ),
     Action.CREATE: (
-        "<new> <kind>(?: called| named|:) <called>", "<new> <kind> (?:for )?<title>",
+        "<new> <kind>(?: called| named|:| -) <called>", "<new> <kind> (?:for )?<title>",
         "(?:create|add|make) <n><kind>(?:: ?<titles>)?",
     ),
     Action.RENAME: (
-        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "call <t> <title>", "<t> is now called <called>",
+        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "<t> is now called <called>", 'call <t> (?P<title>"[^"]+")',
     ),
     Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
     Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),
@@ -74,7 +76,7 @@ _FORMS: dict[Action, tuple[str, ...]] = {
         "<t> (?:is|are) blocked(?: because <text>)?",
     ),
     Action.UNBLOCK: ("unblock <t>", "<t> (?:is|are) no longer blocked"),
-    Action.DEFER: ("(?:defer|postpone|delay) <t>(?: (?:until|till|to) <text>)?", "put off <t>(?: (?:until|till) <text>)?"),
+    Action.DEFER: ("(?:defer|postpone|delay|put off) <t>(?: (?:until|till|to) <text>)?",),
     Action.CANCEL: ("(?:cancel|drop|delete) <t>",),
     Action.ASSIGN: ("(?:assign|give) <t> to <who>", "assign <who> to <t>", "unassign <t>"),
     Action.PRIORITISE: (
@@ -83,16 +85,16 @@ _FORMS: dict[Action, tuple[str, ...]] = {
         "(?P<value>raise|lower) (?:the )?priority of <t>",
     ),
     Action.DEPEND: (
-        "<t> depends? on <o>", "<t> (?:needs?|requires?) <o>(?: first)?", "<t> waits? for <o>", "make <t> depend on <o>",
+        "<t> depends? on <o>", "<t> (?:needs?|requires?|waits? for) <o>(?: first)?", "make <t> depend on <o>",
     ),
-    Action.NOTE: ("(?:add a )?note(?: on| to| for) <t>: ?<text>", "note(?: that |: ?)<text>", "remember(?: that |: ?)<text>"),
+    Action.NOTE: ("(?:add a )?note (?:on|to|for) <t>: ?<text>", "(?:note|remember)(?: that |: ?)<text>"),
     Action.DECIDE: ("decision: ?<text>", "we(?:'ve| have)? decided(?: to| on| that|:)? <text>"),
     Action.REPORT: ("(?:report|result)(?: on| of| for) <t>: ?<text>", "<t> failed(?:(?: because|:) <text>)?"),
     Action.UNDO: ("(?:undo|revert)(?: it| that| (?:the )?last (?:change|command|step))?", "take (?:it|that) back"),
     Action.RESUME: ("(?:resume|continue|carry on|go on|keep going)(?:(?: with| on)? <t>)?",),
     Action.RECENT: ("what did (?:we|i|you) (?:just )?do\\b(?P<value>[^;]*)", "(?:history|recent(?: changes)?)"),
     Action.STATUS: (
-        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <t>", "how is <t>(?: going| doing)?", "<t> status",
+        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <ids>", "how is <t>(?: going| doing)?", "<t> status",
         "is <t> <done>(?: yet)?",
     ),
     Action.WHY: ("why (?:did|do|are|were) we <ask>", "why (?:is|was|are|were) <t> <ask>"),
@@ -106,7 +108,8 @@ _FORMS: dict[Action, tuple[str, ...]] = {
     Action.QUIT: ("quit|exit|bye|goodbye",),
 }  # fmt: skip
 _POLITE = re.compile(
-    r"^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you (?:please )?))+|,? (?:please|pls|thanks|thank you)$",
+    r"^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you (?:please )?))+"
+    r"|,? (?:please|pls|thanks|thank you)$",
     re.IGNORECASE,
 )
 _TICKED = re.compile(r"[-*] \[(?P<mark>[ xX])\] (?:(?P<target>#\d{1,18})\b.*|(?P<title>[^#~].*))")
@@ -114,7 +117,6 @@ _ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{_ST
 _MOVES = {"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER}
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
-_QUERIES = ASKS | {Action.RESUME}
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_PARTS = 8
 
@@ -157,7 +159,7 @@ def _one(piece: str) -> Intent | None:
         polite = polite or bool(match["asked"])
         piece = (piece[: match.start()] + piece[match.end() :]).strip()
     for action, form in _TABLE:
-        if asks and not polite and action not in _QUERIES:
+        if asks and not polite and action not in ASKS:
             continue
         if found := form.fullmatch(piece):
             intent = _intent(action, found.groupdict())
@@ -168,12 +170,12 @@ def _one(piece: str) -> Intent | None:
 
 def _intent(action: Action, said: dict[str, str | None]) -> Intent | None:
     titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [_unquoted(said.get("title"))]))
-    count = number_of(said["count"]) if said.get("count") else 0
+    count = number_of(said.get("count") or "0")
     if count and titles and count != len(titles):
         return None
     kind, value = (said.get("kind") or "").lower().replace("-", ""), _unquoted(said.get("value"))
     if action is Action.RENAME:
-        titles, value = (), titles[0]
+        value, titles = "".join(titles), ()
     if action is Action.PRIORITISE:
         value = PRIORITY_WORDS[(said.get("level") or value).lower()]
     if action is Action.REPORT:

@@ -18,7 +18,7 @@ def borders(line: str) -> list[tuple[int, int]]:
     return [
         match.span()
         for match in _BORDER.finditer(line)
-        if 0 < match.start()
+        if match.start() > 0
         and match.end() < len(line)
         and not any(start < match.start() < end for start, end in quoted)
     ]

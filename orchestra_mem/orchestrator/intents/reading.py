@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 from orchestra_mem.orchestrator.intents.classifier import FRAGMENT, NOTHING, Classifier, classifier, tokens_of
 from orchestra_mem.orchestrator.intents.grammar import read_whole
@@ -15,10 +16,20 @@ from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
 _MOST_SUGGESTED = 3
 _MOST_PIECES = 4
 _MOST_BORDERS = 12
-_SURE_OF_CUT = 0.35
+_SURE_OF_CUT = 0.5
 """How likely both halves must be commands of their own; chosen by `tools/train_intents.py --cross`."""
+_LIKELIER = 0.6
+"""What share of the likelihood that nothing is asked for an action must have to be suggested."""
+_AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02
 """How likely an action must be to be suggested at all."""
+_SURE_OF_HALF, _AS_SURE = 0.5, 0.9
+"""How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood."""
+_NO_COMMAND = frozenset({NOTHING, FRAGMENT})
+_SAID_AT_ONCE = frozenset(
+    {Action.START, Action.FINISH, Action.UNBLOCK, Action.CANCEL, Action.RESUME, Action.ASSIGN, Action.DEPEND}
+    | {Action.PRIORITISE, Action.DEFER, Action.STATUS}
+)
 _LONGEST = 2_000
 """Characters of a line that are looked at; a command is not longer."""
 
@@ -53,21 +64,32 @@ class Reader:
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
-        line = line[:_LONGEST]
+        return _Suggestion(self._trained, persons).of(line[:_LONGEST])
+
+
+class _Suggestion:
+    """What one line may ask for."""
+
+    def __init__(self, trained: Classifier, persons: Collection[str]) -> None:
+        self._trained = trained
+        self._persons = persons
+        self._shares = cache(trained.probabilities)
+
+    def of(self, line: str) -> Parsed:
         pieces = self._pieces(line, _MOST_PIECES)
-        intents: list[Intent] = []
-        for piece in pieces:
-            label = self._best(piece)[0] if len(pieces) > 1 else next(iter(self._trained.probabilities(piece)))
-            intents += self._filled(piece, label, persons)
-        nearest = self._nearest(line, intents, persons)
-        return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
+        intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
+        return Parsed(
+            intents=tuple(intents),
+            understood=False,
+            nearest=self._nearest(line, intents),
+            reason=_reason(line, intents),
+        )
 
     def _pieces(self, line: str, most: int) -> list[str]:
         """Cut a line where both halves are likely to be commands of their own."""
         if most < 2:
             return [line]
-        cuts = [(line[:left], line[right:]) for left, right in borders(line)[:_MOST_BORDERS]]
-        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in cuts]
+        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in _halves(line)]
         best = max(scored, default=(0.0, "", ""))
         if best[0] < _SURE_OF_CUT:
             return [line]
@@ -75,25 +97,48 @@ class Reader:
         return head + self._pieces(best[2], most - len(head))
 
     def _best(self, piece: str) -> tuple[str, float]:
-        """Give a piece's likeliest action and how likely it is; 0 where it is likelier no command at all."""
-        label, share = next(iter(self._trained.probabilities(piece).items()))
-        return (label, share) if label not in (NOTHING, FRAGMENT) else (label, 0.0)
+        """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
+        shares = self._shares(piece)
+        label = next(label for label in shares if label not in _NO_COMMAND)
+        if shares[label] >= _LIKELIER * max(shares[NOTHING], shares[FRAGMENT]):
+            return label, shares[label]
+        return NOTHING, 0.0
 
-    def _filled(self, piece: str, label: str, persons: Collection[str]) -> list[Intent]:
-        if label in (NOTHING, FRAGMENT):
+    def _filled(self, piece: str, label: str) -> list[Intent]:
+        if label in _NO_COMMAND:
             return []
-        tokens = tokens_of(piece)
+        said = self._saying(piece, label) if label in _SAID_AT_ONCE else piece
+        tokens = tokens_of(said)
         tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
-        shares = self._trained.probabilities(piece)
-        return [replace(intent, sure=round(shares[label], 3)) for intent in fill(piece, Action(label), tagged, persons)]
+        sure = round(self._shares(piece)[label], 3)
+        return [replace(intent, sure=sure) for intent in fill(said, Action(label), tagged, self._persons)]
 
-    def _nearest(self, line: str, intents: Sequence[Intent], persons: Collection[str]) -> tuple[str, ...]:
+    def _saying(self, piece: str, label: str) -> str:
+        """Give the half of a piece that says the action by itself, without the reason around it."""
+        halves = [half for pair in _halves(piece) for half in pair]
+        share, best = max(((self._shares(half)[label], half) for half in halves), default=(0.0, ""))
+        return best if share > max(_SURE_OF_HALF, self._shares(piece)[label] * _AS_SURE) else piece
+
+    def _nearest(self, line: str, intents: Sequence[Intent]) -> tuple[str, ...]:
         """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
         found = ["; ".join(map(as_command, intents))] if intents else []
-        for label, share in self._trained.probabilities(line).items():
+        for label, share in self._shares(line).items():
             if share >= _LEAST and len(intents) < 2:
-                found += [as_command(intent) for intent in self._filled(line, label, persons)[:1]]
+                found += [as_command(intent) for intent in self._filled(line, label)[:1]]
         return tuple(dict.fromkeys(found))[:_MOST_SUGGESTED]
+
+
+def _merged(intents: Sequence[Intent]) -> list[Intent]:
+    """Leave out what only says the same again: "you can close #7, it's done"."""
+    return [
+        intent
+        for at, intent in enumerate(intents)
+        if not (at and intent.action is intents[at - 1].action and intent.target in _AGAIN and not intent.titles)
+    ]
+
+
+def _halves(line: str) -> list[tuple[str, str]]:
+    return [(line[:left], line[right:]) for left, right in borders(line)[:_MOST_BORDERS]]
 
 
 def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
