@@ -7,6 +7,7 @@ ends between the two, the next one tells of them in its place.
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,8 @@ from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
 
 _MOST_TITLES = 300
+_LONGEST = 2_000
+_WORD = re.compile(r"[^\W\d_]{2}")
 _SURE_OF_QUESTION = 0.5
 """A question that is this likely is answered without asking whether it was meant: an answer changes nothing."""
 
@@ -139,7 +142,10 @@ class Orchestrator:
             return self._followed(line, meant, talk)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        parsed = self._reader.suggest(line, parsed)
+        if len(line) <= _LONGEST and _WORD.search(line):
+            parsed = self._reader.suggest(line, parsed)
+        else:
+            parsed = Parsed(intents=(), understood=False)
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         return self._suggested(line, parsed, suggestions(line, parsed, talk))
@@ -151,8 +157,7 @@ class Orchestrator:
     def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
         """Ask whether a line means what was suggested."""
         if not offered:
-            why = f": {parsed.reason}" if parsed.reason else ""
-            text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."
+            text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
         options = tuple(suggestion.intents for suggestion in offered)
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
@@ -268,7 +273,7 @@ class Orchestrator:
         what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
         meant = tuple(item.id for item in items)
         self._waiting = _Waiting(line=reply.line, options=((intent,),), meant=meant, undoing=last)
-        return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes/no)"))
+        return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation | None) -> Reply:
         if last is None:

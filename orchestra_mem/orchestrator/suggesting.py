@@ -9,13 +9,15 @@ from itertools import islice
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.rendering import as_command
-from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.references import resolve_line
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
 from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
 from orchestra_mem.work_types import WorkItem
 
 _MOST = 3
+_SURE = 0.5
+"""How likely a reading must be that would take something away."""
 _NEW = (Action.CREATE, Action.ADD)
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
@@ -34,12 +36,22 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]
     A reading whose items are not there is none; one whose phrase may mean several is offered for each.
     """
     found: dict[str, Suggestion] = {}
-    readings = [parsed.intents, *(read_line(command).intents for command in parsed.nearest)]
+    nearest = (read_line(command).intents for command in parsed.nearest)
+    readings = [parsed.intents, *(each for each in nearest if not _takes_away(each))]
+    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
+        del readings[0]
     for intents in readings:
         if intents and not any(intent.action in ASKS for intent in intents):
             for suggestion in _suggested(line, intents, talk):
                 found.setdefault(suggestion.text, suggestion)
+    if not found and parsed.nearest and len(line.split()) > 2 and not line.rstrip().endswith("?"):
+        noted = Intent(action=Action.NOTE, value=line.strip())
+        found[line] = Suggestion(intents=(noted,), text=as_command(noted))
     return tuple(found.values())[:_MOST]
+
+
+def _takes_away(intents: Sequence[Intent]) -> bool:
+    return any(intent.action in DESTRUCTIVE for intent in intents)
 
 
 def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Suggestion]:
@@ -60,8 +72,9 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Sug
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
     """Replace an intent's phrases by numbers, in each way that they may be meant."""
     resolver = Resolver(talk)
-    other = _items(intent.other, container_need(intent.kind) if intent.action in _NEW else Need(), resolver, "")
-    if intent.other and len(other) == 1:
+    need = container_need(intent.kind) if intent.action in _NEW else Need()
+    other = _items(intent.other, need, resolver, line if intent.action is Action.ADD else "")
+    if len(other) == 1:
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action in _NEW:
         # What it is to stand under may be told by other words of the line.
@@ -77,16 +90,18 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
         if intent.value or intent.action is Action.UNDO:
             yield intent, []
     else:
-        for items in _items(intent.target or AT_HAND, need_of(intent), resolver, line):
+        for items in _items(intent.target, need_of(intent), resolver, line):
             yield replace(intent, target=_numbers(items)), items
 
 
 def _items(phrase: str, need: Need, resolver: Resolver, line: str) -> list[list[WorkItem]]:
     """List what a phrase may mean, the likeliest first; where it means nothing, what the whole line is about."""
     if not phrase:
-        return []
+        found = list(resolve_line(line, resolver.talk).items) if line else []
+        if found or not line:
+            return [found] if found else []
     try:
-        return [resolver.many(phrase, need)]
+        return [resolver.many(phrase or AT_HAND, need)]
     except NotFoundError:
         return []
     except Unclear as unclear:
