@@ -6,7 +6,8 @@
 
 Where the orchestrator asks whether a line meant a command, the user answers as somebody who knows what he wants: he
 takes the first option that brings about what the line expects, and says no to all others. What an option would do is
-found by trying it: the dialogue is begun anew when it was not that. Nothing else is put right between lines.
+found by trying it: the dialogue is begun anew when it was not that. What is not done then he says once more in plain
+commands; what was done wrongly stays.
 
 `--train` drives the train split instead, `--misses` lists what went wrong there.
 """
@@ -56,11 +57,13 @@ class Talk:
 
 @dataclass(slots=True)
 class Verdict:
-    """How one line went: `faults` in words, `wrong` those that changed what they must not; `offered` options."""
+    """How one line went: `faults` in words, `wrong` those that changed what they must not; `offered` options; whether
+    it was `said_again` plainly."""
 
     line: Mapping[str, Any]
     reply: Reply
     offered: int = 0
+    said_again: bool = False
     faults: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
@@ -127,19 +130,40 @@ class Stage:
         if offered:
             answer = self._orchestrator.execute("no" if choice == NO else str(choice + 1))
             reply = answer if choice != NO else reply
-        after = self.state()
         verdict = Verdict(line, reply, offered)
-        made = self._made(line, before, after, verdict)
+        made = self._made(line, before, verdict.faults)
         wanted = {}
         for then in line.get("then") or ():
             if _key(then["item"]) in self._ids:
                 wanted[self._ids[_key(then["item"])]] = dict(self._set(then))
             else:
                 verdict.faults.append(f"there is no {then['item']!r}")
-        self._judge(before, after, wanted, made, verdict)
+        self._judge(before, self.state(), wanted, made, verdict)
+        verdict.said_again = bool(verdict.faults) and self._say_plainly(line, wanted)
         verdict.faults += self._unsaid(line, reply, told)
-        self._expect(line, before, after, wanted, made)
+        self._expect(line, before, wanted, self._made(line, before, []))
         return verdict
+
+    def _say_plainly(self, line: Mapping[str, Any], wanted: State) -> bool:
+        """Say what a line was to bring about in plain commands, for what is still lacking; whether anything was."""
+        commands = []
+        for kind, title, *parent in line.get("made") or ():
+            if _key(title) not in self._ids or self._ids[_key(title)] not in self.state():
+                under = f" under #{self._ids.get(_key(parent[0]), 0)}" if parent else ""
+                commands.append(f'add a {kind} "{title}"{under}')
+                self._plainly(commands[-1:])
+                self._made({"made": [[kind, title, *parent]]}, {}, [])
+        for item, wish in wanted.items():
+            for name, value in wish.items():
+                if not _meets(name, self.state()[item][name], value):
+                    commands += _plain(item, name, value)
+        return self._plainly([command for command in commands if not command.startswith("add a ")]) or bool(commands)
+
+    def _plainly(self, commands: Sequence[str]) -> bool:
+        for command in commands:
+            if self._orchestrator.execute(command).outcome is Outcome.ASKED:
+                self._orchestrator.execute("yes")
+        return bool(commands)
 
     def state(self) -> State:
         """Give all items as they are."""
@@ -168,9 +192,9 @@ class Stage:
             else:
                 yield name, value
 
-    def _made(self, line: Mapping[str, Any], before: State, after: State, verdict: Verdict) -> list[int]:
+    def _made(self, line: Mapping[str, Any], before: State, faults: list[str]) -> list[int]:
         """List which of the items that are new were meant, and note what is missing."""
-        made: list[int] = []
+        after, made = self.state(), list[int]()
         for kind, title, *parent in line.get("made") or ():
             under = self._ids.get(_key(parent[0]), NO) if parent else None
             fits = [
@@ -182,7 +206,7 @@ class Stage:
                 made.append(fits[0])
                 self._ids[_key(title)] = fits[0]
             else:
-                verdict.faults.append(f"no {kind} {title!r} under {parent or 'nothing'}")
+                faults.append(f"no {kind} {title!r} under {parent or 'nothing'}")
         return made
 
     def _judge(self, before: State, after: State, wanted: State, made: Sequence[int], verdict: Verdict) -> None:
@@ -202,10 +226,9 @@ class Stage:
                 if name not in wish and value != was and not follows:
                     verdict.wrong.append(f"{fields['title']!r}: {name} became {value}")
 
-    def _expect(
-        self, line: Mapping[str, Any], before: State, after: State, wanted: State, made: Sequence[int]
-    ) -> None:
+    def _expect(self, line: Mapping[str, Any], before: State, wanted: State, made: Sequence[int]) -> None:
         """Remember how all items must be from now on; what follows from a wish may."""
+        after = self.state()
         self.lacking = self.lacking or len(made) < len(line.get("made") or ())
         self.lacking = self.lacking or len(wanted) < len({_key(then["item"]) for then in line.get("then") or ()})
         closed = {item for item in after if after[item]["status"] in ("done", "cancelled")}
@@ -247,6 +270,23 @@ def _fields(item: WorkItem) -> dict[str, Any]:
         "parent": item.parent,
         "waits_for": frozenset(item.depends_on),
     }
+
+
+def _plain(item: int, name: str, value: Any) -> list[str]:
+    """Write what is wished of an item as plain commands."""
+    if name == "waits_for":
+        return [f"#{item} depends on #{other}" for other in value]
+    if name == "assignee":
+        return [f"assign #{item} to {value}" if value else f"unassign #{item}"]
+    if name == "status":
+        return [f"#{item} failed" if value == "failed" else f"{_COMMANDS[value]} #{item}"]
+    plain = {"priority": f"set #{item} to {_LEVELS.get(value)} priority", "title": f'rename #{item} to "{value}"'}
+    return [plain[name]] if name in plain else []
+
+
+_COMMANDS = {"in progress": "start", "done": "finish", "blocked": "block", "deferred": "defer", "cancelled": "cancel",
+             "pending": "unblock"}  # fmt: skip
+_LEVELS = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
 
 def _person(name: str) -> str | None:
@@ -306,6 +346,7 @@ def measure(options: Options, report: Report) -> None:
     report.add("end_states_right", _share([right for _, right in ended]), n=len(ended), note="whole dialogues")
     report.add("lines_right", _share([verdict.right for verdict in verdicts]), n=len(verdicts))
     report.add("lines_asked_about", _share([verdict.offered > 0 for verdict in verdicts]), n=len(verdicts))
+    report.add("lines_said_again", _share([verdict.said_again for verdict in verdicts]), n=len(verdicts))
     for key in EXPECTATIONS:
         told = [verdict.right for verdict in verdicts if key in verdict.line]
         report.add(f"lines_right_{key}", _share(told), n=len(told))

@@ -98,10 +98,10 @@ def following(line: str, last: Last, talk: Talk) -> Following | None:
     if _BACK.fullmatch(line):
         moved = last.intent.action in _CORRECTED
         return Following(takes_back=True) if fresh and moved else Following(intent=Intent(action=Action.UNDO))
-    if not _said(line) or line.rstrip().endswith("?"):
+    if last.intent.action not in _CORRECTED or not _said(line) or line.rstrip().endswith("?"):
         return None
     same = _SAME.fullmatch(line)
-    corrected = _CORRECTS.fullmatch(line) if fresh and last.intent.action in _CORRECTED else None
+    corrected = _CORRECTS.fullmatch(line) if fresh else None
     found = same or corrected
     if found is None:
         return None
