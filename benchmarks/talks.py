@@ -5,7 +5,8 @@
 `remembers`. Those of the test split are driven through an orchestrator over a memory of their own, without a model.
 
 Where the orchestrator asks whether a line meant a command, the user answers as somebody who knows what he wants: he
-takes the first option that brings about what the line expects, and says no to all others. What an option would do is
+takes the first option that brings about what the line expects, and says no to all others; so he does where the dialogue
+has him say yes to a question that names the wrong item. What an option would do is
 found by trying it: the dialogue is begun anew when it was not that. What is not done then he says once more in plain
 commands; what was done wrongly stays.
 
@@ -115,6 +116,7 @@ class Stage:
         self._ids: dict[str, int] = {}
         self._wish: State = {}
         self.lacking = False
+        self._asked = False
 
     def close(self) -> None:
         """End the session."""
@@ -125,9 +127,10 @@ class Stage:
         """Say a line and, where it is asked about, answer with an option's place or no; judge what came of it."""
         self._clock.now += _BETWEEN_LINES
         before, told = self.state(), max((each.id for each in self._memory.query_recent_operations(limit=1)), default=0)
-        reply = self._orchestrator.execute(str(line["say"]))
-        offered = 0 if line.get("asks") else len(reply.options)
-        if offered:
+        reply = self._orchestrator.execute("no" if self._asked and choice == NO else str(line["say"]))
+        offered = 0 if line.get("asks") else len(reply.options) or int(self._asked)
+        self._asked = bool(line.get("asks"))
+        if offered and reply.options:
             answer = self._orchestrator.execute("no" if choice == NO else str(choice + 1))
             reply = answer if choice != NO else reply
         verdict = Verdict(line, reply, offered)

@@ -254,9 +254,9 @@ def _one(phrase: Phrase, need: Need, scene: Scene, adding: bool = True) -> Itera
     for item_id, weight in weights.items():
         item = scene.item(item_id)
         if item and (fit := _fit(item, phrase, need, scene)):
-            found = True
             if not is_pronoun or (points and item_id in shown):
                 weight = scene.spoken_of.get(item_id, weight)
+            found = found or weight >= FLOOR
             yield (item,), weight * fit * _status_fit((item,), need, _UNFIT_POINTED if points else _UNFIT)
     for item_id in list(scene.focus)[:3] if phrase.statuses else ():
         if holder := scene.item(item_id):

@@ -252,7 +252,9 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     whole = tuple(words(title))
     present = tuple(word for word in whole if word not in STOP_WORDS) or whole
     named = [word for word in said if word not in STOP_WORDS or word in _ADVERBS]
-    named = [word for word in named if word not in _FILLERS] or named or list(said)
+    if not all(word in whole for word in named):
+        named = [word for word in named if word not in _FILLERS] or named
+    named = named or list(said)
     if not present or not named:
         return 0.0
     if len(named) > 1 and {"".join(named), "".join(map(stem, named))} & {*whole, *map(stem, whole)}:

@@ -72,9 +72,10 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Sug
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
     """Replace an intent's phrases by numbers, in each way that they may be meant."""
     resolver = Resolver(talk)
+    intent = _with_text(line, intent)
     need = container_need(intent.kind) if intent.action in _NEW else Need()
-    other = _items(intent.other, need, resolver, line if intent.action is Action.ADD else "")
-    if len(other) == 1:
+    other = _items(intent.other, need, resolver, line if intent.action in _NEW and need.kinds else "")
+    if len(other) == 1 and (len(other[0]) == 1 or intent.action not in _NEW):
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action in _NEW:
         # What it is to stand under may be told by other words of the line.
@@ -90,8 +91,23 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
         if intent.value or intent.action is Action.UNDO:
             yield intent, []
     else:
-        for items in _items(intent.target, need_of(intent), resolver, line):
-            yield replace(intent, target=_numbers(items)), items
+        meant = _items(intent.target, need_of(intent), resolver, line)
+        if also := list(resolve_line(line, talk).items):
+            meant.insert(1, also)
+        seen: set[str] = set()
+        for items in meant:
+            numbers = _numbers(items)
+            if numbers not in seen and numbers != intent.other:
+                seen.add(numbers)
+                yield replace(intent, target=numbers), items
+
+
+def _with_text(line: str, intent: Intent) -> Intent:
+    """Let the text of a note, a decision or a report go on to the end of its line; a report without one is the line."""
+    if intent.action in _TEXTS and intent.action is not Action.UNDO:
+        at = line.find(intent.value) if intent.value else -1
+        return replace(intent, value=line[at:].strip() if at > 0 else intent.value or line.strip())
+    return intent
 
 
 def _items(phrase: str, need: Need, resolver: Resolver, line: str) -> list[list[WorkItem]]:

@@ -33,6 +33,10 @@ _BACK = re.compile(
     r"(?:it|that|them|this) back(?: again)?\W*",
     re.IGNORECASE,
 )
+_AGREES = re.compile(
+    r"\W*(?:yes|yep|yeah|yup)\b(?!.*(?:\b(?:but|if|unless|except|wait|no|not|only|later|first|instead)\b|\?|n't)).{1,60}",
+    re.IGNORECASE,
+)
 _PERSON = re.compile(r"(?:to |for )?(?P<name>[^\W\d_][\w-]*)")
 _MOST_WORDS = 8
 _FRESH = 2
@@ -54,6 +58,11 @@ def is_yes(line: str) -> bool:
     return bool(words) and words[0] in _YES and all(word in _YES | _BESIDE for word in words)
 
 
+def is_agreed(line: str) -> bool:
+    """Tell whether a line says yes to a question and gives a reason: "yes, nobody asked for it"."""
+    return is_yes(line) or _AGREES.fullmatch(line) is not None
+
+
 def is_no(line: str) -> bool:
     """Tell whether a line says no to a question, or that all is to stay, and nothing else."""
     words = _said(line)
@@ -67,7 +76,7 @@ def choice_in(line: str, options: int) -> int | None:
     said = line.strip().rstrip(".!)")
     if said.isdecimal() and len(said) < 3 and 1 <= int(said) <= options:
         return int(said) - 1
-    return 0 if options and is_yes(line) else None
+    return 0 if options and is_agreed(line) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
