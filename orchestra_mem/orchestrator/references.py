@@ -74,7 +74,7 @@ def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
     """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
     reader = Reader(text)
     whole = tuple(token.low for token in reader.tokens if token.low[0].isalnum())
-    title = Phrase(text=text, start=0, end=len(text), words=whole, bare=True)
+    title = Phrase(text=text, start=0, end=len(text), words=whole)
     found: list[Phrase] = []
     at = 0
     while at < len(reader.tokens):
@@ -83,7 +83,9 @@ def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
             found.append(read[0])
         at = read[1] if read else at + 1
     is_title = whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1
-    return [title] if is_title and (not found or _pool(title, ANYTHING, scene)) else _sharing_kind(found)
+    if is_title and (not found or _pool(title, ANYTHING, scene)):
+        return [title]
+    return _sharing_kind([replace(phrase, bare=False) for phrase in found])
 
 
 def _sharing_kind(phrases: list[Phrase]) -> list[Phrase]:
@@ -303,13 +305,13 @@ def _pool(phrase: Phrase, need: Need, scene: Scene) -> list[WorkItem]:
     found = {item_id: item for item_id in (*scene.focus, *scene.above_focus(made_only=False)) if (item := scene.item(item_id))}
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     prefixes = [word[:_PREFIX] for word in phrase.words if len(word) > 1]
-    there = scene.find(WorkFilter(kinds=kinds, text=" ".join(prefixes), limit=_MOST_FOUND)) if prefixes else []
-    if not _fitting([*there, *found.values()], phrase, need, scene):
+    there = list(scene.find(WorkFilter(kinds=kinds, text=" ".join(prefixes), limit=_MOST_FOUND))) if prefixes else []
+    if not phrase.bare and not _fitting([*there, *found.values()], phrase, need, scene):
         holders = [each for word in prefixes for each in scene.find(WorkFilter(text=word, limit=_MOST_FOUND))]
         there += holders
         for holder in holders[:_MOST_FOUND]:
             there += scene.below([holder], phrase.kind)[:_MOST_FOUND] if phrase.kind or len(prefixes) > 1 else ()
-    if not _fitting([*there, *found.values()], phrase, need, scene):
+    if not phrase.bare and not _fitting([*there, *found.values()], phrase, need, scene):
         there += scene.find(WorkFilter(kinds=kinds, limit=_MOST_SCANNED))
     found |= {item.id: item for item in there}
     return list(_fitting(found.values(), phrase, need, scene))

@@ -70,6 +70,7 @@ class Scene:
     def __init__(self, talk: Talk) -> None:
         self._lookup = talk.lookup
         self._known: dict[int, WorkItem | None] = {}
+        self._found: dict[WorkFilter, list[WorkItem]] = {}
         self.seen: list[Seen] = []
         for mention in talk.mentions[:_OLDEST]:
             items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
@@ -87,7 +88,9 @@ class Scene:
 
     def find(self, where: WorkFilter) -> list[WorkItem]:
         """List items that pass a filter."""
-        return self._lookup.items(where)
+        if where not in self._found:
+            self._found[where] = self._lookup.items(where)
+        return self._found[where]
 
     def above(self, item: WorkItem) -> Iterator[WorkItem]:
         """Yield what an item stands under, the nearest first."""
