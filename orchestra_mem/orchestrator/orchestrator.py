@@ -152,7 +152,8 @@ class Orchestrator:
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
-        return read_line(line, [item.title for item in items], persons_in(self.tracker))
+        readable = line.encode(errors="replace").decode()  # bytes that are no text come as lone surrogates
+        return read_line(readable, [item.title for item in items], persons_in(self.tracker))
 
     def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
         """Ask whether a line means what was suggested."""
@@ -174,7 +175,9 @@ class Orchestrator:
         if not waiting.candidates:
             chosen = choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
-        items = () if line.rstrip().endswith("?") else chosen_from(line, waiting.candidates, talk)
+        if line.rstrip().endswith("?") or self._read(line).understood:
+            return None
+        items = chosen_from(line, waiting.candidates, talk)
         if not items:
             return None
         both = f"{waiting.line} ({line.strip()})"

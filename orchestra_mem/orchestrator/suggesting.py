@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,6 +19,8 @@ from orchestra_mem.work_types import WorkItem
 _MOST = 3
 _SURE = 0.5
 """How likely a reading must be that would take something away."""
+_TELLS = re.compile(r"\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*", re.IGNORECASE)
+"""What may be worth a note where it is no command: a sentence that asks nothing."""
 _NEW = (Action.CREATE, Action.ADD)
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
@@ -33,10 +36,10 @@ class Suggestion:
 def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]:
     """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
 
-    A reading whose items are not there is none; one whose phrase may mean several is offered for each.
+    A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose phrase may mean several is offered for each.
     """
     found: dict[str, Suggestion] = {}
-    nearest = (read_line(command).intents for command in parsed.nearest)
+    nearest = (read_line(command).intents for command in parsed.nearest if parsed.intents)
     readings = [parsed.intents, *(each for each in nearest if not _takes_away(each))]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
@@ -44,7 +47,7 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]
         if intents and not any(intent.action in ASKS for intent in intents):
             for suggestion in _suggested(line, intents, talk):
                 found.setdefault(suggestion.text, suggestion)
-    if not found and parsed.nearest and len(line.split()) > 2 and not line.rstrip().endswith("?"):
+    if not found and parsed.nearest and _TELLS.fullmatch(line):
         noted = Intent(action=Action.NOTE, value=line.strip())
         found[line] = Suggestion(intents=(noted,), text=as_command(noted))
     return tuple(found.values())[:_MOST]
