@@ -36,10 +36,7 @@ TARGETS: dict[str, Target] = {
     "reading_p95_ms": ("<=", 5.0),
 }
 DATA = Path(__file__).resolve().parent / "data" / "intents.jsonl"
-_SPARE_WORDS = 3
-_ARTICLES = frozenset({"a", "an", "the"})
 _LINKS = frozenset({"and", "to", "through", "number", "item", "items", "both", "all", *NUMBER_WORDS})
-_PHRASES = ("target", "other")
 Record = Mapping[str, Any]
 
 
@@ -95,13 +92,11 @@ def _action(intent: Record) -> Action:
 
 
 def _agrees(wanted: Record, got: Record) -> bool:
-    return all(
-        _same(_action(wanted), key, wanted[key], got.get(key)) for key in wanted if key not in ("action", "sure")
-    )
+    return all(_same(_action(wanted), key, wanted[key], got.get(key)) for key in wanted.keys() - {"action"})
 
 
 def _same(action: Action, key: str, wanted: Any, got: Any) -> bool:
-    if key in _PHRASES:
+    if key in ("target", "other"):
         return _pointing(str(wanted or "")) == _pointing(str(got or ""))
     if key == "titles":
         return [_plain(title) for title in wanted] == [_plain(title) for title in got or ()]
@@ -128,7 +123,7 @@ def _numbers(phrase: str) -> tuple[int, ...]:
 
 def _overlaps(wanted: list[str], got: list[str]) -> bool:
     short, long = sorted((wanted, got), key=len)
-    return not (Counter(short) - Counter(long)) and len(long) - len(short) <= _SPARE_WORDS
+    return not (Counter(short) - Counter(long)) and len(long) - len(short) <= 3
 
 
 def _content(text: str) -> list[str]:
@@ -136,7 +131,11 @@ def _content(text: str) -> list[str]:
 
 
 def _plain(phrase: str) -> str:
-    kept = [word for word in phrase.lower().replace("\u2019", "'").replace("#", "").split() if word not in _ARTICLES]
+    kept = [
+        word
+        for word in phrase.lower().replace("\u2019", "'").replace("#", "").split()
+        if word not in ("a", "an", "the")
+    ]
     return " ".join(kept).strip(" .,;:!?\"'")
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
@@ -31,7 +32,6 @@ from orchestra_mem.orchestrator.intents.classifier import (
     Classifier,
     Token,
     best_path,
-    hashed,
     line_features,
     tag_features,
     tokens_of,
@@ -41,12 +41,13 @@ from orchestra_mem.orchestrator.intents.pieces import borders
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
+Weights = NDArray[np.floating[Any]]
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
-_STRENGTH = 10.0  # the inverse of the penalty on weights
-_FEATURES = 11_000
-_TAG_FEATURES = 14_000
+_STRENGTH = 5.0  # the inverse of the penalty on weights
+_FEATURES, _LEVELS = 29_000, 15  # of weights, on either side of 0: more features in few levels beat few in many
+_TAG_FEATURES, _TAG_LEVELS = 14_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 4, 8  # writers
 _RENAMED = 2
 _EPOCHS = 6
@@ -145,19 +146,17 @@ def _slip(line: str, rng: random.Random) -> str:
 
 
 def _classes(examples: Sequence[Example], common: frozenset[int]) -> dict[str, Any]:
-    """Fit the classes, keep the features that weigh most, and fit again on these."""
-    seen = [[set(hashed(group)) for group in line_features(line, common)] for line, _ in examples]
+    """Fit the classes, and keep the features that weigh most."""
+    seen = [[set(map(word_hash, group)) for group in line_features(line, common)] for line, _ in examples]
     labels = [label for _, label in examples]
     counts = Counter(key for groups in seen for group in groups for key in group)
     keys = sorted(key for key, count in counts.items() if count > 1)
     model = _fitted(seen, keys, labels)
-    weigh = np.abs(model.coef_).max(axis=0)
-    keys = sorted(keys[at] for at in np.argsort(-weigh)[:_FEATURES])
-    model = _fitted(seen, keys, labels)
-    weights, scale = _small(model.coef_.T)
+    kept = _heaviest(model.coef_.T, _FEATURES)
+    weights, scale = _small(model.coef_.T[kept], _LEVELS)
     return {
         "labels": np.array(model.classes_, dtype="U12"), "bias": model.intercept_.astype(np.float32),
-        "keys": np.array(keys, dtype=np.uint32), "weights": weights, "scale": scale,
+        "keys": np.array(keys, dtype=np.uint32)[kept], "weights": weights, "scale": scale,
     }  # fmt: skip
 
 
@@ -173,9 +172,14 @@ def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequenc
     return LogisticRegression(C=_STRENGTH, max_iter=150, tol=1e-3).fit(total, labels)
 
 
-def _small(weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Put weights into bytes."""
-    scale = float(np.abs(weights).max()) / 127
+def _heaviest(weights: Weights, most: int) -> NDArray[np.intp]:
+    """Give the rows of the features that weigh most."""
+    return np.sort(np.argsort(-np.linalg.norm(weights, axis=1), kind="stable")[:most])
+
+
+def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
+    """Round weights to a few levels, which compress well."""
+    scale = float(np.abs(weights).max()) / levels
     return np.round(weights / scale).astype(np.int8), scale
 
 
@@ -225,7 +229,10 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
 
 def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
     """Train the tagger: an averaged structured perceptron (Collins 2002)."""
-    seen = [[hashed(features) for features in tag_features(tokens, action, common)] for tokens, action, _ in examples]
+    seen = [
+        [list(map(word_hash, features)) for features in tag_features(tokens, action, common)]
+        for tokens, action, _ in examples
+    ]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
     columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
     rows = [[np.array([columns[key] for key in keys if key in columns], dtype=int) for keys in lines] for lines in seen]
@@ -251,8 +258,8 @@ def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
     weights -= summed / np.float32(turn)
     steps -= summed_steps / np.float32(turn)
     keys = np.array(sorted(columns), dtype=np.uint32)
-    kept = np.sort(np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:_TAG_FEATURES])
-    small, scale = _small(weights[kept])
+    kept = _heaviest(weights, _TAG_FEATURES)
+    small, scale = _small(weights[kept], _TAG_LEVELS)
     return {
         "common": np.array(sorted(common), dtype=np.uint32), "tag_keys": keys[kept], "tag_weights": small,
         "tag_scale": scale, "steps": steps.astype(np.float32),

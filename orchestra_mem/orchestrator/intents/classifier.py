@@ -33,8 +33,8 @@ QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u20
 _GRAMS = (3, 4, 5)
 _MOST_PAIRS = 60
 _DOT = "\u00b7"
+# Where any word of the piece may tell which of two items waits for the other.
 _TWO_SIDED = frozenset({"depend", "block", "unblock"})
-"""Actions where any word of the piece may tell which of two items waits for the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +133,6 @@ def word_hash(word: str) -> int:
     return crc32(word.encode())
 
 
-def hashed(features: Iterable[str]) -> list[int]:
-    """Number features."""
-    return [word_hash(feature) for feature in features]
-
-
 class _Table:
     """Rows of weights by the hash of a feature."""
 
@@ -172,7 +167,7 @@ class Classifier:
         """Give how likely a piece of a line is of each class, the likeliest first."""
         scores = self._bias.copy()
         for group in line_features(piece, self._common):
-            scores += self._classes.sum(set(hashed(group)), root=True)
+            scores += self._classes.sum(set(map(word_hash, group)), root=True)
         odds = np.exp(scores - scores.max())
         shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
@@ -181,7 +176,7 @@ class Classifier:
         """Give each token of a piece its tag, one of `TAGS`, for an action."""
         if not tokens:
             return []
-        scores = np.stack([self._tags.sum(hashed(seen)) for seen in tag_features(tokens, action, self._common)])
+        scores = np.stack([self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self._common)])
         return [TAGS[tag] for tag in best_path(scores, self._steps)]
 
 

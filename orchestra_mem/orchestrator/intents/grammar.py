@@ -108,17 +108,19 @@ _FORMS: dict[Action, tuple[str, ...]] = {
     Action.QUIT: ("quit|exit|bye|goodbye",),
 }  # fmt: skip
 _POLITE = re.compile(
-    r"^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you (?:please )?))+"
-    r"|,? (?:please|pls|thanks|thank you)$",
-    re.IGNORECASE,
+    r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
-_TICKED = re.compile(r"[-*] \[(?P<mark>[ xX])\] (?:(?P<target>#\d{1,18})\b.*|(?P<title>[^#~].*))")
-_ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{_STATE})", re.IGNORECASE)
-_MOVES = {"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER}
+_BOX = re.compile(r"[-*] (?:\[[xX]\] (?P<target>#\d{1,18})\b.*|\[ \] (?P<title>[^#~].*))")
+_MOVES = {
+    **dict.fromkeys(("done", "finished", "complete", "completed"), Action.FINISH),
+    **dict.fromkeys(("started", "in progress"), Action.START),
+    **{"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER},
+}
+_ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{'|'.join(_MOVES)})", re.IGNORECASE)
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
-_MOST_PARTS = 8
+_MOST_CUTS = 12
 
 
 def _compiled() -> Iterator[tuple[Action, re.Pattern[str]]]:
@@ -136,19 +138,24 @@ def read_whole(line: str) -> tuple[Intent, ...]:
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
     if noted := _notation(line):
         return (noted,)
-    return _read(line, _MOST_PARTS)
+    return _read(line)
 
 
-def _read(line: str, parts: int) -> tuple[Intent, ...]:
-    whole = _one(line)
-    for left, right in reversed(borders(line)) if parts else ():
-        if not (rest := _read(line[right:], parts - 1)):
-            continue
-        if whole and whole.action in _FREE:  # the end of its text may be a command, or not
-            return ()
-        if head := _one(line[:left]):
-            return (head, *rest)
-    return (whole,) if whole else ()
+def _read(line: str) -> tuple[Intent, ...]:
+    """Read the commands of a line from its end to its begin; where they may be cut in two ways, the longest first."""
+    cuts = borders(line)
+    if len(cuts) > _MOST_CUTS:
+        whole = _one(line)
+        return (whole,) if whole and (whole.titles or whole.action in _FREE) else ()
+    read: dict[int, tuple[Intent, ...]] = {}
+    for start in (*(right for _, right in reversed(cuts)), 0):
+        whole = _one(line[start:])
+        rests = [(left, read[right]) for left, right in reversed(cuts) if left > start and read[right]]
+        if whole and whole.action in _FREE and rests:  # the end of its text may be a command, or not
+            rests, whole = [], None
+        found = ((head, *rest) for left, rest in rests if (head := _one(line[start:left])))
+        read[start] = next(found, (whole,) if whole else ())
+    return read[0]
 
 
 def _one(piece: str) -> Intent | None:
@@ -161,10 +168,8 @@ def _one(piece: str) -> Intent | None:
     for action, form in _TABLE:
         if asks and not polite and action not in ASKS:
             continue
-        if found := form.fullmatch(piece):
-            intent = _intent(action, found.groupdict())
-            if intent:
-                return intent
+        if (found := form.fullmatch(piece)) and (intent := _intent(action, found.groupdict())):
+            return intent
     return None
 
 
@@ -201,13 +206,9 @@ def _unquoted(text: str | None) -> str:
 
 def _notation(line: str) -> Intent | None:
     """Read a line as `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status."""
-    if box := _TICKED.fullmatch(line):
-        if box["title"]:
-            return Intent(action=Action.CREATE, titles=(box["title"].strip(),)) if box["mark"] == " " else None
-        return Intent(action=Action.FINISH, target=box["target"]) if box["mark"] != " " else None
     if arrow := _ARROW.fullmatch(line):
-        state = arrow["state"].lower()
-        begun = Action.START if re.fullmatch(_BEGUN, state) else None
-        action = _MOVES.get(state) or begun or (Action.FINISH if re.fullmatch(_DONE, state) else None)
-        return Intent(action=action, target=arrow["target"]) if action else None
-    return None
+        return Intent(action=_MOVES[arrow["state"].lower()], target=arrow["target"])
+    box = _BOX.fullmatch(line)
+    if box and box["title"]:
+        return Intent(action=Action.CREATE, titles=(box["title"].strip(),))
+    return Intent(action=Action.FINISH, target=box["target"]) if box else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from orchestra_mem.core.prompts import intent_prompt
 from orchestra_mem.errors import ModelError
@@ -50,7 +51,7 @@ class ModelReader:
                 answer = self._model.generate(
                     intent_prompt(line), max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
                 )
-            intents = intents_from_json(json.loads(answer.text))
+            intents = intents_from_json(answer.text)
         except (ModelError, ValueError) as error:
             logger.warning("the model could not read a line: %s", error)
             return parsed
@@ -63,10 +64,9 @@ class ModelReader:
 
 def intent_schema() -> dict[str, Json]:
     """Give the JSON schema of a list of intents; an empty list where a line asks for nothing."""
-    kinds: list[Json] = [*(kind.value for kind in WorkKind), None]
     properties: dict[str, Json] = {
         "action": {"type": "string", "enum": [action.value for action in Action]},
-        "kind": {"enum": kinds},
+        "kind": {"enum": [*(kind.value for kind in WorkKind), None]},
         "count": {"type": "integer", "minimum": 0, "maximum": MAX_COUNT},
         "titles": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_TITLES},
         **{name: {"type": "string"} for name in _PHRASES},
@@ -81,52 +81,30 @@ def intent_schema() -> dict[str, Json]:
     }
 
 
-def intents_from_json(value: Json) -> tuple[Intent, ...]:
-    """Read what a model answered, any JSON whatever; half an answer is none.
+class _Read(BaseModel):
+    """An intent as a model tells it."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    action: Action
+    kind: WorkKind | None = None
+    count: int = Field(0, ge=0, le=MAX_COUNT, strict=True)
+    titles: tuple[str, ...] = Field((), max_length=MAX_TITLES)
+    target: str = ""
+    other: str = ""
+    value: str = ""
+
+
+class _Answer(BaseModel):
+    intents: list[_Read] = Field(max_length=MAX_INTENTS)
+
+
+def intents_from_json(answer: str) -> tuple[Intent, ...]:
+    """Read what a model answered, any text whatever; half an answer is none.
 
     Raises:
-        ValueError: it is not what the schema says; all faults are told together.
+        ValueError: it is not what the schema says; all faults are told together, each with its place.
     """
-    listed = value.get("intents") if isinstance(value, dict) else value
-    if not isinstance(listed, list) or len(listed) > MAX_INTENTS:
-        raise ValueError(f"a list of at most {MAX_INTENTS} intents was expected, not {str(listed)[:80]!r}")
-    faults = [fault for place, entry in enumerate(listed) for fault in _faults(entry, f"intents[{place}]")]
-    if faults:
-        raise ValueError("; ".join(faults))
-    return tuple(_intent(entry) for entry in listed if isinstance(entry, dict))
-
-
-def _faults(entry: Json, place: str) -> list[str]:
-    """Say what in an entry is not as the schema wants it."""
-    if not isinstance(entry, dict):
-        return [f"{place} is not an object"]
-    count, titles, kind = entry.get("count", 0), entry.get("titles", []), entry.get("kind")
-    faults = [f"{place}.{key} is not known" for key in entry if key not in _KEYS]
-    if entry.get("action") not in list(Action):
-        faults.append(f"{place}.action is {entry.get('action')!r}: none of {', '.join(Action)}")
-    if kind is not None and kind not in list(WorkKind):
-        faults.append(f"{place}.kind is {kind!r}: none of {', '.join(WorkKind)}")
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MAX_COUNT:
-        faults.append(f"{place}.count is {count!r}: a whole number from 0 to {MAX_COUNT} was expected")
-    if not isinstance(titles, list) or len(titles) > MAX_TITLES or not all(isinstance(each, str) for each in titles):
-        faults.append(f"{place}.titles is not a list of at most {MAX_TITLES} texts")
-    return faults + [f"{place}.{name} is not a text" for name in _PHRASES if not isinstance(entry.get(name, ""), str)]
-
-
-_KEYS = frozenset({"action", "kind", "count", "titles", *_PHRASES})
-
-
-def _intent(entry: Mapping[str, Json]) -> Intent:
-    titles, count, kind = entry.get("titles"), entry.get("count"), entry.get("kind")
-    said = [str(title).strip() for title in titles] if isinstance(titles, list) else []
-    return Intent(
-        action=Action(str(entry["action"])),
-        kind=WorkKind(str(kind)) if kind else None,
-        count=count if isinstance(count, int) else 0,
-        titles=tuple(title for title in said if title),
-        sure=_SURE,
-        **{name: str(entry.get(name, "")).strip() for name in _PHRASES},
-    )
+    return tuple(Intent(**dict(read), sure=_SURE) for read in _Answer.model_validate_json(answer).intents)
 
 
 def _stands_in(intent: Intent, line: str) -> bool:

@@ -13,25 +13,19 @@ from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
 from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
 
-_MOST_SUGGESTED = 3
-_MOST_PIECES = 4
-_MOST_BORDERS = 12
-_SURE_OF_CUT = 0.5
-"""How likely both halves must be commands of their own; chosen by `tools/train_intents.py --cross`."""
-_LIKELIER = 0.6
-"""What share of the likelihood that nothing is asked for an action must have to be suggested."""
+_MOST_SUGGESTED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
+_SURE_OF_CUT = 0.5  # how likely both halves must be commands of their own
+_LIKELIER = 0.6  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
-_LEAST = 0.02
-"""How likely an action must be to be suggested at all."""
+_LEAST = 0.02  # how likely an action must be to be suggested at all
+# How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood.
 _SURE_OF_HALF, _AS_SURE = 0.5, 0.9
-"""How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood."""
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
 _SAID_AT_ONCE = frozenset(
     {Action.START, Action.FINISH, Action.UNBLOCK, Action.CANCEL, Action.RESUME, Action.ASSIGN, Action.DEPEND}
     | {Action.PRIORITISE, Action.DEFER, Action.STATUS}
 )
-_LONGEST = 2_000
-"""Characters of a line that are looked at; a command is not longer."""
+_LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
 
 
 def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
@@ -50,17 +44,13 @@ def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = 
 
 
 class Reader:
-    """Reads lines with one trained classifier.
-
-    Args:
-        trained: names actions and slots.
-    """
+    """Reads lines with one trained classifier."""
 
     def __init__(self, trained: Classifier) -> None:
         self._trained = trained
 
     def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
-        """Read a line; see `read_line`."""
+        """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
@@ -90,11 +80,11 @@ class _Suggestion:
         if most < 2:
             return [line]
         scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in _halves(line)]
-        best = max(scored, default=(0.0, "", ""))
-        if best[0] < _SURE_OF_CUT:
+        share, left, right = max(scored, default=(0.0, "", ""))
+        if share < _SURE_OF_CUT:
             return [line]
-        head = self._pieces(best[1], most - 1)
-        return head + self._pieces(best[2], most - len(head))
+        head = self._pieces(left, most - 1)
+        return head + self._pieces(right, most - len(head))
 
     def _best(self, piece: str) -> tuple[str, float]:
         """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
@@ -152,6 +142,4 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
 
 def _reason(line: str, intents: Sequence[Intent]) -> str:
     said = line if len(line) <= 80 else f"{line[:79]}\u2026"
-    if not intents:
-        return f'"{said}" does not seem to ask for anything known here'
-    return f'"{said}" is not a plain command'
+    return f'"{said}" {"is not a plain command" if intents else "does not seem to ask for anything known here"}'

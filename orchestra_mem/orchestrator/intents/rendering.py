@@ -7,17 +7,11 @@ from orchestra_mem.orchestrator.intents.types import Action, Intent
 
 _LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 _PLAIN = {
-    Action.START: "start {target}",
-    Action.FINISH: "finish {target}",
-    Action.UNBLOCK: "unblock {target}",
-    Action.CANCEL: "cancel {target}",
     Action.DEPEND: "{target} depends on {other}",
-    Action.UNDO: "undo",
     Action.RECENT: "what did we do last?",
     Action.NEXT: "what is next?",
-    Action.HELP: "help",
-    Action.QUIT: "quit",
-}
+    **{action: str(action) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
+}  # others: the action's name and its target
 
 
 def as_command(intent: Intent) -> str:
@@ -52,7 +46,7 @@ def as_command(intent: Intent) -> str:
         case Action.LIST:
             return " ".join(filter(None, ["list", value, intent.kind.plural if intent.kind else "items"]))
         case action:
-            return _PLAIN[action].format(target=target, other=other)
+            return _PLAIN.get(action, f"{action} {{target}}").format(target=target, other=other)
 
 
 def _item(phrase: str) -> str:

@@ -53,7 +53,7 @@ _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
 _BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[,;:]|[.!?](?:\s|$)|\s(?:and|then|but|please|pls|thanks)\b", re.IGNORECASE)
-_TOLD_LAST = frozenset({Action.RENAME, Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
+_TOLD_LAST = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
 _TITLE_LIKE, _SLIP = 88, 82
 _NEW = (Action.CREATE, Action.ADD)
 
