@@ -59,7 +59,8 @@ class Talk:
 @dataclass(slots=True)
 class Verdict:
     """How one line went: `faults` in words, `wrong` those that changed what they must not; `offered` options; whether
-    it was `said_again` plainly."""
+    it was `said_again` plainly.
+    """
 
     line: Mapping[str, Any]
     reply: Reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -15,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.orchestrator.intents.model import intents_from_json
 from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
+from orchestra_mem.orchestrator.intents.model import intents_from_json
 from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
@@ -426,15 +427,15 @@ def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager)
     [
         ({"action": "add", "kind": "story", "count": 2, "other": "epic 3"}, "add 2 stories to epic 3"),
         ({"action": "assign", "target": "14", "value": "Ruth"}, "assign 14 to Ruth"),
-        ({"action": "block", "target": "the roof", "value": "no permit"}, "block \"the roof\" because no permit"),
-        ({"action": "depend", "target": "painting", "other": "the plaster"}, "\"painting\" depends on \"the plaster\""),
+        ({"action": "block", "target": "the roof", "value": "no permit"}, 'block "the roof" because no permit'),
+        ({"action": "depend", "target": "painting", "other": "the plaster"}, '"painting" depends on "the plaster"'),
         ({"action": "note", "target": "9", "value": "mind the key"}, "note on 9: mind the key"),
-        ({"action": "unblock", "target": "the roof"}, "unblock \"the roof\""),
+        ({"action": "unblock", "target": "the roof"}, 'unblock "the roof"'),
     ],
 )
 def test_what_a_model_has_read_is_asked_in_words(read: Json, asked: str) -> None:
     """As one would type it."""
-    (intent,) = intents_from_json([read])
+    (intent,) = intents_from_json(json.dumps({"intents": [read]}))
     assert as_command(intent) == asked
 
 

@@ -24,7 +24,9 @@ from orchestra_mem.work_types import (
 )
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
-_FAILED = re.compile(r"\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b", re.IGNORECASE
+)
 _NAMED_AT_MOST = 20
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
@@ -148,9 +150,7 @@ class Commands:
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
         return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
 
-    def _moved(
-        self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver
-    ) -> Done:
+    def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)

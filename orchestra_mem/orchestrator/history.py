@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from orchestra_mem.core.search.dates import periods_in
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.orchestrator.intents.types import ASKS
-from orchestra_mem.orchestrator.phrases import KINDS, NUMBERS
+from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus
 

@@ -5,110 +5,41 @@ Grammar alone: what a phrase stands for is found in `references`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from rapidfuzz.distance import OSA
-
-from orchestra_mem.orchestrator.talk import Happening
-from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
-
-_TOKEN = re.compile(
-    r"[\"\u201c](?P<quoted>[^\"\u201d\n]+)[\"\u201d]|(?<!\w)'(?P<single>[^'\n]+)'(?!\w)|#\s?(?P<number>\d{1,18})\b(?P<owner>['\u2019]s)?"
-    r"|(?P<word>[^\W_]+(?:['\u2019_.-][^\W_]+)*)(?P<plural>['\u2019](?!\w))?|(?P<mark>[^\w\s])"
+from orchestra_mem.orchestrator.phrase_words import (
+    ATTRIBUTES,
+    DETERMINERS,
+    GRAMMAR,
+    HAPPENINGS,
+    HEADS,
+    KINDS,
+    LEVELS,
+    LISTS,
+    MOST_IN_RANGE,
+    MOST_WORDS,
+    NTH,
+    NUMBERED,
+    NUMBERS,
+    ORDINALS,
+    PARTICLES,
+    PLURALS,
+    POSTPONED,
+    PRONOUNS,
+    QUANTITY,
+    RANGE,
+    RELATIVES,
+    SELECTORS,
+    SPOKEN,
+    STATUSES,
+    STOPS,
+    TWO_WORDS,
+    WITHIN,
+    tokenise,
 )
-_GLUED = re.compile(r"(milestone|epic|story|task|subtask|item)[-_]?(\d{1,18})")
-_MOST_CHARS = 2_000
-
-KINDS = {word: kind for kind in WorkKind for word in (kind.value, kind.plural)} | {
-    "sub-task": WorkKind.SUBTASK, "sub-tasks": WorkKind.SUBTASK, "storys": WorkKind.STORY,
-}  # fmt: skip
-_PLURALS = frozenset([*(kind.plural for kind in WorkKind), "storys", "sub-tasks"])
-_HEADS = frozenset("one item thing ticket issue card job piece bit entry guy place".split())
-_STATUSES = {
-    word: statuses
-    for statuses, listing in {
-        (WorkStatus.FAILED,): "failed failing fails broken crashed errored red",
-        (WorkStatus.BLOCKED,): "blocked stuck waiting",
-        (WorkStatus.PENDING,): "pending unstarted todo queued untouched",
-        (WorkStatus.DONE,): "done finished completed complete closed resolved shipped",
-        (WorkStatus.CANCELLED,): "cancelled canceled dropped scrapped",
-        (WorkStatus.DEFERRED,): "deferred postponed parked paused shelved snoozed",
-        (WorkStatus.IN_PROGRESS,): "active running ongoing started wip current in-progress",
-        OPEN_STATUSES: "open unfinished outstanding incomplete undone",
-    }.items()
-    for word in listing.split()
-}
-_HAPPENINGS = {
-    word: happening
-    for happening, listing in {
-        Happening.CREATED: "created added made new newest latest opened",
-        Happening.STARTED: "started began",
-        Happening.FINISHED: "finished completed closed",
-        Happening.FAILED: "failed broke",
-        Happening.CHANGED: "changed renamed updated edited moved touched",
-        Happening.BLOCKED: "blocked",
-        Happening.DEFERRED: "deferred postponed parked",
-        Happening.CANCELLED: "cancelled canceled dropped scrapped",
-        Happening.ASSIGNED: "assigned gave handed",
-    }.items()
-    for word in listing.split()
-}
-_TWO_WORDS = {
-    ("in", "progress"): (WorkStatus.IN_PROGRESS,), ("on", "hold"): (WorkStatus.DEFERRED,),
-    ("not", "started"): (WorkStatus.PENDING,), ("not", "done"): OPEN_STATUSES, ("not", "finished"): OPEN_STATUSES,
-}  # fmt: skip
-NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen".split(), 1,
-    )
-} | {"pair": 2, "couple": 2, "trio": 3} | {
-    word: 10 * tens for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}  # fmt: skip
-_ORDINALS = {
-    word: place
-    for place, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split(), 1
-    )
-} | {"top": 1, "former": 1, "middle": 0, "last": -1, "latest": -1, "newest": -1, "recent": -1, "final": -1, "latter": -1,
-     "bottom": -1, "penultimate": -2}  # fmt: skip
-_RANGE = re.compile(r"(\d{1,9})[-\u2013](\d{1,9})")
-_MOST_IN_RANGE = 50
-_NTH = re.compile(r"(\d{1,3})(?:st|nd|rd|th)")
-_SELECTORS = {
-    "other": "other", "others": "other", "rest": "rest", "remaining": "rest", "remainder": "rest", "next": "next",
-    "previous": "previous", "prior": "previous", "same": "same",
-}  # fmt: skip
-_DETERMINERS = frozenset("the this that these those its their our my your all both each every".split())
-_PRONOUNS = frozenset("it them they these those this that both all everything 'em".split())
-_STOPS = frozenset(
-    """and or but then to for on in into under of from with by at about as is are was were be been has have had do does
-    did can could will would should must may might goes go gets get got needs need waits wait depends depend belongs belong
-    stays stay again now too also please already anyway instead so because since until till when while if unless after
-    before except excluding not no there here well still what which who why how i we you he she they it them me us a an another
-    some any more start begin finish done set mark make add create assign give block defer cancel put move""".split()
-)  # fmt: skip
-_SPOKEN = frozenset("mentioned discussed talked spoke asked looked saw viewed had".split())
-_WITHIN = frozenset("of in from under below inside within".split())
-_NUMBERED = frozenset("number no no. num nr".split())
-_LISTS = frozenset("list lists listing".split())
-_QUANTITY = frozenset("priority prio level p rank by_to".split())
-_POSTPONED = frozenset("still currently already recently been that which who i we you just have has had was were is are".split())
-_LEVELS = frozenset("urgent high higher low lower medium normal critical important really".split())
-_PARTICLES = frozenset("over up off back down out away aside first later soon today tomorrow together very".split())
-_RELATIVES = frozenset("that which who i we you just".split())
-_ATTRIBUTES = frozenset("status state priority prio name title progress assignee owner description".split())
-_MOST_WORDS = 7
-_CONTRACTED = {"thats": "that", "its": "its", "theyre": "they", "teh": "the", "hte": "the", "thatll": "that", "itll": "it"}
-_MENDED = [
-    word for word in (*KINDS, *_STATUSES, *_ORDINALS, *_SELECTORS, *NUMBERS, "those", "these")
-    if len(word) > 4 and word not in ("bottom", "final", "other", "these", "latter", "active", "eight", "seven")
-]  # fmt: skip
-_GRAMMAR = frozenset([*KINDS, *_STATUSES, *_ORDINALS, *_SELECTORS, *NUMBERS, *_HAPPENINGS, *_DETERMINERS, *_STOPS])
+from orchestra_mem.orchestrator.talk import Happening
+from orchestra_mem.work_types import WorkKind, WorkStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,58 +78,6 @@ class Phrase:
     def is_plain(self) -> bool:
         """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
         return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A word, number, quotation or mark; `low` as the grammar reads it, `owns` where it is a possessive."""
-
-    low: str
-    start: int
-    end: int
-    number: int | None = None
-    owns: bool = False
-    quoted: bool = False
-
-
-def tokenise(line: str) -> list[Token]:
-    """Cut a line into tokens."""
-    found: list[Token] = []
-    for match in _TOKEN.finditer(line[:_MOST_CHARS]):
-        start, end = match.span()
-        if quoted := match["quoted"] or match["single"]:
-            found.append(Token(low=quoted.lower(), start=start, end=end, quoted=True))
-        elif match["number"]:
-            found.append(Token(low="#", start=start, end=end, number=int(match["number"]), owns=bool(match["owner"])))
-        elif match["word"]:
-            found += _words_of(match["word"].lower().replace("\u2019", "'"), start, end, bool(match["plural"]))
-        else:
-            found.append(Token(low=match["mark"], start=start, end=end))
-    return found
-
-
-def _words_of(low: str, start: int, end: int, plural_owner: bool) -> list[Token]:
-    if glued := _GLUED.fullmatch(low):
-        middle = start + len(glued[1])
-        return [
-            Token(low=glued[1], start=start, end=middle),
-            Token(low=glued[2], start=middle, end=end, number=int(glued[2])),
-        ]
-    for ending in ("'s", "'ll", "'re", "'ve"):
-        if low.endswith(ending):
-            low, plural_owner = low[: -len(ending)], ending == "'s"
-            break
-    low = _CONTRACTED.get(low, low)
-    if len(low) > 4 and low.isalpha() and low not in _GRAMMAR and (near := _mended(low)):
-        low = near
-    number = int(low) if low.isdecimal() and len(low) < 19 else None
-    return [Token(low=low, start=start, end=end, number=number, owns=plural_owner)]
-
-
-@lru_cache(maxsize=4_096)
-def _mended(word: str) -> str:
-    """Give the word of the grammar that a word misspells by one letter, "" where there is none."""
-    return next((right for right in _MENDED if OSA.distance(word, right, score_cutoff=1) == 1), "")
 
 
 class Reader:
@@ -240,15 +119,15 @@ class Reader:
         if self.low(at) in ("the", "issue", "ticket", "item", "issues", "items"):
             at += 1
         if self.low(at) in KINDS and not self.tokens[at].owns:
-            kind, several, at = KINDS[self.low(at)], self.low(at) in _PLURALS, at + 1
+            kind, several, at = KINDS[self.low(at)], self.low(at) in PLURALS, at + 1
         is_told = kind is not None or at > begin
-        while self.low(at) in _NUMBERED or (is_told and self.low(at) == "."):
+        while self.low(at) in NUMBERED or (is_told and self.low(at) == "."):
             is_told, at = True, at + 1
-        numbered = at > begin and self.low(at - 1) in _NUMBERED
+        numbered = at > begin and self.low(at - 1) in NUMBERED
         if self.low(begin) == "the" and not kind and not numbered:
             return None
         read = self._cardinal(at, spelt=kind is not None or numbered)
-        if read is None or (not is_told and self.low(at) != "#" and self.low(at - 1) in _QUANTITY):
+        if read is None or (not is_told and self.low(at) != "#" and self.low(at - 1) in QUANTITY):
             return None
         hashed, position = self.low(at) == "#", read[0][0] if numbered and not kind and self.low(at) != "#" else None
         ids, at = read
@@ -259,8 +138,12 @@ class Reader:
             if follows is None or (self.low(link) == "#") != hashed:
                 break
             ids, at = (*ids, *follows[0]), follows[1]
-        if several and self.low(at) in ("to", "through", "-", "\u2013") and (last := self._cardinal(at + 1, spelt=False)):
-            ids, at = (*ids[:-1], *range(ids[-1], min(last[0][0], ids[-1] + _MOST_IN_RANGE) + 1)), last[1]
+        if (
+            several
+            and self.low(at) in ("to", "through", "-", "\u2013")
+            and (last := self._cardinal(at + 1, spelt=False))
+        ):
+            ids, at = (*ids[:-1], *range(ids[-1], min(last[0][0], ids[-1] + MOST_IN_RANGE) + 1)), last[1]
         bare = not is_told and not hashed
         return self._made(begin, at, ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=position), at
 
@@ -271,9 +154,9 @@ class Reader:
         token = self.tokens[at]
         if token.number is not None:
             return (token.number,), at + 1
-        if run := _RANGE.fullmatch(token.low):
+        if run := RANGE.fullmatch(token.low):
             first, last = int(run[1]), int(run[2])
-            return (tuple(range(first, last + 1)), at + 1) if first < last <= first + _MOST_IN_RANGE else None
+            return (tuple(range(first, last + 1)), at + 1) if first < last <= first + MOST_IN_RANGE else None
         tens, _, units = token.low.partition("-")
         number = NUMBERS.get(tens, 0) + (NUMBERS.get(units, 0) if units else 0)
         if not spelt or not number or (units and units not in NUMBERS):
@@ -296,7 +179,7 @@ class Reader:
     def _pronoun(self, at: int) -> tuple[Phrase, int] | None:
         """Read "it", "that one", "them all", "both", "all three", "those two"."""
         word = self.low(at)
-        if word not in _PRONOUNS or (at < len(self.tokens) and self.tokens[at].quoted):
+        if word not in PRONOUNS or (at < len(self.tokens) and self.tokens[at].quoted):
             return None
         many = word not in ("it", "this", "that")
         if word in ("this", "that", "these", "those", "both", "all"):
@@ -307,7 +190,7 @@ class Reader:
                 if self.low(at + 2) not in ("them", "these", "those"):
                     return None
                 return self._made(at, at + 3, many=True, count=2 if word == "both" else None), at + 3
-            is_last = not following or following in _STOPS or not following[0].isalnum()
+            is_last = not following or following in STOPS or not following[0].isalnum()
             if not is_last and (many or self._has_head(at + 1)):
                 return None
         return self._made(at, at + 1, many=many, count=2 if word == "both" else None), at + 1
@@ -315,27 +198,27 @@ class Reader:
     def _has_head(self, at: int) -> bool:
         """Tell whether a noun phrase goes on here: "that bcrypt task", not "that over", "that Tom", "that done"."""
         said, word = _Said(), self.line[self.tokens[at].start :][:1]
-        if word.islower() and self.low(at) not in _GRAMMAR | _LEVELS | _PARTICLES:
+        if word.islower() and self.low(at) not in GRAMMAR | LEVELS | PARTICLES:
             return True
-        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in _STOPS and not said.head:
+        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in STOPS and not said.head:
             said.read(self.low(at), None)
             at += 1
         return said.head
 
     def _noun_phrase(self, at: int) -> tuple[Phrase, int] | None:
         """Read "the second story", "its failed task", "the one about login", "the last three I started"."""
-        is_plural = self.low(at) in _PLURALS and self.low(at + 1) in _WITHIN
+        is_plural = self.low(at) in PLURALS and self.low(at + 1) in WITHIN
         is_next = self._stands_alone(at)
-        is_what = at > 0 and self.low(at) in ("what", "whatever") and self.low(at + 1) in _STATUSES
+        is_what = at > 0 and self.low(at) in ("what", "whatever") and self.low(at + 1) in STATUSES
         if is_what:
-            return self._made(at, at + 2, statuses=_STATUSES[self.low(at + 1)]), at + 2
-        if self.low(at) not in _DETERMINERS and self.low(at) != "same" and not is_plural and not is_next:
+            return self._made(at, at + 2, statuses=STATUSES[self.low(at + 1)]), at + 2
+        if self.low(at) not in DETERMINERS and self.low(at) != "same" and not is_plural and not is_next:
             return None
         begin, said = at, _Said()
         if self.low(at) in ("its", "their"):
             said.owner = self._made(at, at + 1, many=None if self.low(at) == "its" else True)
-        while at < len(self.tokens) and self.low(at) in _DETERMINERS | {"of", "just", "only", "very"}:
-            if self.low(at) == "of" and self.low(at + 1) not in _DETERMINERS:
+        while at < len(self.tokens) and self.low(at) in DETERMINERS | {"of", "just", "only", "very"}:
+            if self.low(at) == "of" and self.low(at + 1) not in DETERMINERS:
                 break
             if self.low(at) in ("its", "their") and at > begin:
                 said.owner = self._made(at, at + 1, many=None)
@@ -345,7 +228,7 @@ class Reader:
 
     def bare(self, at: int) -> tuple[Phrase, int] | None:
         """Read words without a determiner as a phrase: "print labels", "login and signup", "story login"."""
-        if at >= len(self.tokens) or (self.low(at) in _STOPS and not self.tokens[at].quoted):
+        if at >= len(self.tokens) or (self.low(at) in STOPS and not self.tokens[at].quoted):
             return None
         read = self._read_on(at, at, _Said())
         if read is None:
@@ -355,11 +238,11 @@ class Reader:
     def _stands_alone(self, at: int) -> bool:
         """Tell whether a phrase without a determiner begins here: "finish third", "retry failed one", "and third"."""
         word, said = self.low(at), _Said()
-        if word not in _ORDINALS.keys() | _SELECTORS.keys() | _STATUSES.keys() or word in ("next", "done", "started"):
+        if word not in ORDINALS.keys() | SELECTORS.keys() | STATUSES.keys() or word in ("next", "done", "started"):
             return False
-        if word in _ORDINALS and (self.low(at - 1) == "and" or (at and self.low(at + 1) in _STOPS | {""})):
+        if word in ORDINALS and (self.low(at - 1) == "and" or (at and self.low(at + 1) in STOPS | {""})):
             return True
-        while self.low(at).isalnum() and self.low(at) not in _STOPS and not said.head:
+        while self.low(at).isalnum() and self.low(at) not in STOPS and not said.head:
             said.read(self.low(at), self.tokens[at].number)
             at += 1
         return said.head and not said.words
@@ -367,7 +250,7 @@ class Reader:
     def title(self, at: int, names: Callable[[Phrase], bool]) -> tuple[Phrase, int] | None:
         """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
         read = self.bare(at)
-        if read is None or self.low(at) in _GRAMMAR or len(self.low(at)) < 3:
+        if read is None or self.low(at) in GRAMMAR or len(self.low(at)) < 3:
             return None
         owner = read[0].owner
         if owner and owner.start == read[0].start and names(owner):
@@ -388,15 +271,17 @@ class Reader:
             if token.quoted:
                 said.words += [piece.low for piece in tokenise(token.low) if piece.low.isalnum()]
                 said.head = True
-            elif two := _TWO_WORDS.get((token.low, self.low(at + 1))):
+            elif two := TWO_WORDS.get((token.low, self.low(at + 1))):
                 said.statuses, at = two, at + 1
             elif said.position and token.low in ("to", "from") and self.low(at + 1) == "last":
                 pass
-            elif token.low in _LEVELS and not said.words and (said.count or said.position is not None):
-                break
-            elif not token.low[0].isalnum() or token.low in _STOPS or (token.low in _DETERMINERS and said.words):
-                break
-            elif len(said.words) >= _MOST_WORDS:
+            elif (
+                (token.low in LEVELS and not said.words and (said.count or said.position is not None))
+                or not token.low[0].isalnum()
+                or token.low in STOPS
+                or (token.low in DETERMINERS and said.words)
+                or len(said.words) >= MOST_WORDS
+            ):
                 break
             else:
                 said.read(token.low, token.number)
@@ -410,13 +295,13 @@ class Reader:
             at = self._behind(at, said)
         if said.select == "same" and not said.head and self.low(at) in ("for", "with"):
             return None  # "the same for 232"
-        if said.owner and not said.kind and len(said.words) == 1 and said.words[0] in _ATTRIBUTES:
+        if said.owner and not said.kind and len(said.words) == 1 and said.words[0] in ATTRIBUTES:
             return replace(said.owner, end=self.tokens[at - 1].end), at
         return self._made(begin, at, **said.fields()), at
 
     def _behind(self, at: int, said: _Said) -> int:
         """Read what stands behind the head: "in progress", "about login", "I just created", "of the epic"."""
-        if two := _TWO_WORDS.get((self.low(at), self.low(at + 1))):
+        if two := TWO_WORDS.get((self.low(at), self.low(at + 1))):
             said.statuses, at = two, at + 2
         if said.head and not said.words and self.low(at) in ("about", "with", "called", "named"):
             if inner := self._description(at + 1):
@@ -426,25 +311,25 @@ class Reader:
             return at + 1
         for ahead in range(at, min(at + 5, len(self.tokens))):
             word = self.low(ahead)
-            if self.low(at) not in _RELATIVES and word not in ("created", "added", "started"):
+            if self.low(at) not in RELATIVES and word not in ("created", "added", "started"):
                 break
-            if ahead > at and (two := _TWO_WORDS.get((word, self.low(ahead + 1)))):
+            if ahead > at and (two := TWO_WORDS.get((word, self.low(ahead + 1)))):
                 said.statuses = two
                 return ahead + 2
             if ahead > at or word in ("created", "added", "started"):
-                if word in _HAPPENINGS:
+                if word in HAPPENINGS:
                     is_passive = not {self.low(each) for each in range(at, ahead)} & {"i", "we", "you", "just"}
-                    is_passive = is_passive and word in _STATUSES
+                    is_passive = is_passive and word in STATUSES
                     if is_passive:
-                        said.statuses = _STATUSES[word]
+                        said.statuses = STATUSES[word]
                     else:
-                        said.happening = _HAPPENINGS[word]
+                        said.happening = HAPPENINGS[word]
                     if self.low(ahead + 1) in ("first", "last"):
-                        said.position, ahead = _ORDINALS[self.low(ahead + 1)], ahead + 1
+                        said.position, ahead = ORDINALS[self.low(ahead + 1)], ahead + 1
                     return ahead + 1
-            if word in _SPOKEN:
+            if word in SPOKEN:
                 return ahead + 1 + (self.low(ahead + 1) in ("about", "at", "of"))
-            if word not in _POSTPONED:
+            if word not in POSTPONED:
                 break
         return self._whole(at, said)
 
@@ -453,7 +338,7 @@ class Reader:
         while self.low(at) in ("the", "a", "an", "its"):
             at += 1
         words: list[str] = []
-        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in _STOPS:
+        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in STOPS:
             words += self.low(at).split()
             at += 1
         return (tuple(words), at) if words and at > begin else None
@@ -461,16 +346,16 @@ class Reader:
     def _whole(self, at: int, said: _Said) -> int:
         """Read the whole that a phrase is a part of: "of them", "in the list", "of story 35"."""
         after = at + 1
-        while self.low(after) in _DETERMINERS:
+        while self.low(after) in DETERMINERS:
             after += 1
-        if self.low(after) in _LISTS and self.low(at) in ("in", "on", "of", "from"):
+        if self.low(after) in LISTS and self.low(at) in ("in", "on", "of", "from"):
             said.happening = Happening.LISTED
             return after + 1
-        if self.low(at) not in _WITHIN or said.owner:
+        if self.low(at) not in WITHIN or said.owner:
             return at
         if self.low(at) != "of" and not (said.many or said.position is not None):
             return at
-        is_attribute = bool(said.words) and said.words[0] in _ATTRIBUTES
+        is_attribute = bool(said.words) and said.words[0] in ATTRIBUTES
         whole = self.phrase(at + 1) or (self.bare(at + 1) if said.kind or is_attribute else None)
         if whole is None:
             return at
@@ -481,12 +366,12 @@ class Reader:
         """Read on behind a possessive: "the epic's stories"."""
         if phrase.owner and phrase.owner.end == phrase.end:
             return phrase, end
-        if self.low(end - 1) == "epics" and self.low(end) in _PLURALS:  # an apostrophe left out
+        if self.low(end - 1) == "epics" and self.low(end) in PLURALS:  # an apostrophe left out
             phrase = replace(phrase, many=False)
         elif not self.tokens[end - 1].owns or self.low(end - 1) in ("it", "that", "this", "they", "what"):
             return phrase, end
         said = _Said()
-        is_plural = any(token.low in _PLURALS for token in self.tokens[:end] if token.start >= phrase.start)
+        is_plural = any(token.low in PLURALS for token in self.tokens[:end] if token.start >= phrase.start)
         if phrase.many and phrase.kind and not is_plural:  # "all of the epic's stories"
             said.many, phrase = True, replace(phrase, many=False, count=None)
         said.owner = phrase
@@ -532,17 +417,17 @@ class _Said:
 
     def read(self, word: str, number: int | None) -> None:
         """Take a word before or at the head in."""
-        nth = _NTH.fullmatch(word)
+        nth = NTH.fullmatch(word)
         plain = word.removesuffix("s")
         if word in KINDS:
             self.kind, self.head = KINDS[word], True
-            self.many = self.many or word in _PLURALS
-        elif (plain in _HEADS and (word == plain or not self.words)) or word in _HEADS:
-            self.head, self.many = True, self.many or word not in _HEADS
+            self.many = self.many or word in PLURALS
+        elif (plain in HEADS and (word == plain or not self.words)) or word in HEADS:
+            self.head, self.many = True, self.many or word not in HEADS
         elif not self.words and word == "last" and self.position and self.position > 0:
             self.position = -self.position  # "the second last", "the second to last"
-        elif not self.words and (nth or word in _ORDINALS):
-            self.position = int(nth[1]) if nth else _ORDINALS[word]
+        elif not self.words and (nth or word in ORDINALS):
+            self.position = int(nth[1]) if nth else ORDINALS[word]
             if word in ("newest", "latest"):
                 self.happening = Happening.CREATED
         elif not self.words and (word in NUMBERS or number is not None) and self.count is None:
@@ -550,13 +435,13 @@ class _Said:
             self.many = self.count > 1
         elif (self.count or self.position is not None) and word in ("created", "added", "made"):
             self.happening, self.head = Happening.CREATED, True
-        elif not self.words and word in _SELECTORS:
-            self.select = _SELECTORS[word]
+        elif not self.words and word in SELECTORS:
+            self.select = SELECTORS[word]
             self.many = True if word == "others" else None if self.select == "rest" else self.many
         elif not self.words and word == "new":
             self.happening = Happening.CREATED
-        elif not self.words and word in _STATUSES:
-            self.statuses = _STATUSES[word]
+        elif not self.words and word in STATUSES:
+            self.statuses = STATUSES[word]
         elif word not in ("just", "only", "very", "whole", "most", "newly", "recently", "still", "whichever"):
             self.words.append(word)
 

@@ -6,15 +6,14 @@ or none is likely, a question comes back instead of a guess. A number that is na
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.text import words
-from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.phrases import KINDS, Phrase, Reader, phrases_in, tokenise
+from orchestra_mem.orchestrator.phrase_words import tokenise
+from orchestra_mem.orchestrator.phrases import Phrase, Reader, phrases_in
 from orchestra_mem.orchestrator.scene import MOST_BELOW, Group, Scene, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, container_need, need_of
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
 
 CLOSE = 0.72
@@ -59,7 +58,7 @@ class Resolution:
 def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
     """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
     scene = Scene(talk)
-    return _joint(text, _phrases_of(text, scene), need, scene)
+    return resolve_all(_phrases_of(text, scene), need, scene)
 
 
 def is_reference(text: str, talk: Talk) -> bool:
@@ -83,12 +82,12 @@ def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
             found.append(read[0])
         at = read[1] if read else at + 1
     is_title = whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1
-    if is_title and (not found or _pool(title, ANYTHING, scene)):
+    if is_title and (not found or items_named(title, ANYTHING, scene)):
         return [title]
-    return _sharing_kind([replace(phrase, bare=False) for phrase in found])
+    return sharing_kind([replace(phrase, bare=False) for phrase in found])
 
 
-def _sharing_kind(phrases: list[Phrase]) -> list[Phrase]:
+def sharing_kind(phrases: list[Phrase]) -> list[Phrase]:
     """Give "the login" of "the login and signup stories" its kind."""
     last = phrases[-1] if phrases else None
     if last is None or len(phrases) < 2 or not last.kind or not last.many or not last.words:
@@ -98,7 +97,7 @@ def _sharing_kind(phrases: list[Phrase]) -> list[Phrase]:
     return [replace(phrase, kind=last.kind, many=False) for phrase in phrases]
 
 
-def _joint(text: str, phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
+def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
         return Resolution(ask="Which item do you mean?")
@@ -289,7 +288,7 @@ def _of_happening(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
 
 def _named(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
     """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
-    pool = _pool(phrase, need, scene)
+    pool = items_named(phrase, need, scene)
     if not pool and phrase.text.lower().startswith(("this ", "that ")) and not phrase.kind:
         yield from _one(replace(phrase, words=()), need, scene)
     above = scene.above_focus(made_only=False)
@@ -300,9 +299,13 @@ def _named(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
         yield (item,), base * fit * _status_fit((item,), need, _UNFIT_NAMED)
 
 
-def _pool(phrase: Phrase, need: Need, scene: Scene) -> list[WorkItem]:
+def items_named(phrase: Phrase, need: Need, scene: Scene) -> list[WorkItem]:
     """List what words may name: all that is in focus, and what a search by their beginnings finds."""
-    found = {item_id: item for item_id in (*scene.focus, *scene.above_focus(made_only=False)) if (item := scene.item(item_id))}
+    found = {
+        item_id: item
+        for item_id in (*scene.focus, *scene.above_focus(made_only=False))
+        if (item := scene.item(item_id))
+    }
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     prefixes = [word[:_PREFIX] for word in phrase.words if len(word) > 1]
     there = list(scene.find(WorkFilter(kinds=kinds, text=" ".join(prefixes), limit=_MOST_FOUND))) if prefixes else []
@@ -349,7 +352,7 @@ def _several_there(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]
                 pool = _fitting(scene.below([holder], phrase.kind), plain, need, scene)
                 if pool and phrase.count in (None, len(pool)):
                     yield pool, score * (1.0 if len(pool) > 1 else 0.6)
-        called = tuple(item for item in _pool(phrase, need, scene) if title_fit(phrase.words, item.title))
+        called = tuple(item for item in items_named(phrase, need, scene) if title_fit(phrase.words, item.title))
         if called and phrase.count in (None, len(called)):
             yield called, 0.4 if len(called) > 1 else 0.25
         return
@@ -538,7 +541,10 @@ def _same(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
         if not pool or (phrase.count or len(pool)) != len(pool):
             continue
         if phrase.many is not False or len(pool) == 1:
-            yield pool, seen.weight * (_LONE if phrase.many and len(pool) == 1 else 1.0) * _status_fit(pool, need, _UNFIT)
+            yield (
+                pool,
+                seen.weight * (_LONE if phrase.many and len(pool) == 1 else 1.0) * _status_fit(pool, need, _UNFIT),
+            )
         else:
             yield from (((item,), seen.weight) for item in pool)
 
@@ -559,86 +565,3 @@ def _neighbours(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
         at = row.index(focus) + step if focus in row else -1
         if 0 <= at < len(row) and _fit(row[at], phrase, need, scene):
             yield (row[at],), weight
-
-
-# Whole lines
-
-_VERBS = {
-    word: action
-    for action, listing in {
-        Action.ADD: "add create append another more",
-        Action.START: "start begin restart kick retry resume run redo",
-        Action.FINISH: "finish complete close done finished ship",
-        Action.UNDO: "undo revert",
-        Action.BLOCK: "block",
-        Action.UNBLOCK: "unblock",
-        Action.DEFER: "defer postpone park",
-        Action.CANCEL: "cancel drop kill delete",
-        Action.ASSIGN: "assign give",
-    }.items()
-    for word in listing.split()
-}
-_REOPENS = Need(statuses=(WorkStatus.DONE, WorkStatus.CANCELLED, WorkStatus.FAILED, WorkStatus.DEFERRED))
-_NEW = re.compile(
-    r"\b(?:a|an|another|more|one|two|three|four|five|\d+|add|create)\s+(?:(?!to\b|under\b|in\b|the\b)[\w-]+\s+){0,2}?"
-    r"(milestone|epic|story|stories|subtask|task)s?\b", re.IGNORECASE)  # fmt: skip
-_PAYLOAD = re.compile(r"(?<=\w):\s.*|\b(?:called|named)\s.*")
-_QUOTED = re.compile(r"[\"\u201c][^\"\u201d]*[\"\u201d]|(?<!\w)'[^']+'(?!\w)")
-_OLD = frozenset("the same those these last first next other both all".split())
-_SURELY_NAMED = 0.6
-_UNDER = frozenset("to under in into of on for below beneath inside within there".split())
-
-
-def resolve_line(line: str, talk: Talk) -> Resolution:
-    """Say what a whole line acts on or asks about; of a line that adds something, what that is added to."""
-    scene = Scene(talk)
-    said = {word.casefold() for word in re.findall(r"[\w-]+", line)}
-    first = next((word for word in re.findall(r"[\w-]+", line.casefold()) if word in _VERBS or word == "reopen"), "")
-    action = _VERBS.get(first)
-    new = next((each for each in _NEW.finditer(line) if _last_word(line[: each.start()]) not in _OLD), None)
-    adds = action is Action.ADD or (bool(new) and bool(said & {"put", "needs", "gets", "make", "file", "called"}))
-    if adds:
-        newest = next((seen.items[0].kind for seen in scene.seen if seen.happening is Happening.CREATED), None)
-        kind = KINDS.get(new[1].lower()) if new else newest if said & {"one", "another", "same"} else None
-        need = container_need(kind)
-        line = _QUOTED.sub(lambda found: " " * len(found[0]), line)
-        line = (line[: new.start()] + " " * (new.end() - new.start()) + line[new.end() :]) if new else line
-    else:
-        need = _REOPENS if first == "reopen" else need_of(Intent(action=action)) if action else ANYTHING
-    cut = _PAYLOAD.sub("", line)
-
-
-    def names(phrase: Phrase) -> bool:
-        return any(scene.word_fit(item, phrase.words, None) >= _SURELY_NAMED for item in _pool(phrase, ANYTHING, scene))
-
-    phrases = phrases_in(cut, names) or phrases_in(line, names)
-    marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare or phrase.ids), 0)
-    if marked and not adds:
-        between = line[phrases[0].end : phrases[marked].start]
-        turns = re.search(r"[,;.\u2013-].*\b(\w+) $", between)  # "the flyers can wait, start the other one"
-        selects = phrases[marked].select or phrases[marked].position is not None
-        if selects or not _is_object(line, phrases[0]) or (turns and turns[1].lower() in _VERBS):
-            phrases = phrases[marked:]
-    if adds:
-        led = [phrase for phrase in phrases if _last_word(line[: phrase.start]) in _UNDER]
-        phrases = led[:1] or phrases
-    if not phrases:
-        return Resolution(ask="Which item do you mean?")
-    run = [phrases[0]]
-    for phrase in phrases[1:]:
-        between = line[run[-1].end : phrase.start].lower()
-        joins = between.strip(" ,") in ("and", "&") or (between.strip() == "," and phrase.bare is run[-1].bare)
-        if not joins or (not phrase.ids and phrase.is_plain and not phrase.kind):
-            break
-        run.append(phrase)
-    found = _joint(line, _sharing_kind(run), need, scene)
-    return found if found.items or found.candidates or new or not adds else _joint(line, run, ANYTHING, scene)
-
-
-def _last_word(text: str) -> str:
-    return (text.lower().split() or [""])[-1].strip(",;:")
-
-
-def _is_object(line: str, phrase: Phrase) -> bool:
-    """Tell whether a title begins the line or stands behind its verb."""
-    return phrase.start == 0 or _last_word(line[: phrase.start]) in _VERBS.keys() | {"and", "is", "are", "mark", "set"}

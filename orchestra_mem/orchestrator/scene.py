@@ -12,7 +12,7 @@ from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.phrases import KINDS, NUMBERS
+from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
 from orchestra_mem.orchestrator.talk import Happening, Talk
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 

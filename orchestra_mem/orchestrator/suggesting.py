@@ -11,9 +11,9 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.orchestrator.references import resolve_line
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
 from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
+from orchestra_mem.orchestrator.whole_lines import resolve_line
 from orchestra_mem.work_types import WorkItem
 
 _MOST = 3
@@ -39,7 +39,11 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]
     A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose phrase may mean several is offered for each.
     """
     found: dict[str, Suggestion] = {}
-    nearest = (read_line(command).intents for command in parsed.nearest if parsed.intents)
+    nearest = [read_line(command).intents for command in parsed.nearest]
+    if not parsed.intents:  # then it must at least name an item
+        said = set(re.findall(r"\w+", line.lower()))
+        nearest = [each for each in nearest if all((intent.target and intent.target != "it") or "it" in said
+                                                   for intent in each)]  # fmt: skip
     readings = [parsed.intents, *(each for each in nearest if not _takes_away(each))]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
