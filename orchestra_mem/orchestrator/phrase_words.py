@@ -98,7 +98,8 @@ POSTPONED = frozenset(
 )
 LEVELS = frozenset("urgent high higher low lower medium normal critical important really".split())
 PARTICLES = frozenset("over up off back down out away aside first later soon today tomorrow together very".split())
-RELATIVES = frozenset("that which who i we you just".split())
+MADE = frozenset("created added started".split())
+RELATIVES = frozenset("that which who i we you they he she nobody somebody everyone just".split())
 ATTRIBUTES = frozenset("status state priority prio name title progress assignee owner description".split())
 MOST_WORDS = 7
 _CONTRACTED = {

@@ -17,6 +17,7 @@ from orchestra_mem.orchestrator.phrase_words import (
     KINDS,
     LEVELS,
     LISTS,
+    MADE,
     MOST_IN_RANGE,
     MOST_WORDS,
     NTH,
@@ -138,11 +139,8 @@ class Reader:
             if follows is None or (self.low(link) == "#") != hashed:
                 break
             ids, at = (*ids, *follows[0]), follows[1]
-        if (
-            several
-            and self.low(at) in ("to", "through", "-", "\u2013")
-            and (last := self._cardinal(at + 1, spelt=False))
-        ):
+        last = self._cardinal(at + 1, spelt=False) if self.low(at) in ("to", "through", "-", "\u2013") else None
+        if last and (several or (hashed and self.low(at) == "-")):
             ids, at = (*ids[:-1], *range(ids[-1], min(last[0][0], ids[-1] + MOST_IN_RANGE) + 1)), last[1]
         bare = not is_told and not hashed
         return self._made(begin, at, ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=position), at
@@ -238,9 +236,10 @@ class Reader:
     def _stands_alone(self, at: int) -> bool:
         """Tell whether a phrase without a determiner begins here: "finish third", "retry failed one", "and third"."""
         word, said = self.low(at), _Said()
-        if word not in ORDINALS.keys() | SELECTORS.keys() | STATUSES.keys() or word in ("next", "done", "started"):
+        is_place = word in ORDINALS or NTH.fullmatch(word) is not None
+        if word in ("next", "done", "started") or not (is_place or word in SELECTORS.keys() | STATUSES.keys()):
             return False
-        if word in ORDINALS and (self.low(at - 1) == "and" or (at and self.low(at + 1) in STOPS | {""})):
+        if is_place and (self.low(at - 1) in ("and", "&") or (at and self.low(at + 1) in STOPS | {""})):
             return True
         while self.low(at).isalnum() and self.low(at) not in STOPS and not said.head:
             said.read(self.low(at), self.tokens[at].number)
@@ -265,13 +264,12 @@ class Reader:
 
     def _read_on(self, begin: int, at: int, said: _Said) -> tuple[Phrase, int] | None:
         """Read modifiers up to the head, and what stands behind it."""
-        first = at
         while at < len(self.tokens) and not said.head:
             token = self.tokens[at]
             if token.quoted:
                 said.words += [piece.low for piece in tokenise(token.low) if piece.low.isalnum()]
                 said.head = True
-            elif two := TWO_WORDS.get((token.low, self.low(at + 1))):
+            elif (two := TWO_WORDS.get((token.low, self.low(at + 1)))) and not said.count:
                 said.statuses, at = two, at + 1
             elif said.position and token.low in ("to", "from") and self.low(at + 1) == "last":
                 pass
@@ -301,47 +299,53 @@ class Reader:
 
     def _behind(self, at: int, said: _Said) -> int:
         """Read what stands behind the head: "in progress", "about login", "I just created", "of the epic"."""
-        if two := TWO_WORDS.get((self.low(at), self.low(at + 1))):
-            said.statuses, at = two, at + 2
+        if said.head and (self.low(at), self.low(at + 1)) == ("in", "progress"):
+            said.statuses, at = (WorkStatus.IN_PROGRESS,), at + 2
         if said.head and not said.words and self.low(at) in ("about", "with", "called", "named"):
-            if inner := self._description(at + 1):
-                said.words, at = list(inner[0]), inner[1]
+            said.words, at = self._description(at + 1)
         if said.head and not said.words and self.low(at) == "before" and not self.low(at + 1).isalnum():
             said.select = "previous"
             return at + 1
+        return self._clause(at, said) or self._whole(at, said)
+
+    def _clause(self, at: int, said: _Said) -> int | None:
+        """Read "that failed", "we just created"; what any other clause says describes, and may be nowhere."""
+        is_name = said.head and at + 1 < len(self.tokens) and self.line[self.tokens[at].start].isupper()
+        if not (is_name and self.low(at + 1) not in STOPS) and self.low(at) not in RELATIVES | MADE:
+            return None
         for ahead in range(at, min(at + 5, len(self.tokens))):
             word = self.low(ahead)
-            if self.low(at) not in RELATIVES and word not in ("created", "added", "started"):
-                break
             if ahead > at and (two := TWO_WORDS.get((word, self.low(ahead + 1)))):
                 said.statuses = two
                 return ahead + 2
-            if ahead > at or word in ("created", "added", "started"):
-                if word in HAPPENINGS:
-                    is_passive = not {self.low(each) for each in range(at, ahead)} & {"i", "we", "you", "just"}
-                    is_passive = is_passive and word in STATUSES
-                    if is_passive:
-                        said.statuses = STATUSES[word]
-                    else:
-                        said.happening = HAPPENINGS[word]
-                    if self.low(ahead + 1) in ("first", "last"):
-                        said.position, ahead = ORDINALS[self.low(ahead + 1)], ahead + 1
-                    return ahead + 1
+            if word in HAPPENINGS and (ahead > at or word in MADE):
+                doers = {self.low(each) for each in range(at, ahead)} & {"i", "we", "you", "just"}
+                if word in STATUSES and not doers:
+                    said.statuses = STATUSES[word]
+                else:
+                    said.happening = HAPPENINGS[word]
+                if self.low(ahead + 1) in ("first", "last"):
+                    said.position, ahead = ORDINALS[self.low(ahead + 1)], ahead + 1
+                return ahead + 1
             if word in SPOKEN:
                 return ahead + 1 + (self.low(ahead + 1) in ("about", "at", "of"))
             if word not in POSTPONED:
                 break
-        return self._whole(at, said)
+        if said.head:
+            words, end = self._description(at + 1, through=True)
+            said.words += words
+            return end
+        return None
 
-    def _description(self, at: int) -> tuple[tuple[str, ...], int] | None:
-        begin = at
+    def _description(self, at: int, *, through: bool = False) -> tuple[list[str], int]:
+        """Read the words of a description; `through` reads over function words to the end of the clause."""
         while self.low(at) in ("the", "a", "an", "its"):
             at += 1
         words: list[str] = []
-        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in STOPS:
+        while at < len(self.tokens) and self.low(at)[0].isalnum() and (through or self.low(at) not in STOPS):
             words += self.low(at).split()
             at += 1
-        return (tuple(words), at) if words and at > begin else None
+        return words, at
 
     def _whole(self, at: int, said: _Said) -> int:
         """Read the whole that a phrase is a part of: "of them", "in the list", "of story 35"."""

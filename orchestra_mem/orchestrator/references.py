@@ -101,7 +101,11 @@ def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resoluti
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
         return Resolution(ask="Which item do you mean?")
-    resolved = [_resolve(phrase, need, scene) for phrase in phrases]
+    tied = list(phrases)
+    for place, phrase in enumerate(tied[1:], 1):
+        if phrase.owner and phrase.owner.text.lower() in ("its", "their"):  # "login and its tasks"
+            tied[place] = replace(phrase, owner=tied[place - 1])
+    resolved = [_resolve(phrase, need, scene) for phrase in tied]
     if asked := next((each for each in resolved if each.ask), None):
         return asked
     items = tuple({item.id: item for each in resolved for item in each.items}.values())
@@ -434,7 +438,7 @@ def _lately(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
     picked = tuple(reversed(list(touched.values())[:count]))
     if len(picked) == count:
         in_group = any(set(picked) & set(group.items) for group in scene.groups if not group.loose)
-        yield picked, newest * (0.5 if in_group else 1.0) * _status_fit(picked, need, _UNFIT_PLACED)
+        yield picked, newest * (0.45 if in_group else 1.0) * _status_fit(picked, need, _UNFIT_PLACED)
 
 
 def _at(items: Items, phrase: Phrase) -> Items:
@@ -454,7 +458,7 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Iterator[
     plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
     wanted = ANYTHING
     if not phrase.part and phrase.kind and not owner.kind:
-        wanted = Need(kinds=tuple(kind for kind in WorkKind if _WIDTH[kind] > _WIDTH[phrase.kind]))
+        wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if _WIDTH[kind] > _WIDTH[phrase.kind]))
     holders = _resolve(owner, wanted, scene)
     if holders.ask:
         yield from (((item,), 1.0) for item in holders.candidates[:_MOST_TOLD] if len(holders.candidates) > 1)

@@ -298,4 +298,4 @@ def _alike(word: str, other: str) -> float:
         len(word) < len(other) - 1 and word[0] == other[0] and not set(word[1:]) & set("aeiouy")
         and all(letter in letters for letter in word)
     )  # fmt: skip
-    return 0.7 if is_contracted and len(word) > 1 else 0.0
+    return 0.7 if is_contracted and len(word) > 2 else 0.0
