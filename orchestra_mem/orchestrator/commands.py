@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from orchestra_mem.core.language.intents.parsing import Action, Intent
-from orchestra_mem.core.language.mentions import Happening, Need
-from orchestra_mem.core.language.references.needs import container_need, need_of
-from orchestra_mem.core.text import content_stems
 from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.orchestrator.replies import Effect
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
+from orchestra_mem.orchestrator.talk import Happening, Need, container_need, need_of
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
@@ -26,20 +25,9 @@ from orchestra_mem.work_types import (
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _FAILED = re.compile(
-    r"\b(?:fail\w*|reject\w*|turned down|crash\w*|broke\w*|error\w*|collapsed|exploded|burn(?:ed|t)|ruined|fell "
-    r"(?:apart|over|through|down)|"
-    r"went wrong|flopped|blew up|did(?:n't| not) (?:work|hold|pass|rise|fit|survive))\b",
-    re.IGNORECASE,
+    r"\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b", re.IGNORECASE
 )
-# Of what a closed item lets go on; more would not be read.
 _NAMED_AT_MOST = 20
-_OVER = re.compile(
-    r"\b(?:answered|replied|agreed|approved|confirmed|arrived|came|comes|fixed|solved|resolved|repaired|works|"
-    r"working|back|"
-    r"here|there|delivered|ready|done|finished|over|gone|in|ok|okay|settled|signed|paid|again)\b",
-    re.IGNORECASE,
-)
-_NOT_OVER = re.compile(r"\b(?:not|never|no|still|if|when|unless|maybe|almost|nearly)\b|n['\u2019]t\b|\?", re.IGNORECASE)
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
@@ -66,12 +54,12 @@ class Commands:
             Action.CREATE: self._create,
             Action.ADD: self._add,
             Action.RENAME: self._rename,
-            Action.START: self._start,
+            Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
             Action.FINISH: self._finish,
             Action.BLOCK: self._block,
             Action.UNBLOCK: self._unblock,
-            Action.DEFER: self._defer,
-            Action.CANCEL: self._cancel,
+            Action.DEFER: partial(self._moved, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred"),
+            Action.CANCEL: partial(self._moved, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled"),
             Action.ASSIGN: self._assign,
             Action.PRIORITISE: self._prioritise,
             Action.DEPEND: self._depend,
@@ -114,7 +102,7 @@ class Commands:
         parent = resolver.one(intent.other, container_need(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
         text = f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}"
-        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+        return _done(Happening.CHANGED, now, text)
 
     def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Done:
         titles = [_capitalised(title) for title in intent.titles]
@@ -129,25 +117,16 @@ class Commands:
         ]
         under = f" under {_short(parent)}" if parent else ""
         text = f"Created {_named(items)}{under}"
-        return Done(effects=[Effect(happening=Happening.CREATED, items=_ids(items), text=text)])
+        return _done(Happening.CREATED, items, text)
 
     # How far it is
 
-    def _start(self, intent: Intent, resolver: Resolver) -> Done:
-        return self._moved(intent, resolver, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started")
-
     def _finish(self, intent: Intent, resolver: Resolver) -> Done:
-        done = self._moved(intent, resolver, WorkStatus.DONE, Happening.FINISHED, "Finished")
+        done = self._moved(WorkStatus.DONE, Happening.FINISHED, "Finished", intent, resolver)
         if intent.value:
             for item in done.effects[0].items:
                 self._tracker.note(item, intent.value)
         return done
-
-    def _defer(self, intent: Intent, resolver: Resolver) -> Done:
-        return self._moved(intent, resolver, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred")
-
-    def _cancel(self, intent: Intent, resolver: Resolver) -> Done:
-        return self._moved(intent, resolver, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled")
 
     def _unblock(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
@@ -157,20 +136,7 @@ class Commands:
                 self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
         now = [self._tracker.set_status(item.id, WorkStatus.PENDING) for item in items]
         text = f"Unblocked {_named(now)}{self._waiting(now)}"
-        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
-
-    def freed_by(self, line: str) -> Intent | None:
-        """Unblock the one item of whose reason a line says that it is over: "legal answered"."""
-        if not _OVER.search(line) or _NOT_OVER.search(line):
-            return None
-        said = set(content_stems(line))
-        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NAMED_AT_MOST))
-        freed = [item for item in blocked if said & set(content_stems(self._reason(item)))]
-        return Intent(action=Action.UNBLOCK, target=f"#{freed[0].id}", sure=0.8) if len(freed) == 1 else None
-
-    def _reason(self, item: WorkItem) -> str:
-        """Why an item is as it is."""
-        return next((event.reason for event in reversed(self._tracker.events(item.id)) if event.field == "status"), "")
+        return _done(Happening.CHANGED, now, text)
 
     def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
         """Whether to go on with something (`resume`) takes it up again: it was put off or held up, or has failed."""
@@ -182,21 +148,14 @@ class Commands:
                 if waits := self._waiting([item]):
                     raise InvalidChangeError(f"{item.name} is blocked{waits}")
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
-        return self._moved(intent, resolver, WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with")
+        return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
 
-    def _moved(
-        self,
-        intent: Intent,
-        resolver: Resolver,
-        status: WorkStatus,
-        happening: Happening,
-        word: str,
-    ) -> Done:
+    def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
         text = f"{word} {_named(now)}{rest}"
-        return Done(effects=[Effect(happening=happening, items=_ids(now), text=text)])
+        return _done(happening, now, text)
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         """What items still wait for, in words."""
@@ -226,7 +185,7 @@ class Commands:
         by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
         by = by or (f": {why}" if why else "")
         text = f"Blocked {_named(now)}{by}"
-        return Done(effects=[Effect(happening=Happening.BLOCKED, items=_ids(now), text=text)])
+        return _done(Happening.BLOCKED, now, text)
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
         """What blocks: items, or what is no work as a reason in words, as in "stuck with legal"."""
@@ -244,7 +203,7 @@ class Commands:
         wanted = resolver.many(intent.other)
         now = [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(wanted)})) for item in items]
         text = f"{_named(now)} {'waits' if len(now) == 1 else 'wait'} for {', '.join(_short(each) for each in wanted)}"
-        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+        return _done(Happening.CHANGED, now, text)
 
     # What is said of it
 
@@ -254,21 +213,21 @@ class Commands:
             raise Unclear(f"What is {item.name} to be called?")
         now = self._tracker.change(item.id, title=intent.value)
         text = f'Renamed {_short(now)} from "{item.title}" to "{now.title}"'
-        return Done(effects=[Effect(happening=Happening.CHANGED, items=(now.id,), text=text)])
+        return _done(Happening.CHANGED, [now], text)
 
     def _assign(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
         text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
-        return Done(effects=[Effect(happening=Happening.ASSIGNED, items=_ids(now), text=text)])
+        return _done(Happening.ASSIGNED, now, text)
 
     def _prioritise(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
         word = _PRIORITIES[now[0].priority] if len({item.priority for item in now}) == 1 else "new"
         text = f"{_named(now)}: {word} priority"
-        return Done(effects=[Effect(happening=Happening.CHANGED, items=_ids(now), text=text)])
+        return _done(Happening.CHANGED, now, text)
 
     def _note(self, intent: Intent, resolver: Resolver) -> Done:
         if not intent.value:
@@ -293,7 +252,7 @@ class Commands:
             raise Unclear("What came out of it?")
         failed = _FAILED.search(intent.value) is not None
         try:
-            items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,), many=True))
+            items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,)))
         except Unclear as unclear:
             if unclear.candidates or not intent.target:
                 raise
@@ -312,6 +271,10 @@ class Commands:
         happening = Happening.FAILED if failed else Happening.MENTIONED
         effect = Effect(happening=happening, items=_ids(now), text=text)
         return Done(effects=[effect], recorded_as="report", data={"about": _named(now), "report": intent.value})
+
+
+def _done(happening: Happening, items: Sequence[WorkItem], text: str) -> Done:
+    return Done(effects=[Effect(happening=happening, items=_ids(items), text=text)])
 
 
 def _capitalised(title: str) -> str:

@@ -7,49 +7,53 @@ ends between the two, the next one tells of them in its place.
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import utc_now
-from orchestra_mem.core.language.fragments import UNSURE
-from orchestra_mem.core.language.intents.correcting import takes_itself_back
-from orchestra_mem.core.language.intents.parsing import ASKS, DESTRUCTIVE, Action, Intent, Parsed, parse
-from orchestra_mem.core.language.mentions import Happening, Talk
-from orchestra_mem.core.language.references.needs import need_of
-from orchestra_mem.core.language.turns import corrected_to, is_aside, is_no, is_yes, says_yes
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
-from orchestra_mem.orchestrator.following import Last, following
+from orchestra_mem.orchestrator.intents.model import ModelReader
+from orchestra_mem.orchestrator.intents.reading import read_line
+from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
-from orchestra_mem.orchestrator.questions import Questions
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, command_of, put, reply_record, shown
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, named_alone
+from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record, shown
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
+from orchestra_mem.orchestrator.suggesting import Suggestion, suggestions
+from orchestra_mem.orchestrator.talk import Happening, Talk, need_of
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.understanding import Reader, by_rules, is_command
+from orchestra_mem.orchestrator.turns import Following, Last, choice_in, following, is_no, is_yes
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
-from orchestra_mem.work_types import WorkEvent, WorkTracker
+from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
+
+_MOST_TITLES = 300
+_LONGEST = 2_000
+_WORD = re.compile(r"[^\W\d_]{2}")
+_SURE_OF_QUESTION = 0.5
+"""A question that is this likely is answered without asking whether it was meant: an answer changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """What waits for the next line: the intents that are still to be done, and what was asked.
+    """What waits for the next line: readings to choose from, or one whose `phrase` may mean any of `candidates`.
 
     A yes is for what was named: for the items `meant`, or for taking back the operation `undoing`.
     """
 
     line: str
-    intents: tuple[Intent, ...]
+    options: tuple[tuple[Intent, ...], ...]
     phrase: str = ""
     candidates: tuple[int, ...] = ()
-    for_yes: bool = False
     meant: tuple[int, ...] = ()
     undoing: Operation | None = None
 
@@ -60,8 +64,8 @@ class Orchestrator:
     Args:
         memory: where everything is remembered; it stays open when the orchestrator has ended.
         tracker: keeps the state of work; the memory's own by default.
-        model: reads the lines that the rules do not understand and words answers; the memory's own by default, and
-            where that has none, neither is done.
+        model: reads the lines that the grammar does not and words answers; the memory's own by default, and where
+            that has none, neither is done.
         agent: the name under which operations are recorded.
         confirm: whether `cancel` and `undo` ask before they are done.
         least_quality: a task's result below this is tried again, 0 to 1.
@@ -85,9 +89,9 @@ class Orchestrator:
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
         model = model or memory.model
-        self._reader = Reader(model, memory.foreground)
+        self._reader = ModelReader(model, memory.foreground)
         self._commands = Commands(self.tracker)
-        self._questions = Questions(memory, self.tracker, clock, model)
+        self._answers = Answers(memory, self.tracker, clock, model)
         self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._last: Last | None = None
@@ -98,6 +102,8 @@ class Orchestrator:
 
     def execute(self, line: str) -> Reply:
         """Do or answer what a line says, and record it; nothing that a line may say raises.
+
+        What the grammar reads whole is done, a question is answered, and everything else is asked about first.
 
         Raises:
             StorageError: it could not be stored.
@@ -125,117 +131,98 @@ class Orchestrator:
             self._last = replace(self._last, age=self._last.age + 1)
         self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
-        ruled = by_rules(line, self.tracker)
-        reply = self._gone_on(waiting, line, ruled, talk) if waiting else None
-        reply = reply or self._of_last(line, ruled, talk)
+        reply = self._gone_on(waiting, line, talk) if waiting else None
         if reply is not None:
             return reply
-        if takes_itself_back(line, parse):
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
-        parsed = self._reader.read(line, ruled)
-        if parsed is not ruled and any(intent.action not in ASKS for intent in parsed.intents):
-            if guess := self._guessed(line, parsed.intents, talk):
-                return guess
-            parsed = ruled
-        lost = not parsed.understood or self._is_of_nothing(parsed.intents, talk)
-        if lost and (freed := self._commands.freed_by(line)):
-            return self._run(line, (freed,), talk, {})
-        if not parsed.understood or not parsed.intents:
-            why = f": {parsed.reason}" if parsed.reason else ""
-            text = f"I did not understand that{why}. Try: {'; '.join(parsed.nearest) or 'help'}."
-            spoken_of = shown(named_alone(line, self.tracker))
-            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text, effects=spoken_of))
-        return self._run(line, parsed.intents, talk, {})
+        if is_no(line):
+            told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
+        parsed = Parsed(intents=(), understood=False) if is_yes(line) else self._read(line)
+        if not parsed.understood and self._last and (meant := following(line, self._last, talk)):
+            return self._followed(line, meant, talk)
+        if parsed.understood and parsed.intents:
+            return self._run(line, parsed.intents, talk, {})
+        if len(line) <= _LONGEST and _WORD.search(line):
+            parsed = self._reader.suggest(line, parsed)
+        else:
+            parsed = Parsed(intents=(), understood=False)
+        if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
+            return self._run(line, parsed.intents, talk, {})
+        return self._suggested(line, parsed, suggestions(line, parsed, talk))
 
-    def _is_of_nothing(self, intents: Sequence[Intent], talk: Talk) -> bool:
-        """Whether all that is said to be done is no work: "the printer is fixed"."""
-        if len(intents) != 1 or intents[0].action not in (Action.FINISH, Action.RESUME, Action.UNBLOCK):
-            return False
-        try:
-            Resolver(talk).many(intents[0].target)
-        except Unclear as unclear:
-            return not unclear.candidates
-        except NotFoundError:
-            return False
-        return False
+    def _read(self, line: str) -> Parsed:
+        items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
+        readable = line.encode(errors="replace").decode()  # bytes that are no text come as lone surrogates
+        return read_line(readable, [item.title for item in items], persons_in(self.tracker))
 
-    def _guessed(self, line: str, intents: tuple[Intent, ...], talk: Talk) -> Reply | None:
-        """Ask whether a model has read a line well, where all that it names is there."""
-        for intent in intents:
-            try:
-                if intent.target and intent.action is not Action.ADD:
-                    Resolver(talk).many(intent.target)
-            except (Unclear, NotFoundError):
-                return None
-        self._waiting = _Waiting(line=line, intents=intents, for_yes=True)
-        text = f"Did you mean: {'; '.join(map(command_of, intents))}? (yes or no)"
-        return self._journal.record(Reply(line=line, outcome=Outcome.ASKED, text=text, intents=intents))
+    def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
+        """Ask whether a line means what was suggested."""
+        if not offered:
+            text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
+            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
+        options = tuple(suggestion.intents for suggestion in offered)
+        self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
+        others = "".join(f"\n  {number}: {other.text}" for number, other in enumerate(offered[1:], 2))
+        text = f"Did you mean: {offered[0].text}? (yes/no{', or a number' if others else ''}){others}"
+        return self._journal.record(
+            Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
+        )
 
-    def _gone_on(self, waiting: _Waiting, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
+    def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
         if is_no(line):
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text="Left as it is."))
-        if waiting.for_yes:
-            agreed = is_yes(line) or (says_yes(line) and not is_command(line, ruled))
-            return self._run(waiting.line, waiting.intents, talk, {}, confirmed=waiting) if agreed else None
-        asks = line.rstrip().endswith("?")
-        if asks or (is_command(line, ruled) and not self._is_title(line, waiting.candidates)):
             return None
-        chosen = chosen_from(corrected_to(line) or line, waiting.candidates, talk)
+        if not waiting.candidates:
+            chosen = choice_in(line, len(waiting.options))
+            return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
+        if line.rstrip().endswith("?") or self._read(line).understood:
+            return None
+        items = chosen_from(line, waiting.candidates, talk)
+        if not items:
+            return None
         both = f"{waiting.line} ({line.strip()})"
-        return self._run(both, waiting.intents, talk, {waiting.phrase: chosen}) if chosen else None
+        return self._run(both, waiting.options[0], talk, {waiting.phrase: items})
 
-    def _of_last(self, line: str, ruled: Parsed, talk: Talk) -> Reply | None:
+    def _followed(self, line: str, meant: Following, talk: Talk) -> Reply:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
-        last = self._last
-        meant = following(line, ruled if is_command(line, ruled) else None, last, talk, self.tracker) if last else None
-        if meant is None and is_aside(line):
-            text = "Nothing was changed; `undo` takes back what was done last."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=text))
-        if meant is None or last is None:
-            return None
-        if meant.takes_back:
-            change = self._journal.last_change()
-            if change is None:
-                return None
-            try:
-                back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(last.intent,)), change)
-            except (InvalidChangeError, NotFoundError):  # something else has been made of it since
-                return None
+        if meant.intent and meant.intent.action is Action.UNDO:
+            return self._run(line, (meant.intent,), talk, {})
+        if not meant.sure and meant.intent:
+            numbers = ", ".join(f"#{item}" for item in meant.items)
+            parsed = Parsed(intents=(replace(meant.intent, target=numbers),), understood=False)
+            return self._suggested(line, parsed, suggestions(line, parsed, talk))
+        if meant.takes_back and self._last and (change := self._journal.last_change()):
+            back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(self._last.intent,)), change)
             self._last = None
-            if not meant.intents:
+            if meant.intent is None or back.outcome is not Outcome.DONE:
                 return back
-        return self._run(line, meant.intents, talk, meant.chosen)
-
-    def _is_title(self, line: str, candidates: Sequence[int]) -> bool:
-        said = line.strip(" .!\t\r\n").casefold()
-        return any(self.tracker.item(each).title.casefold() == said for each in candidates)
+        assert meant.intent is not None
+        return self._run(line, (meant.intent,), talk, {meant.intent.target: meant.items})
 
     def _run(
         self,
         line: str,
         intents: Sequence[Intent],
         talk: Talk,
-        chosen: dict[str, tuple[int, ...]],
-        *,
-        confirmed: _Waiting | None = None,
+        chosen: Mapping[str, Sequence[int]],
+        agreed: _Waiting | None = None,
     ) -> Reply:
         """Do the intents one after the other, each whole or not at all; where one has to ask, the rest waits."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
-            if confirmed and confirmed.meant:
-                chosen = {intent.target or AT_HAND: confirmed.meant}
-            reply = self._step(line, intent, Resolver(talk, chosen), confirmed)
+            if agreed and agreed.meant and place == 0:
+                chosen = {intent.target or AT_HAND: agreed.meant}
+            reply = self._step(line, intent, Resolver(talk, chosen), agreed)
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
-                self._waiting = replace(self._waiting, intents=tuple(intents[place:]))
+                self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
             # A phrase that comes again means what it meant before: "start the other one and give it to Ida".
             done = tuple(item for effect in reply.effects for item in effect.items)
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
-            talk, confirmed = self._journal.talk(), None
+            talk = self._journal.talk()
         return replace(
             replies[-1],
             text="\n".join(reply.text for reply in replies),
@@ -243,7 +230,7 @@ class Orchestrator:
             effects=tuple(effect for reply in replies for effect in reply.effects),
         )
 
-    def _step(self, line: str, intent: Intent, resolver: Resolver, confirmed: _Waiting | None) -> Reply:
+    def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         """Do or answer one intent, and record it."""
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         try:
@@ -251,42 +238,44 @@ class Orchestrator:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
             goes_on = intent.action is Action.RESUME and not self._commands.takes_up(intent, resolver)
             if intent.action in ASKS or goes_on:
-                answered = self._questions.answer(intent, resolver, line)
-                answer = replace(reply, outcome=Outcome.ANSWERED, text=answered.text, effects=answered.effects)
-                return self._journal.record(answer)
-            unsure = intent.sure <= UNSURE or (intent.action in DESTRUCTIVE and self._confirm)
-            if unsure and not confirmed:
+                answer = self._answers.answer(intent, resolver, line)
+                answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
+                return self._journal.record(answered)
+            if intent.action in DESTRUCTIVE and self._confirm and not agreed:
                 return self._asked_first(reply, intent, resolver)
             if intent.action is Action.UNDO:
-                return self._undone(reply, confirmed.undoing if confirmed else self._journal.last_change())
-            changes: list[WorkEvent]
-            with self.tracker.together() as changes:
-                done = self._commands.do(intent, resolver)
-            text = "; ".join(effect.text for effect in done.effects)
-            reply = replace(reply, text=text, effects=tuple(done.effects))
-            self._last = Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
-            return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
+                return self._undone(reply, agreed.undoing if agreed else self._journal.last_change())
+            return self._done(reply, intent, resolver)
         except Unclear as unclear:
             if unclear.candidates:
                 self._waiting = _Waiting(
-                    line=line, intents=(intent,), phrase=unclear.phrase, candidates=unclear.candidates
+                    line=line, options=((intent,),), phrase=unclear.phrase, candidates=unclear.candidates
                 )
-            return self._journal.record(
-                replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(unclear.candidates))
-            )
+            asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(unclear.candidates))
+            return self._journal.record(asked)
         except (InvalidChangeError, NotFoundError) as error:
             spoken_of = shown(resolver.named(intent.target))
             return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
+    def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
+        """Change work as an intent says."""
+        changes: list[WorkEvent]
+        with self.tracker.together() as changes:
+            done = self._commands.do(intent, resolver)
+        text = "; ".join(effect.text for effect in done.effects)
+        self._last = Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
+        reply = replace(reply, text=text, effects=tuple(done.effects))
+        return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
+
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
-        """Ask before something is taken away."""
+        """Ask whether something is really to be taken away."""
         last = self._journal.last_change() if intent.action is Action.UNDO else None
         if intent.action is Action.UNDO and last is None:
             return self._nothing_to_undo(reply)
         items = [] if last else resolver.many(intent.target, need_of(intent))
-        what = f'undo "{said(last)}"' if last else f"{put(intent)} {', '.join(item.name for item in items)}"
+        what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
         meant = tuple(item.id for item in items)
-        self._waiting = _Waiting(line=reply.line, intents=(intent,), for_yes=True, meant=meant, undoing=last)
+        self._waiting = _Waiting(line=reply.line, options=((intent,),), meant=meant, undoing=last)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
     def _undone(self, reply: Reply, last: Operation | None) -> Reply:
@@ -363,3 +352,17 @@ class Orchestrator:
     ) -> None:
         """Flush the session, however it came to its end."""
         self.shutdown()
+
+
+def _is_answerable(intent: Intent, talk: Talk) -> bool:
+    """Tell whether an intent is likely a question, and about something that there is."""
+    if intent.action not in ASKS - {Action.QUIT} or intent.sure < _SURE_OF_QUESTION:
+        return False
+    if not intent.target or intent.action in (Action.WHY, Action.FIND):
+        return True
+    try:
+        return bool(Resolver(talk).many(intent.target))
+    except NotFoundError:
+        return False
+    except Unclear as unclear:
+        return bool(unclear.candidates)

@@ -1,1 +1,0 @@
-"""Language: what a line asks for, what its words refer to, and answers told in words."""

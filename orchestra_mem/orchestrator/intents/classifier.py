@@ -1,0 +1,205 @@
+"""The trained reader of lines: which action a piece of a line asks for, and which of its words fill which slot.
+
+Two linear models over hashed features, NumPy alone; `tools/train_intents.py` makes `intents.npz` from the train split
+of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, islice, pairwise
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+MODEL = Path(__file__).with_name("intents.npz")
+NOTHING = "none"
+"""The class of what asks for nothing."""
+FRAGMENT = "part"
+"""The class of what is only a part of a command: an item of a list, a reason."""
+SLOTS = ("target", "other", "value", "titles")
+TAGS = ("O", *(f"{place}-{slot}" for slot in SLOTS for place in "BI"))
+_TOKEN = re.compile(
+    r"#?\d+(?:\.\d+)*|[^\W\d_]+n['\u2019]t\b|['\u2019](?:s|ll|m|ve|re|d)\b|\w+(?:[-_.+&]\w+)*|[^\w\s]", re.IGNORECASE
+)
+QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
+_GRAMS = (3, 4, 5)
+_MOST_PAIRS = 60
+_DOT = "\u00b7"
+# Where any word of the piece may tell which of two items waits for the other.
+_TWO_SIDED = frozenset({"depend", "block", "unblock"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A word, number or mark of a line; `start` and `end` are where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """The token as the models see it: small letters, any number as 0."""
+        return "0" if self.text.lstrip("#")[:1].isdigit() else self.text.lower().replace("\u2019", "'")
+
+
+def tokens_of(line: str) -> list[Token]:
+    """Cut a line into words, numbers and marks; a clitic ("'s") is a token of its own."""
+    return [Token(text=match[0], start=match.start(), end=match.end()) for match in _TOKEN.finditer(line)]
+
+
+def line_features(line: str, common: Container[int]) -> tuple[list[str], list[str], list[str]]:
+    """Give what the classifier sees of a line, in three groups.
+
+    Words in ones and twos; groups of letters within words; and the bare frame of the line: its common words in twos and
+    threes with a dot for what stands between them, and in pairs wherever they stand. What is in quotes is a name and
+    tells nothing of the action.
+    """
+    words = [token.word for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
+    of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
+    padded = [f" {word} " for word in words]
+    letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
+    masked = ["^", *(word if word_hash(word) in common else _DOT for word in words), "$"]
+    frame = [word for at, word in enumerate(masked) if word != _DOT or masked[at - 1] != _DOT]
+    framed = [f"m{one} {two}" for one, two in pairwise(frame)]
+    framed += [f"m{one} {two} {three}" for one, two, three in zip(frame, frame[1:], frame[2:], strict=False)]
+    told = [word for word in dict.fromkeys(frame) if word not in (_DOT, "^", "$")]
+    framed += [f"s{one} {two}" for one, two in islice(combinations(told, 2), _MOST_PAIRS)]
+    return of_words, letters, framed
+
+
+def tag_features(tokens: Sequence[Token], action: str, common: Container[int]) -> Iterator[list[str]]:
+    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
+
+    Args:
+        tokens: of a piece of a line.
+        action: what the piece asks for.
+        common: hashes of the words that many writers use; others are seen by their shape alone, as any name may come.
+    """
+    known = [token.word if word_hash(token.word) in common else _shape(token) for token in tokens]
+    words = ["^", "^", *known, "$", "$"]
+    before_all = _nearest(known)
+    after_all = _nearest(known[::-1])[::-1]
+    colons = quotes = numbers = 0
+    for at, token in enumerate(tokens):
+        before2, before, word, after, after2 = words[at : at + 5]
+        state = f"{min(colons, 1)}{quotes % 2}{min(numbers, 2)}"
+        shape = _shape(token)
+        seen = [
+            f"w{word}", f"p{before}", f"n{after}", f"q{before2} {before}", f"m{after} {after2}",
+            f"l{before_all[at]}", f"r{after_all[at]}", f"c{state}{shape}", f"h{shape}{at == 0}",
+            f"b{before} {word}", f"f{word} {after}", f"t{before} {word} {after}",
+            f"x{before_all[at]} {shape} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
+        ]  # fmt: skip
+        if action in _TWO_SIDED:
+            seen += [
+                f"g{each}{place > at}{min(numbers, 2)}" for place, each in enumerate(known) if each not in _SAYS_LITTLE
+            ]
+        yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
+        colons += token.text in (":", "=", "->", ">")
+        quotes += token.text in "\"\u201c\u201d'`"
+        numbers += word == "0"
+
+
+def _shape(token: Token) -> str:
+    """Stand for a word that is not known: a number, a name, a word, or the mark itself."""
+    if token.word == "0":
+        return "0"
+    return "A" if token.text[0].isupper() else _DOT if token.text[0].isalpha() else token.text[0]
+
+
+def _nearest(words: Sequence[str]) -> list[str]:
+    """Give for each word the last one before it that is known and tells something."""
+    found, last = [], "^"
+    for word in words:
+        found.append(last)
+        last = last if word in _SAYS_LITTLE else word
+    return found
+
+
+_SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
+
+
+def word_hash(word: str) -> int:
+    """Number a word, or any feature, the same way in training and in reading."""
+    return crc32(word.encode())
+
+
+class _Table:
+    """Rows of weights by the hash of a feature."""
+
+    def __init__(self, keys: NDArray[np.uint32], weights: NDArray[np.int8], scale: float) -> None:
+        self._rows = {int(key): row for row, key in enumerate(keys)}
+        self._weights = weights.astype(np.float32) * np.float32(scale)
+
+    def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
+        """Add the rows of the features that are known, divided by the root of their number with `root`."""
+        rows = [self._rows[each] for each in hashes if each in self._rows]
+        total: Floats = self._weights[rows].sum(axis=0)
+        return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
+
+
+class Classifier:
+    """The two models as `tools/train_intents.py` has stored them.
+
+    Args:
+        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `common` words; `tag_keys`, `tag_weights`,
+            `tag_scale` and `steps` (from tag to tag) of the tags.
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
+        self.labels = [str(label) for label in arrays["labels"]]
+        self._bias = arrays["bias"].astype(np.float32)
+        self._classes = _Table(arrays["keys"], arrays["weights"], float(arrays["scale"]))  # type: ignore[arg-type]
+        self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
+        self._common = frozenset(int(word) for word in arrays["common"])
+        self._steps = arrays["steps"].astype(np.float32)
+
+    def probabilities(self, piece: str) -> dict[str, float]:
+        """Give how likely a piece of a line is of each class, the likeliest first."""
+        scores = self._bias.copy()
+        for group in line_features(piece, self._common):
+            scores += self._classes.sum(set(map(word_hash, group)), root=True)
+        odds = np.exp(scores - scores.max())
+        shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
+        return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
+
+    def tags(self, tokens: Sequence[Token], action: str) -> list[str]:
+        """Give each token of a piece its tag, one of `TAGS`, for an action."""
+        if not tokens:
+            return []
+        scores = np.stack([self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self._common)])
+        return [TAGS[tag] for tag in best_path(scores, self._steps)]
+
+
+def best_path(scores: Floats, steps: Floats) -> list[int]:
+    """Find the row of tags with the highest sum of scores and of steps from tag to tag (Viterbi).
+
+    Args:
+        scores: float32, shape (tokens, tags).
+        steps: float32, shape (tags + 1, tags); the last row is the step to the first token.
+    """
+    best, back = scores[0] + steps[-1], []
+    for row in scores[1:]:
+        ways = best[:, None] + steps[:-1]
+        back.append(ways.argmax(axis=0))
+        best = ways.max(axis=0) + row
+    path = [int(best.argmax())]
+    for came in reversed(back):
+        path.append(int(came[path[-1]]))
+    return path[::-1]
+
+
+@cache
+def classifier() -> Classifier:
+    """Load the models that ship with the package, on first use."""
+    with np.load(MODEL) as stored:
+        return Classifier({name: stored[name] for name in stored.files})

@@ -1,0 +1,214 @@
+"""The plain forms of the commands: a line that one of them reads whole is sure; there are few, and they are strict.
+
+Anything more than a form has words for (a condition, a negation, a reason, a question) is not read here. A phrase for
+an item counts only where it cannot be anything else: a number, a pronoun, a kind with "the", or a title in quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
+from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent
+
+_KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
+_ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
+_IDS = rf"#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}|{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*"
+_WHICH = r"(?:first|second|third|fourth|fifth|last|next|previous|other|latest|new|same)"
+_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
+_IT = (
+    r"it|this|that|them|these|those|both|all|th(?:is|at) one"
+    rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
+    rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
+)
+# What a phrase with a kind cannot hold: with one of these it says more than which item.
+_MORE = (
+    "if unless when once until till before after because since as so that which who but not never no or and then to on "
+    "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
+    "now later again yet soon maybe instead too also only about at of priority status title name called named"
+)
+_WORD = rf"(?!(?:{'|'.join(_MORE.split())})\b)[\w'\u2019&/.-]+"
+_OF_KIND = rf"(?:the|this|that|my|our|its|their|all|{_WORD}['\u2019]s) (?:{_WORD} ){{0,5}}{_KIND}(?: #?\d{{1,18}})?"
+_QUOTED = r'"[^"]+"'
+_ITEM = rf"(?:{_IDS}|{_IT}|{_OF_KIND}|{_QUOTED})"
+_LEVEL = rf"(?:{'|'.join(word for word, level in PRIORITY_WORDS.items() if level.isdigit() and word.isalnum())})"
+_DONE, _BEGUN = r"(?:done|finished|complete|completed)", r"(?:started|in progress)"
+_STATE = rf"(?:open|blocked|{_DONE}|{_BEGUN}|cancelled|deferred|failed|pending|ready)"
+_NOT_NAMES = "it that this them him her us whoever someone somebody anyone everyone next high low medium urgent the a"
+_PLAIN_TITLE = rf'(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into)\b)[^,;:?."])+'
+_PARTS = {
+    "t": rf"(?P<target>{_ITEM})",
+    "o": rf"(?P<other>{_ITEM})",
+    "ids": rf"(?P<target>{_IDS})",
+    "kind": rf"(?P<kind>{_KIND})",
+    "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
+    "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
+    "title": rf"(?P<title>{_QUOTED}|{_PLAIN_TITLE})",
+    "called": r'(?P<title>"[^"]+"|[^,;:?."]+)',
+    "titles": r"(?P<titles>[^;:?]+)",
+    "text": r"(?P<value>[^?]+)",
+    "ask": r"(?P<value>[^?;]+)",
+    "who": rf"(?P<value>(?!(?:{'|'.join(_NOT_NAMES.split())})\b)@?(?:(?-i:[A-Z][\w'-]+ [A-Z][\w'-]+)|[\w'-]+))",
+    "level": rf"(?P<level>{_LEVEL})",
+    "state": rf"(?P<value>{_STATE})",
+    "done": _DONE,
+    "begun": _BEGUN,
+}
+_FORMS: dict[Action, tuple[str, ...]] = {
+    Action.ADD: (
+        "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
+        "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
+        "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
+    ),
+    Action.CREATE: (
+        "<new> <kind>(?: called| named|:| -) <called>", "<new> <kind> (?:for )?<title>",
+        "(?:create|add|make) <n><kind>(?:: ?<titles>)?",
+    ),
+    Action.RENAME: (
+        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "<t> is now called <called>", 'call <t> (?P<title>"[^"]+")',
+    ),
+    Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
+    Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),
+    Action.BLOCK: (
+        "block <t>", "block <t> on <o>", "block <t> because <text>", "<t> (?:is|are) blocked(?: by| on) <o>",
+        "<t> (?:is|are) blocked(?: because <text>)?",
+    ),
+    Action.UNBLOCK: ("unblock <t>", "<t> (?:is|are) no longer blocked"),
+    Action.DEFER: ("(?:defer|postpone|delay|put off) <t>(?: (?:until|till|to) <text>)?",),
+    Action.CANCEL: ("(?:cancel|drop|delete) <t>",),
+    Action.ASSIGN: ("(?:assign|give) <t> to <who>", "assign <who> to <t>", "unassign <t>"),
+    Action.PRIORITISE: (
+        "(?:set|make|change) <t>(?: to)? <level>(?: priority)?",
+        "(?:set )?(?:the )?priority (?:of|for) <t>(?: to| is|:)? <level>", "set <t>(?:'s)? priority to <level>",
+        "(?P<value>raise|lower) (?:the )?priority of <t>",
+    ),
+    Action.DEPEND: (
+        "<t> depends? on <o>", "<t> (?:needs?|requires?|waits? for) <o>(?: first)?", "make <t> depend on <o>",
+    ),
+    Action.NOTE: ("(?:add a )?note (?:on|to|for) <t>: ?<text>", "(?:note|remember)(?: that |: ?)<text>"),
+    Action.DECIDE: ("decision: ?<text>", "we(?:'ve| have)? decided(?: to| on| that|:)? <text>"),
+    Action.REPORT: ("(?:report|result)(?: on| of| for) <t>: ?<text>", "<t> failed(?:(?: because|:) <text>)?"),
+    Action.UNDO: ("(?:undo|revert)(?: it| that| (?:the )?last (?:change|command|step))?", "take (?:it|that) back"),
+    Action.RESUME: ("(?:resume|continue|carry on|go on|keep going)(?:(?: with| on)? <t>)?",),
+    Action.RECENT: ("what did (?:we|i|you) (?:just )?do\\b(?P<value>[^;]*)", "(?:history|recent(?: changes)?)"),
+    Action.STATUS: (
+        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <ids>", "how is <t>(?: going| doing)?", "<t> status",
+        "is <t> <done>(?: yet)?",
+    ),
+    Action.WHY: ("why (?:did|do|are|were) we <ask>", "why (?:is|was|are|were) <t> <ask>"),
+    Action.NEXT: ("(?:what is |what's )?next", "what (?:should|can|do) (?:i|we) do(?: next| now)?"),
+    Action.FIND: ("(?:find|search for|search|look up) <ask>",),
+    Action.LIST: (
+        "(?:list|show)(?: me)?(?: all)?(?: the)?(?: <state>)? (?:<kind>|items|work)",
+        "(?:which|what) (?:<kind>|items) are <state>", "(?:what is|what's) <state>",
+    ),
+    Action.HELP: ("help(?: me)?", "\\?", "what can you do"),
+    Action.QUIT: ("quit|exit|bye|goodbye",),
+}  # fmt: skip
+_POLITE = re.compile(
+    r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
+)
+_BOX = re.compile(r"[-*] (?:\[[xX]\] (?P<target>#\d{1,18})\b.*|\[ \] (?P<title>[^#~].*))")
+_MOVES = {
+    **dict.fromkeys(("done", "finished", "complete", "completed"), Action.FINISH),
+    **dict.fromkeys(("started", "in progress"), Action.START),
+    **{"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER},
+}
+_ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{'|'.join(_MOVES)})", re.IGNORECASE)
+ITEM = re.compile(_ITEM, re.IGNORECASE)
+"""A phrase that can only mean items."""
+_FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
+_MOST_CUTS = 12
+
+
+def _compiled() -> Iterator[tuple[Action, re.Pattern[str]]]:
+    for action, forms in _FORMS.items():
+        for form in forms:
+            pattern = re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form)
+            yield action, re.compile(pattern, re.IGNORECASE)
+
+
+_TABLE = tuple(_compiled())
+
+
+def read_whole(line: str) -> tuple[Intent, ...]:
+    """Read a line that is made of plain commands and nothing else; none where any of it is more."""
+    line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
+    if noted := _notation(line):
+        return (noted,)
+    return _read(line)
+
+
+def _read(line: str) -> tuple[Intent, ...]:
+    """Read the commands of a line from its end to its begin; where they may be cut in two ways, the longest first."""
+    cuts = borders(line)
+    if len(cuts) > _MOST_CUTS:
+        whole = _one(line)
+        return (whole,) if whole and (whole.titles or whole.action in _FREE) else ()
+    read: dict[int, tuple[Intent, ...]] = {}
+    for start in (*(right for _, right in reversed(cuts)), 0):
+        whole = _one(line[start:])
+        rests = [(left, read[right]) for left, right in reversed(cuts) if left > start and read[right]]
+        if whole and whole.action in _FREE and rests:  # the end of its text may be a command, or not
+            rests, whole = [], None
+        found = ((head, *rest) for left, rest in rests if (head := _one(line[start:left])))
+        read[start] = next(found, (whole,) if whole else ())
+    return read[0]
+
+
+def _one(piece: str) -> Intent | None:
+    """Read one command."""
+    asks = piece.endswith("?")
+    piece, polite = piece.rstrip(" .!?"), False
+    while match := _POLITE.search(piece):
+        polite = polite or bool(match["asked"])
+        piece = (piece[: match.start()] + piece[match.end() :]).strip()
+    for action, form in _TABLE:
+        if asks and not polite and action not in ASKS:
+            continue
+        if (found := form.fullmatch(piece)) and (intent := _intent(action, found.groupdict())):
+            return intent
+    return None
+
+
+def _intent(action: Action, said: dict[str, str | None]) -> Intent | None:
+    titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [_unquoted(said.get("title"))]))
+    count = number_of(said.get("count") or "0")
+    if count and titles and count != len(titles):
+        return None
+    kind, value = (said.get("kind") or "").lower().replace("-", ""), _unquoted(said.get("value"))
+    if action is Action.RENAME:
+        value, titles = "".join(titles), ()
+    if action is Action.PRIORITISE:
+        value = PRIORITY_WORDS[(said.get("level") or value).lower()]
+    if action is Action.REPORT:
+        value = value or "failed"
+    if action is Action.ASSIGN:
+        value = "me" if value.lower() in ("me", "myself") else value.removeprefix("@")
+    return Intent(
+        action=action, kind=KIND_WORDS.get(kind), count=count, titles=titles, value=value,
+        target=_unquoted(said.get("target")), other=_unquoted(said.get("other")),
+    )  # fmt: skip
+
+
+def _split(listed: str) -> list[str]:
+    """Take a list of titles apart: at its commas, or at its "and"s where it has none."""
+    items = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed)
+    return [title for title in map(_unquoted, items) if title]
+
+
+def _unquoted(text: str | None) -> str:
+    text = (text or "").strip()
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _notation(line: str) -> Intent | None:
+    """Read a line as `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status."""
+    if arrow := _ARROW.fullmatch(line):
+        return Intent(action=_MOVES[arrow["state"].lower()], target=arrow["target"])
+    box = _BOX.fullmatch(line)
+    if box and box["title"]:
+        return Intent(action=Action.CREATE, titles=(box["title"].strip(),))
+    return Intent(action=Action.FINISH, target=box["target"]) if box else None

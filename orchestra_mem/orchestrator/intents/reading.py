@@ -1,0 +1,145 @@
+"""Reading a line: what the grammar reads whole is sure; everything else is the classifier's suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cache
+
+from orchestra_mem.orchestrator.intents.classifier import FRAGMENT, NOTHING, Classifier, classifier, tokens_of
+from orchestra_mem.orchestrator.intents.grammar import read_whole
+from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.slots import fill, title_in
+from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
+
+_MOST_SUGGESTED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
+_SURE_OF_CUT = 0.5  # how likely both halves must be commands of their own
+_LIKELIER = 0.6  # what share of the likelihood that nothing is asked for an action must have to be suggested
+_AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
+_LEAST = 0.02  # how likely an action must be to be suggested at all
+# How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood.
+_SURE_OF_HALF, _AS_SURE = 0.5, 0.9
+_NO_COMMAND = frozenset({NOTHING, FRAGMENT})
+_SAID_AT_ONCE = frozenset(
+    {Action.START, Action.FINISH, Action.UNBLOCK, Action.CANCEL, Action.RESUME, Action.ASSIGN, Action.DEPEND}
+    | {Action.PRIORITISE, Action.DEFER, Action.STATUS}
+)
+_LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
+
+
+def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+    """Read what a line asks for.
+
+    Args:
+        line: as it was typed.
+        titles: of the items that there are; one that stands in the line is found as a target.
+        persons: names that are known.
+
+    Returns:
+        `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
+        suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
+    """
+    return Reader(classifier()).read(line, titles, persons)
+
+
+class Reader:
+    """Reads lines with one trained classifier."""
+
+    def __init__(self, trained: Classifier) -> None:
+        self._trained = trained
+
+    def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+        """See `read_line`."""
+        line = _with_title_quoted(line.strip(), titles)
+        if len(line) <= _LONGEST and (sure := read_whole(line)):
+            return Parsed(intents=sure, understood=True)
+        return _Suggestion(self._trained, persons).of(line[:_LONGEST])
+
+
+class _Suggestion:
+    """What one line may ask for."""
+
+    def __init__(self, trained: Classifier, persons: Collection[str]) -> None:
+        self._trained = trained
+        self._persons = persons
+        self._shares = cache(trained.probabilities)
+
+    def of(self, line: str) -> Parsed:
+        pieces = self._pieces(line, _MOST_PIECES)
+        intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
+        return Parsed(
+            intents=tuple(intents),
+            understood=False,
+            nearest=self._nearest(line, intents),
+            reason=_reason(line, intents),
+        )
+
+    def _pieces(self, line: str, most: int) -> list[str]:
+        """Cut a line where both halves are likely to be commands of their own."""
+        if most < 2:
+            return [line]
+        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in _halves(line)]
+        share, left, right = max(scored, default=(0.0, "", ""))
+        if share < _SURE_OF_CUT:
+            return [line]
+        head = self._pieces(left, most - 1)
+        return head + self._pieces(right, most - len(head))
+
+    def _best(self, piece: str) -> tuple[str, float]:
+        """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
+        shares = self._shares(piece)
+        label = next(label for label in shares if label not in _NO_COMMAND)
+        if shares[label] >= _LIKELIER * max(shares[NOTHING], shares[FRAGMENT]):
+            return label, shares[label]
+        return NOTHING, 0.0
+
+    def _filled(self, piece: str, label: str) -> list[Intent]:
+        if label in _NO_COMMAND:
+            return []
+        said = self._saying(piece, label) if label in _SAID_AT_ONCE else piece
+        tokens = tokens_of(said)
+        tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
+        sure = round(self._shares(piece)[label], 3)
+        return [replace(intent, sure=sure) for intent in fill(said, Action(label), tagged, self._persons)]
+
+    def _saying(self, piece: str, label: str) -> str:
+        """Give the half of a piece that says the action by itself, without the reason around it."""
+        halves = [half for pair in _halves(piece) for half in pair]
+        share, best = max(((self._shares(half)[label], half) for half in halves), default=(0.0, ""))
+        return best if share > max(_SURE_OF_HALF, self._shares(piece)[label] * _AS_SURE) else piece
+
+    def _nearest(self, line: str, intents: Sequence[Intent]) -> tuple[str, ...]:
+        """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
+        found = ["; ".join(map(as_command, intents))] if intents else []
+        for label, share in self._shares(line).items():
+            if share >= _LEAST and len(intents) < 2:
+                found += [as_command(intent) for intent in self._filled(line, label)[:1]]
+        return tuple(dict.fromkeys(found))[:_MOST_SUGGESTED]
+
+
+def _merged(intents: Sequence[Intent]) -> list[Intent]:
+    """Leave out what only says the same again: "you can close #7, it's done"."""
+    return [
+        intent
+        for at, intent in enumerate(intents)
+        if not (at and intent.action is intents[at - 1].action and intent.target in _AGAIN and not intent.titles)
+    ]
+
+
+def _halves(line: str) -> list[tuple[str, str]]:
+    return [(line[:left], line[right:]) for left, right in borders(line)[:_MOST_BORDERS]]
+
+
+def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
+    """Put quotes around a title that a line names, so that its words are not taken for a command's."""
+    place = title_in(line, titles) if titles and '"' not in line else None
+    if place is None:
+        return line
+    start, end = place
+    return f'{line[:start]}"{line[start:end]}"{line[end:]}'
+
+
+def _reason(line: str, intents: Sequence[Intent]) -> str:
+    said = line if len(line) <= 80 else f"{line[:79]}\u2026"
+    return f'"{said}" {"is not a plain command" if intents else "does not seem to ask for anything known here"}'

@@ -1,0 +1,256 @@
+"""What the words of a piece fill: numbers and ranges, names, priorities, kinds, counts, titles, reasons.
+
+`fill` turns tagged tokens into intents; the other functions serve the grammar and whoever finds what a phrase means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import DamerauLevenshtein
+
+from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
+from orchestra_mem.orchestrator.intents.types import Action, Intent
+from orchestra_mem.work_types import WorkKind
+
+MAX_RANGE = 100
+"""How many items a range names at most; a longer one is a slip."""
+KIND_WORDS = {word: kind for kind in WorkKind for word in (kind.value, kind.plural)} | {"sub-task": WorkKind.SUBTASK}
+PRIORITY_WORDS = {
+    **dict.fromkeys("1 p0 p1 urgent critical highest top asap first immediately emergency crucial".split(), "1"),
+    **dict.fromkeys("2 p2 high hi important pressing".split(), "2"),
+    **dict.fromkeys("3 p3 medium normal average mid moderate".split(), "3"),
+    **dict.fromkeys("4 p4 low minor unimportant nice-to-have deprioritize deprioritise".split(), "4"),
+    **dict.fromkeys("5 p5 lowest last bottom trivial".split(), "5"),
+    **dict.fromkeys("higher raise up bump increase upgrade boost !! ! prioritize prioritise".split(), "higher"),
+    **dict.fromkeys("lower down decrease reduce downgrade drop".split(), "lower"),
+}
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+seventeen eighteen nineteen".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBER_WORDS = {word: number for number, word in enumerate(_ONES)} | {
+    word: number for number, word in zip(range(20, 100, 10), _TENS, strict=True)
+}
+_A_NUMBER = (
+    rf"(?:\d{{1,18}}|(?:{'|'.join(_TENS)})[ -](?:{'|'.join(_ONES[1:10])})|{'|'.join([*_ONES, *_TENS])})\b(?! one)"
+)
+_NUMBERS = re.compile(rf"#?\b({_A_NUMBER})(?:\s*(?:-|\u2013|to|through|thru)\s*#?({_A_NUMBER}))?", re.IGNORECASE)
+_COUNTED = re.compile(
+    rf"\b({_A_NUMBER}|a couple of|another|one more)\s+(?:more |new )?(?:{'|'.join(KIND_WORDS)})\b", re.IGNORECASE
+)
+_KIND = re.compile(rf"\b({'|'.join(sorted(KIND_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"(?:\b(?:milestone|epic|story|task|subtask)s? )?#?\b\d+\b(?: (?:and|&) #?\d+\b)*|\b(?:both|them|it|that|this)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
+_SPEAKER = frozenset("i me my mine myself".split())
+_NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
+_MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
+_BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:]|[.!?](?:\s|$)|\s(?:and|then|but|please|pls|thanks)\b", re.IGNORECASE)
+_TOLD_LAST = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
+_TITLE_LIKE, _SLIP = 88, 82
+_NEW = (Action.CREATE, Action.ADD)
+
+
+def number_of(word: str) -> int:
+    """Read a number in digits or words up to 99.
+
+    Raises:
+        KeyError: it is none.
+    """
+    if word.isdigit():
+        return int(word)
+    return sum(NUMBER_WORDS[part] for part in re.split(r"[ -]", word.lower()))
+
+
+def numbers_in(phrase: str) -> tuple[int, ...]:
+    """Give all numbers that a phrase names, ranges in full: "3 to 5 and #nine" are 3, 4, 5, 9."""
+    found: list[int] = []
+    for match in _NUMBERS.finditer(phrase):
+        if match[0].lower() == "one" and not _NAMED.search(phrase[: match.start()]):
+            continue  # "the last one"
+        first = number_of(match[1])
+        last = number_of(match[2]) if match[2] else first
+        found += range(first, last + 1) if first <= last < first + MAX_RANGE else [first, last]
+    return tuple(dict.fromkeys(found))
+
+
+def count_in(text: str) -> int:
+    """Tell how many new items a text asks for, 0 where it does not say."""
+    match = _COUNTED.search(text)
+    if match is None:
+        return 0
+    return {"a couple of": 2, "another": 1, "one more": 1}.get(match[1].lower()) or number_of(match[1])
+
+
+def kind_in(text: str) -> WorkKind | None:
+    """Give the first kind of work that a text names."""
+    match = _KIND.search(text)
+    return KIND_WORDS[match[1].lower()] if match else None
+
+
+def _kind_misspelt(text: str) -> WorkKind | None:
+    """Give the kind that a word of a text is one slip of the keys away from."""
+    near = (
+        kind
+        for word in re.findall(r"[a-z]{4,}", text.lower())
+        for name, kind in KIND_WORDS.items()
+        if DamerauLevenshtein.distance(word, name, score_cutoff=1) <= 1
+    )
+    return next(near, None)
+
+
+def priority_in(text: str) -> str:
+    """Give the priority that a text names, "1" to "5", "higher" or "lower"; "" for none."""
+    words = re.findall(r"[\w-]+|!+", text.lower())
+    if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
+        return "5" if "least" in words else "4"
+    levels = [PRIORITY_WORDS[near] for word in words if (near := _nearest_level(word))]
+    return next((level for level in levels if level.isdigit()), levels[0] if levels else "")
+
+
+def _nearest_level(word: str) -> str:
+    """Give the word for a priority that a word is, or is a slip for."""
+    if word in PRIORITY_WORDS or len(word) < 4:
+        return word if word in PRIORITY_WORDS else ""
+    found = process.extractOne(word, PRIORITY_WORDS.keys(), scorer=fuzz.ratio, score_cutoff=_SLIP)
+    level = str(NUMBER_WORDS.get(word, ""))
+    return found[0] if found else level if level in PRIORITY_WORDS else ""
+
+
+def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
+    """Find the longest of the titles that a line names, word for word or nearly so, as (start, end)."""
+    low = line.lower()
+    words = set(re.findall(r"\w+", low))
+    for title in sorted(titles, key=len, reverse=True):
+        wanted = title.lower().strip(_MARKS)
+        if len(wanted) < 4 or not words & set(re.findall(r"\w{3,}", wanted)):
+            continue
+        near = fuzz.partial_ratio_alignment(wanted, low, score_cutoff=_TITLE_LIKE)
+        if near is None or len(wanted) > len(low):
+            continue
+        start, end = near.dest_start, near.dest_end
+        start = low.rfind(" ", 0, start + 1) + 1
+        end = next((at for at in range(end, len(low)) if not low[at].isalnum()), len(low))
+        if fuzz.ratio(wanted, low[start:end]) >= _TITLE_LIKE:
+            return start, end
+    return None
+
+
+def fill(
+    piece: str, action: Action, tagged: Sequence[tuple[Token, str]], persons: Collection[str] = ()
+) -> list[Intent]:
+    """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
+    spans: dict[str, list[tuple[int, int]]] = {"target": [], "other": [], "value": [], "titles": []}
+    for token, tag in tagged:
+        place, _, slot = tag.partition("-")
+        if place == "B":
+            spans[slot].append((token.start, token.end))
+        elif place == "I" and spans[slot]:
+            spans[slot][-1] = (spans[slot][-1][0], token.end)
+    spans = {slot: _whole(piece, slot, action, found) for slot, found in spans.items()}
+    texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
+    if action in _NEW:
+        return [_new(piece, spans, texts)]
+    if action is not Action.ASSIGN or len(texts["target"]) != len(texts["value"]):
+        texts["target"] = _joined(piece, spans["target"])
+        texts["value"] = texts["value"][:1]
+    pairs = list(zip_longest(texts["target"], texts["value"])) or [(None, None)]
+    intents = [
+        Intent(action=action, target=target or "", other=(texts["other"] or [""])[0], value=value or "")
+        for target, value in pairs
+    ]
+    return [_settled(intent, piece, persons) for intent in intents]
+
+
+def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Mend where phrases begin and end: all of what is quoted, and to the end of the clause what is told last."""
+    quotes = [match.span() for match in QUOTED.finditer(piece)]
+    whole: list[tuple[int, int]] = []
+    for start, end in spans:
+        quote = next((quote for quote in quotes if quote[0] <= start < quote[1]), None)
+        if quote:
+            start, end = quote
+        elif action in _TOLD_LAST if slot == "value" else slot == "titles" and piece[:start].rstrip().endswith(":"):
+            end = _clause_end(piece, end)
+        if whole and not piece[whole[-1][1] : start].strip(" -"):
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+        elif not whole or start >= whole[-1][1]:
+            whole.append((start, end))
+    return whole
+
+
+def _clause_end(piece: str, end: int) -> int:
+    """Find where the clause ends that holds a place: at a comma, a new sentence, or the last word but a "please"."""
+    rest = _CLAUSE_END.search(piece, end)
+    return rest.start() if rest else len(piece)
+
+
+def _bare(text: str) -> str:
+    return text.strip(_MARKS).removeprefix("@")
+
+
+def _joined(piece: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Give phrases with nothing but "and" or a comma between them as one; of others the first."""
+    if not spans:
+        return []
+    start, end = spans[0]
+    for following in spans[1:]:
+        if not _BETWEEN.fullmatch(piece[end : following[0]]):
+            break
+        end = following[1]
+    return [_bare(piece[start:end])]
+
+
+def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
+    around = _without(piece, spans["titles"] + spans["other"])
+    other = (texts["other"] or texts["target"] or [""])[0]
+    kind = kind_in(around) or _kind_misspelt(around)
+    if texts["other"] and not texts["titles"]:  # it is there, and moves
+        moved = _joined(piece, spans["target"]) or ([] if kind else _REFERENCE.findall(around))
+        if moved:
+            return Intent(action=Action.ADD, target=moved[0], other=other)
+    return Intent(
+        action=Action.ADD if other else Action.CREATE,
+        kind=kind,
+        count=count_in(around),
+        titles=tuple(title for title in texts["titles"] if title),
+        other=other,
+    )
+
+
+def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
+    for start, end in sorted(spans, reverse=True):
+        piece = f"{piece[:start]} \u00a7 {piece[end:]}"
+    return piece
+
+
+_NEEDS_TARGET = frozenset(
+    {Action.RENAME, Action.START, Action.FINISH, Action.BLOCK, Action.UNBLOCK, Action.DEFER, Action.CANCEL}
+    | {Action.ASSIGN, Action.PRIORITISE, Action.DEPEND}
+)
+
+
+def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
+    """Bring values into their form, and look for a target by its looks where the tagger has found none."""
+    if not intent.target and intent.action in _NEEDS_TARGET:
+        match = _REFERENCE.search(piece.replace(intent.other, " ") if intent.other else piece)
+        intent = replace(intent, target=match[0] if match else "")
+    if intent.action is Action.ASSIGN:
+        said = intent.value or next((name for name in persons if name.lower() in piece.lower()), "")
+        if not said and set(piece.lower().replace("'", " ").split()) & _SPEAKER:
+            said = "me"
+        value = "me" if said.lower() in _SPEAKER else "" if said.lower() in _NOBODY else said
+        return replace(intent, value=value)
+    if intent.action is Action.PRIORITISE:
+        rest = piece.replace(intent.target, " ") if intent.target else piece
+        return replace(intent, value=priority_in(intent.value or rest) or priority_in(rest))
+    if intent.action is Action.LIST:
+        return replace(intent, kind=kind_in(piece))
+    return intent

@@ -1,0 +1,301 @@
+"""The scene of a talk: which items are in focus, which belong together, and how well words name a title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from rapidfuzz.distance import OSA
+
+from orchestra_mem.core.text import STOP_WORDS, stem, words
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
+from orchestra_mem.orchestrator.talk import Happening, Talk
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
+
+DECAY = 0.7
+"""What a mention weighs against the one after it."""
+MOST_BELOW = 100
+
+_ABOVE = 0.85
+_HIGHER = 0.6
+_WHOLE = 0.6
+_LISTED_EACH = 0.48
+_ONE_OF_SEVERAL = 0.85
+_LISTED_ALONE = 0.95
+_OLDEST = 30
+_RUN = 0.95
+_PAIR = 0.45
+_BY_PARENT = 0.55
+_COVERAGE = 0.45
+_TIED = re.compile(r"\b(?:depends?|wait(?:s|ing)?|blocked)\b", re.IGNORECASE)
+_PLURAL = re.compile(r"\b(?:they|them|both|these|those|and)\b", re.IGNORECASE)
+_FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
+_ADVERBS = frozenset("up in out off on".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A mention with its items as they are now; `weight` is 1 for the newest, less for older ones."""
+
+    items: tuple[WorkItem, ...]
+    happening: Happening
+    weight: float
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items that belong together, in the order in which they were shown or made.
+
+    `at` is how many mentions ago; `loose` is that only their nearness in the talk makes them a group.
+    """
+
+    items: tuple[WorkItem, ...]
+    weight: float
+    at: int
+    loose: bool = False
+
+
+class Scene:
+    """What a talk has brought up, with the items as they are now.
+
+    Args:
+        talk: the mentions and the items that there are.
+    """
+
+    def __init__(self, talk: Talk) -> None:
+        self._lookup = talk.lookup
+        self._known: dict[int, WorkItem | None] = {}
+        self._found: dict[WorkFilter, list[WorkItem]] = {}
+        self.seen: list[Seen] = []
+        for mention in talk.mentions[:_OLDEST]:
+            items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
+            if items:
+                self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen), mention.text))
+
+    def item(self, item_id: int) -> WorkItem | None:
+        """Give the item of an id; None where there is none."""
+        if item_id not in self._known:
+            try:
+                self._known[item_id] = self._lookup.item(item_id)
+            except NotFoundError:
+                self._known[item_id] = None
+        return self._known[item_id]
+
+    def find(self, where: WorkFilter) -> list[WorkItem]:
+        """List items that pass a filter."""
+        if where not in self._found:
+            self._found[where] = self._lookup.items(where)
+        return self._found[where]
+
+    def above(self, item: WorkItem) -> Iterator[WorkItem]:
+        """Yield what an item stands under, the nearest first."""
+        while item.parent and (parent := self.item(item.parent)):
+            yield parent
+            item = parent
+
+    def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> tuple[WorkItem, ...]:
+        """List what stands under items: of a kind at any depth, else right below; as shown last, else by number."""
+        found: list[WorkItem] = []
+        layer = list(holders)
+        while layer:
+            layer = [
+                child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=MOST_BELOW))
+            ]  # fmt: skip
+            found += [item for item in layer if kind in (None, item.kind)]
+            if kind is None:
+                break
+        return self.as_shown(found)
+
+    def as_shown(self, items: Sequence[WorkItem]) -> tuple[WorkItem, ...]:
+        """Order items as the newest mention that has them all did, else by number."""
+        ids = {item.id for item in items}
+        for seen in self.seen:
+            shown = [item for item in seen.items if item.id in ids]
+            if ids and len(shown) == len(ids):
+                return tuple(shown)
+        return tuple(sorted(items, key=lambda item: item.id))
+
+    @cached_property
+    def focus(self) -> dict[int, float]:
+        """How much each item is in focus, 0 to 1, by id: itself spoken of, or one of several."""
+        found: dict[int, float] = {}
+        for seen in self.seen:
+            head = self.head(seen)
+            for item in seen.items:
+                is_listed = seen.happening is Happening.LISTED
+                share = _LISTED_ALONE if is_listed and head is item else 1.0
+                share = share if head is item else _LISTED_EACH if is_listed or head else _ONE_OF_SEVERAL
+                if head is None and seen.happening is Happening.CREATED and self._parent(seen.items):
+                    share = _LISTED_EACH  # who has named the parts of something goes on with the whole
+                found[item.id] = max(found.get(item.id, 0.0), share * seen.weight)
+            if head is None and seen.happening is Happening.CREATED and (parent := self._parent(seen.items)):
+                found[parent] = max(found.get(parent, 0.0), _WHOLE * seen.weight)
+        return found
+
+    @cached_property
+    def spoken_of(self) -> dict[int, float]:
+        """How lately each item was spoken of, alone or among others, 0 to 1, by id."""
+        found: dict[int, float] = {}
+        for seen in self.seen:
+            for item in seen.items:
+                found.setdefault(item.id, seen.weight)
+        return found
+
+    def above_focus(self, *, made_only: bool) -> dict[int, float]:
+        """Tell how much what stands above the items in focus is in focus itself, by id.
+
+        With `made_only` above those alone that were created: who adds a story speaks of its epic.
+        """
+        found: dict[int, float] = {}
+        for seen in self.seen:
+            if made_only and seen.happening is not Happening.CREATED:
+                continue
+            for item in seen.items:
+                for depth, parent in enumerate(self.above(item), 1):
+                    weight = seen.weight * _ABOVE * _HIGHER ** (depth - 1)
+                    if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
+                        found[parent.id] = weight
+        return found
+
+    @staticmethod
+    def _parent(items: Sequence[WorkItem]) -> int:
+        parents = {item.parent for item in items}
+        return (parents.pop() or 0) if len(parents) == 1 else 0
+
+    @staticmethod
+    def head(seen: Seen) -> WorkItem | None:
+        """Find what a mention is about: its only item, what waits for the other, what all others stand under."""
+        first = seen.items[0]
+        if len(seen.items) == 2 and _TIED.search(seen.text[:500]) and not _PLURAL.search(seen.text[:500]):
+            return first
+        if len(seen.items) > 1 and seen.happening is Happening.LISTED:
+            return None
+        return first if all(item.parent == first.id for item in seen.items[1:]) else None
+
+    def subjects(self) -> list[WorkItem]:
+        """List the single items that mentions were about, the newest first, each once."""
+        heads = [head for seen in self.seen if (head := self.head(seen))]
+        return list({head.id: head for head in heads}.values())
+
+    def dealt_with(self, group: Group) -> set[int]:
+        """List which of a group were spoken of or changed since, else the newest of them spoken of before."""
+        found: set[int] = set()
+        for seen in self.seen[: group.at]:
+            head = self.head(seen)
+            touched = seen.items if seen.happening is not Happening.LISTED else (head,) if head else ()
+            found |= {item.id for item in touched}
+            if seen.happening is Happening.CREATED:
+                found |= {item.parent for item in touched if item.parent}
+        ids = {item.id for item in group.items}
+        before = next((item.id for item in self.subjects() if item.id in ids), 0)
+        return found & ids or ({before} if before else set())
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """What belongs together, the heaviest first: told together, made one after the other, the last two."""
+        found: list[Group] = []
+        for at, seen in enumerate(self.seen):
+            if len(seen.items) > 1:
+                added = self._added_since(at, seen)
+                if added:
+                    found.append(Group((*seen.items, *added), seen.weight * 1.01, at))
+                found.append(Group(seen.items, seen.weight, at))
+            run = self._run(at)
+            if len(run) > 1 and run != seen.items:
+                found.append(Group(run, seen.weight * _RUN, at))
+        last = self.subjects()[:2]
+        if len(last) == 2:
+            at = next(at for at, seen in enumerate(self.seen) if last[0] in seen.items)
+            found.append(Group((last[1], last[0]), self.seen[at].weight * _PAIR, at, loose=True))
+        return sorted(found, key=lambda group: -group.weight)
+
+    def _added_since(self, at: int, seen: Seen) -> tuple[WorkItem, ...]:
+        """List what was made later beside a group: "add a third one"."""
+        last, ids = seen.items[-1], {item.id for item in seen.items}
+        later = [each.items[0] for each in reversed(self.seen[:at]) if each.happening is Happening.CREATED]
+        return tuple(
+            item for item in later if item.id not in ids and (item.kind, item.parent) == (last.kind, last.parent)
+        )
+
+    def _run(self, at: int) -> tuple[WorkItem, ...]:
+        """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
+        first = self.seen[at]
+        found: dict[int, WorkItem] = {}
+        for seen in self.seen[at:]:
+            if seen.happening is not first.happening or seen.happening is Happening.LISTED:
+                break
+            if seen.items[0].kind is not first.items[0].kind:
+                break
+            found |= {item.id: item for item in reversed(seen.items) if item.id not in found}
+        return tuple(reversed(found.values()))
+
+    def word_fit(self, item: WorkItem, said: Sequence[str], kind: WorkKind | None) -> float:
+        """Tell how well words describe an item, by its title or by that and what it stands under, 0 to 1."""
+        if not said:
+            return 1.0
+        if own := title_fit(tuple(said), item.title):
+            return own
+        for parent in self.above(item):
+            if title_fit(tuple(said), parent.title):
+                return _BY_PARENT if kind not in (None, parent.kind) else 0.0
+            if len(said) > 1 and (both := title_fit(tuple(said), f"{parent.title} {item.title}")):
+                own = max(title_fit((word,), item.title) for word in said)
+                return _BY_PARENT + (1 - _BY_PARENT) * both * 0.6 if own else 0.0
+        return 0.0
+
+
+@lru_cache(maxsize=4_096)
+def title_fit(said: tuple[str, ...], title: str) -> float:
+    """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
+    whole = tuple(words(title))
+    present = tuple(word for word in whole if word not in STOP_WORDS) or whole
+    named = [word for word in said if word not in STOP_WORDS or word in _ADVERBS]
+    if not all(word in whole for word in named):
+        named = [word for word in named if word not in _FILLERS] or named
+    named = named or list(said)
+    if not present or not named:
+        return 0.0
+    if len(named) > 1 and {"".join(named), "".join(map(stem, named))} & {*whole, *map(stem, whole)}:
+        return 0.9
+    plain = [word for word in named if word not in _ADVERBS or word in whole]
+    lacking, named = len(named) - len(plain), plain or named
+    named = [word if word in whole else word.replace("-", "") for word in named]
+    scores = [max(_alike(word, other) for other in whole) or _as_initials(word, whole) for word in named]
+    if not all(scores):
+        return 0.0
+    covered = sum(any(_alike(word, other) for word in named) for other in present)
+    if initials := [len(word) for word in named if _as_initials(word, whole)]:
+        covered = max(covered, *initials)
+    share = min(1.0, covered / len(present))
+    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share) * (0.8 if lacking else 1.0)
+
+
+def _as_initials(word: str, whole: Sequence[str]) -> float:
+    initials = "".join(each[0] for each in whole)
+    is_joined = any(one + other == word for one, other in pairwise(whole))
+    return 0.9 if is_joined or (3 <= len(word) <= 6 and word in initials) or word == initials else 0.0
+
+
+@lru_cache(maxsize=16_384)
+def _alike(word: str, other: str) -> float:
+    """Tell how well a word stands for another: itself, a beginning, a part, one letter off, its consonants."""
+    if word == other or stem(word) == stem(other) or str(NUMBERS.get(word, "")) == other:
+        return 1.0
+    if not word.isalpha() or not other.isalpha() or len(word) < 2:
+        return 0.0
+    short, long = sorted((word, other), key=len)
+    if len(short) >= 3 and long.startswith(short) and (len(long) - len(short) >= 2 or long.endswith("s")):
+        return 0.9
+    if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1:
+        return 0.85
+    letters = iter(other)
+    is_contracted = (
+        len(word) < len(other) - 1 and word[0] == other[0] and not set(word[1:]) & set("aeiouy")
+        and all(letter in letters for letter in word)
+    )  # fmt: skip
+    return 0.7 if is_contracted and len(word) > 2 else 0.0

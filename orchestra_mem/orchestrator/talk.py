@@ -1,0 +1,100 @@
+"""What a talk was about lately and what a command wants of items: what referring phrases are resolved against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from orchestra_mem.orchestrator.intents.types import Action, Intent
+from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus
+
+
+class Happening(StrEnum):
+    """What was done to the items that a mention speaks of."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    STARTED = "started"
+    FINISHED = "finished"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    DEFERRED = "deferred"
+    CANCELLED = "cancelled"
+    ASSIGNED = "assigned"
+    MENTIONED = "mentioned"
+    LISTED = "listed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """One thing said or done lately.
+
+    `items` stand in the order in which they were named, created or shown. `operation` is the id of the operation that
+    it was recorded as, 0 where it was not. `text` is the line that was said.
+    """
+
+    items: tuple[int, ...]
+    happening: Happening
+    text: str = ""
+    operation: int = 0
+
+
+class WorkLookup(Protocol):
+    """Finds items; a `WorkTracker` is one. `item` raises `NotFoundError` for an unknown id."""
+
+    def item(self, item_id: int) -> WorkItem:
+        """Give the item of an id."""
+        ...
+
+    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
+        """List items in the order of the backlog."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """What references are resolved against: the mentions, newest first, and the items that there are."""
+
+    mentions: Sequence[Mention]
+    lookup: WorkLookup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """What a command wants of its items.
+
+    Other kinds than `kinds` cannot be meant; empty allows all. Other statuses than `statuses` are unlikely; empty
+    makes all alike. With `many`, "that" is all that was done last.
+    """
+
+    kinds: tuple[WorkKind, ...] = ()
+    statuses: tuple[WorkStatus, ...] = ()
+    many: bool = False
+
+
+ANYTHING = Need()
+_PENDING, _ACTIVE, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
+_DEFERRED, _FAILED = WorkStatus.DEFERRED, WorkStatus.FAILED
+_STATUSES: Mapping[Action, tuple[WorkStatus, ...]] = {
+    Action.START: (_PENDING, _DEFERRED, _FAILED, _BLOCKED),
+    Action.FINISH: (_ACTIVE, _PENDING, _BLOCKED, _FAILED),
+    Action.BLOCK: (_PENDING, _ACTIVE, _DEFERRED, _FAILED),
+    Action.UNBLOCK: (_BLOCKED,),
+    Action.DEFER: (_PENDING, _ACTIVE, _BLOCKED, _FAILED),
+    Action.CANCEL: OPEN_STATUSES,
+    Action.RESUME: (_DEFERRED, _BLOCKED, _ACTIVE, _PENDING, _FAILED),
+}
+
+
+def need_of(intent: Intent) -> Need:
+    """Say what an intent wants of its target; of something new, what that can be put under."""
+    if intent.action in (Action.CREATE, Action.ADD):
+        return container_need(intent.kind)
+    return Need(statuses=_STATUSES.get(intent.action, ()), many=intent.action is Action.UNDO)
+
+
+def container_need(kind: WorkKind | None) -> Need:
+    """Say what something new of a kind can be put under."""
+    return Need(kinds=PARENT_KINDS[kind] if kind else ())

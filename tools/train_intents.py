@@ -1,0 +1,333 @@
+"""Train what reads lines: `python tools/train_intents.py` makes `orchestra_mem/orchestrator/intents/intents.npz`.
+
+It reads the train split of `benchmarks/data/intents.jsonl` and nothing else. The same data give the same file.
+`--cross` trains without one writer after the other instead, and prints how well the lines of each are read then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from orchestra_mem.orchestrator.intents.classifier import (
+    FRAGMENT,
+    MODEL,
+    NOTHING,
+    SLOTS,
+    TAGS,
+    Classifier,
+    Token,
+    best_path,
+    line_features,
+    tag_features,
+    tokens_of,
+    word_hash,
+)
+from orchestra_mem.orchestrator.intents.pieces import borders
+
+DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
+Record = dict[str, Any]
+Weights = NDArray[np.floating[Any]]
+Example = tuple[str, str]  # a piece of a line, its class
+Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
+
+_STRENGTH = 5.0  # the inverse of the penalty on weights
+_FEATURES, _LEVELS = 29_000, 15  # of weights, on either side of 0: more features in few levels beat few in many
+_TAG_FEATURES, _TAG_LEVELS = 14_000, 127
+_COMMON_TO, _COMMON_IN_SLOTS = 4, 8  # writers
+_RENAMED = 2
+_EPOCHS = 6
+_SEED = 7
+
+
+def read_records() -> list[Record]:
+    """Read the lines of the train split."""
+    records = map(json.loads, DATA.read_text(encoding="utf-8").splitlines())
+    return [record for record in records if record["split"] == "train"]
+
+
+def train(records: Sequence[Record]) -> dict[str, Any]:
+    """Train both models; the arrays are what `Classifier` takes."""
+    common = _common(records)
+    plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
+    first = Classifier({**_classes(plain, common), **_no_tags(common)})
+    pieces = plain + [example for record in records for example in _pieces(record, first)]
+    tagged = [found for record in records for found in _tagged(record, first)]
+    return {**_classes(_with_typos(pieces), common), **_tags([*tagged, *_with_other_names(tagged)], common)}
+
+
+def _common(records: Sequence[Record]) -> frozenset[int]:
+    """Give the hashes of the words that many writers use whatever they write about: of names only the commonest."""
+    frames: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        said = " ".join(
+            text
+            for intent in record["intents"]
+            for text in (
+                intent.get("target", ""),
+                intent.get("other", ""),
+                intent.get("value", ""),
+                *intent.get("titles", ()),
+            )
+        )
+        in_slots = {token.word for token in tokens_of(said)}
+        for token in tokens_of(record["line"]):
+            (names if token.word in in_slots else frames)[token.word].add(record["writer"])
+    common = {word for word, found in frames.items() if len(found) >= _COMMON_TO}
+    return frozenset(map(word_hash, common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}))
+
+
+def label_of(intents: Sequence[Record]) -> str:
+    """Name the class of a line of at most one intent; to add is to create under something."""
+    action = intents[0]["action"] if intents else NOTHING
+    return "create" if action == "add" else str(action)
+
+
+def _pieces(record: Record, first: Classifier) -> Iterable[Example]:
+    """Cut a line where it could be cut: of a line of one intent, one half says it and one is a fragment."""
+    line, intents = record["line"], record["intents"]
+    if len(intents) > 1:
+        yield from zip(_cut(line, intents, first), [label_of([intent]) for intent in intents], strict=False)
+    elif intents:
+        for left, right in borders(line):
+            halves = line[:left], line[right:]
+            said = [first.probabilities(half).get(label_of(intents), 0.0) for half in halves]
+            says = int(said[1] > said[0])
+            yield halves[1 - says], FRAGMENT
+            yield halves[says], label_of(intents)
+
+
+def _cut(line: str, intents: Sequence[Record], first: Classifier) -> list[str]:
+    """Cut a line of several intents where their actions are likeliest."""
+    if len(intents) == 1:
+        return [line]
+    best: tuple[float, list[str]] = (-1.0, [])
+    for left, right in borders(line):
+        head = first.probabilities(line[:left])[label_of(intents[:1])]
+        rest = _cut(line[right:], intents[1:], first)
+        if len(rest) == len(intents) - 1:
+            share = head * first.probabilities(rest[0])[label_of(intents[1:2])]
+            best = max(best, (share, [line[:left], *rest]))
+    return best[1]
+
+
+def _with_typos(examples: Sequence[Example]) -> list[Example]:
+    """Add each line once more with a slip of the keys in one of its words."""
+    rng = random.Random(_SEED)
+    return [*examples, *((_slip(line, rng), label) for line, label in examples)]
+
+
+def _slip(line: str, rng: random.Random) -> str:
+    words = line.split(" ")
+    long = [at for at, word in enumerate(words) if len(word) > 3 and word.isalpha()]
+    if not long:
+        return line
+    at = rng.choice(long)
+    word = words[at]
+    cut = rng.randrange(len(word) - 1)
+    one, two = word[cut], word[cut + 1]
+    words[at] = word[:cut] + rng.choice([two + one, one, one + one + two]) + word[cut + 2 :]
+    return " ".join(words)
+
+
+def _classes(examples: Sequence[Example], common: frozenset[int]) -> dict[str, Any]:
+    """Fit the classes, and keep the features that weigh most."""
+    seen = [[set(map(word_hash, group)) for group in line_features(line, common)] for line, _ in examples]
+    labels = [label for _, label in examples]
+    counts = Counter(key for groups in seen for group in groups for key in group)
+    keys = sorted(key for key, count in counts.items() if count > 1)
+    model = _fitted(seen, keys, labels)
+    kept = _heaviest(model.coef_.T, _FEATURES)
+    weights, scale = _small(model.coef_.T[kept], _LEVELS)
+    return {
+        "labels": np.array(model.classes_, dtype="U12"), "bias": model.intercept_.astype(np.float32),
+        "keys": np.array(keys, dtype=np.uint32)[kept], "weights": weights, "scale": scale,
+    }  # fmt: skip
+
+
+def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LogisticRegression:
+    columns = {key: at for at, key in enumerate(keys)}
+    total = None
+    for group in range(3):
+        rows = [sorted(columns[key] for key in groups[group] if key in columns) for groups in seen]
+        values = [1 / len(row) ** 0.5 for row in rows for _ in row]
+        ends = np.cumsum([0, *map(len, rows)])
+        matrix = csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(keys)))
+        total = matrix if total is None else total + matrix
+    return LogisticRegression(C=_STRENGTH, max_iter=150, tol=1e-3).fit(total, labels)
+
+
+def _heaviest(weights: Weights, most: int) -> NDArray[np.intp]:
+    """Give the rows of the features that weigh most."""
+    return np.sort(np.argsort(-np.linalg.norm(weights, axis=1), kind="stable")[:most])
+
+
+def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
+    """Round weights to a few levels, which compress well."""
+    scale = float(np.abs(weights).max()) / levels
+    return np.round(weights / scale).astype(np.int8), scale
+
+
+def _no_tags(common: frozenset[int]) -> dict[str, Any]:
+    empty = np.zeros((0, len(TAGS)), dtype=np.int8)
+    steps = np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32)
+    none = np.zeros(0, dtype=np.uint32)
+    common_words = np.array(sorted(common), dtype=np.uint32)
+    return {"common": common_words, "tag_keys": none, "tag_weights": empty, "tag_scale": 1.0, "steps": steps}
+
+
+def _tagged(record: Record, first: Classifier) -> Iterable[Tagged]:
+    """Give the pieces of a line with the tag of each token, where all that the record says stands in them."""
+    intents = record["intents"]
+    pieces = _cut(record["line"], intents, first) if intents else []
+    for piece, intent in zip(pieces, intents, strict=False):
+        tokens = tokens_of(piece)
+        tags = tags_of(piece, tokens, intent)
+        if tags is not None:
+            yield tokens, label_of([intent]), tags
+
+
+def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | None:
+    """Tag what an intent names where it stands in a piece; None where something does not stand there."""
+    tags = [0] * len(tokens)
+    for slot in SLOTS:
+        said = intent.get(slot) or []
+        for text in [said] if isinstance(said, str) else said:
+            if slot == "value" and intent["action"] in ("prioritise", "create", "add"):
+                continue
+            wanted = "(?:me|i|my|mine|myself)" if (slot, text) == ("value", "me") else re.escape(str(text))
+            place = next(
+                (
+                    span
+                    for match in re.finditer(rf"(?<!\w){wanted}(?!\w)", piece, re.IGNORECASE)
+                    if (span := [at for at, token in enumerate(tokens) if match.start() <= token.start < match.end()])
+                    and not any(tags[at] for at in span)
+                ),
+                None,
+            )
+            if not place:
+                return None
+            for at in place:
+                tags[at] = TAGS.index(f"{'B' if at == place[0] else 'I'}-{slot}")
+    return tags
+
+
+def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
+    """Train the tagger: an averaged structured perceptron (Collins 2002)."""
+    seen = [
+        [list(map(word_hash, features)) for features in tag_features(tokens, action, common)]
+        for tokens, action, _ in examples
+    ]
+    counts = Counter(key for lines in seen for keys in lines for key in keys)
+    columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
+    rows = [[np.array([columns[key] for key in keys if key in columns], dtype=int) for keys in lines] for lines in seen]
+    weights, steps = np.zeros((len(columns), len(TAGS)), np.float32), _start_steps()
+    summed, summed_steps, turn = np.zeros_like(weights), np.zeros_like(steps), 0
+    rng, order = random.Random(_SEED), list(range(len(examples)))
+    for _ in range(_EPOCHS):
+        rng.shuffle(order)
+        for each in order:
+            turn += 1
+            gold = examples[each][2]
+            if not gold:
+                continue
+            found = best_path(np.stack([weights[keys].sum(axis=0) for keys in rows[each]]), steps)
+            if found == gold:
+                continue
+            for way, sign in ((gold, 1.0), (found, -1.0)):
+                for before, tag, keys in zip([len(TAGS), *way], way, rows[each], strict=False):
+                    weights[keys, tag] += sign
+                    summed[keys, tag] += sign * turn
+                    steps[before, tag] += sign
+                    summed_steps[before, tag] += sign * turn
+    weights -= summed / np.float32(turn)
+    steps -= summed_steps / np.float32(turn)
+    keys = np.array(sorted(columns), dtype=np.uint32)
+    kept = _heaviest(weights, _TAG_FEATURES)
+    small, scale = _small(weights[kept], _TAG_LEVELS)
+    return {
+        "common": np.array(sorted(common), dtype=np.uint32), "tag_keys": keys[kept], "tag_weights": small,
+        "tag_scale": scale, "steps": steps.astype(np.float32),
+    }  # fmt: skip
+
+
+def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
+    """Give each example once more with other items in it, so that any phrase may stand in any sentence."""
+    rng = random.Random(_SEED)
+    begins = {TAGS.index("B-target"), TAGS.index("B-other")}
+    pool = [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
+    return [_renamed(example, pool, begins, rng) for example in examples for _ in range(_RENAMED)]
+
+
+def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
+    """Give where the phrases stand whose first tag is one of `begins`."""
+    starts = [at for at, tag in enumerate(tags) if tag in begins]
+    return [
+        (at, next((end for end in range(at + 1, len(tags)) if tags[end] != tags[at] + 1), len(tags))) for at in starts
+    ]
+
+
+def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int], rng: random.Random) -> Tagged:
+    tokens, action, tags = example
+    for start, end in reversed(_spans(tags, begins)):
+        name = rng.choice(pool)
+        tokens = [*tokens[:start], *name, *tokens[end:]]
+        tags = [*tags[:start], tags[start], *[tags[start] + 1] * (len(name) - 1), *tags[end:]]
+    return tokens, action, tags
+
+
+def _start_steps() -> np.ndarray:
+    """A slot goes on only where it has begun."""
+    steps = np.zeros((len(TAGS) + 1, len(TAGS)), np.float32)
+    for at, tag in enumerate(TAGS):
+        if tag.startswith("I-"):
+            allowed = [TAGS.index(f"B-{tag[2:]}"), at]
+            steps[[row for row in range(len(TAGS) + 1) if row not in allowed], at] = -1e4
+    return steps
+
+
+def main() -> None:
+    """Train on all of the train split, or writer by writer with `--cross`."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--cross", action="store_true", help="leave out one writer after the other, and judge")
+    records = read_records()
+    if options.parse_args().cross:
+        cross(records)
+        return
+    np.savez_compressed(MODEL, **train(records))
+    print(f"{MODEL}: {MODEL.stat().st_size:,} bytes of {len(records):,} lines")
+
+
+def cross(records: Sequence[Record]) -> None:
+    """Print how well each writer's lines are read by what the others' have taught."""
+    from benchmarks.intents import judge
+    from orchestra_mem.orchestrator.intents.reading import Reader
+
+    rights: dict[str, list[bool]] = defaultdict(list)
+    for writer in sorted({record["writer"] for record in records}):
+        model = Classifier(train([record for record in records if record["writer"] != writer]))
+        reader = Reader(model)
+        for record in records:
+            if record["writer"] == writer:
+                rights[writer].append(judge(record, reader.read(record["line"])).right)
+        print(f"{writer}: {np.mean(rights[writer]):.3f} of {len(rights[writer])}", flush=True)
+    print(f"all: {np.mean([right for found in rights.values() for right in found]):.3f}")
+
+
+if __name__ == "__main__":
+    main()
