@@ -21,7 +21,7 @@ from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
 from orchestra_mem.build import open_memory, open_watcher
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import DocumentConflictError
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Message
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.testing import ScriptedModel

@@ -10,7 +10,7 @@ from benchmarks._edits import PERSON, numbers, tokens
 from benchmarks._survival import Violation
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.conflicts import faults
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
 
 

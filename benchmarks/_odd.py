@@ -12,7 +12,7 @@ from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.markdown import join_blocks, split_blocks
 from orchestra_mem.core.documents.merge import merge
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import DocumentName
 

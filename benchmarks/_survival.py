@@ -25,7 +25,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_numbers, with_states
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import (
     Author,
     DocumentName,

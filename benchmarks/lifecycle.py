@@ -36,7 +36,7 @@ from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Chunk, Embedder, EmbeddingModel, SearchMode, Vector, Vectors
 from orchestra_mem.types import DocumentName
 
@@ -89,7 +89,7 @@ class Counting:
 
 def _use(embedder: Embedder) -> None:
     """Let memories that are opened from now on embed with this."""
-    from orchestra_mem.wiring import search as wiring_search
+    from orchestra_mem.build import search as wiring_search
 
     wiring_search._embedder = lambda settings: embedder
 

@@ -39,7 +39,7 @@ _DOCUMENTS = (DocumentName.PROJECT_STATE, DocumentName.WORK_PLAN)
 _WINDOW_TOKENS = 128_000
 _SHOWN = 20
 _IMPORT = """
-import psutil, benchmarks.scale, orchestra_mem.wiring.memory
+import psutil, benchmarks.scale, orchestra_mem.build.wiring
 from orchestra_mem.adapters.tokenizers import open_counter
 open_counter().count("the ranks are loaded with the first count")
 print(psutil.Process().memory_info().rss)

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
         StorageReadOnlyError,
         TokenizerError,
     )
-    from orchestra_mem.manager import OrchestratorContextManager
-    from orchestra_mem.services.vector_store import VectorStore
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.memory.vector_store import VectorStore
     from orchestra_mem.types import OperationFilter
 else:
     # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
     # line needs no memory. Every name that does not stand here is an error's.
     _WHERE = {
         "OperationFilter": "orchestra_mem.types",
-        "OrchestratorContextManager": "orchestra_mem.manager",
-        "VectorStore": "orchestra_mem.services.vector_store",
+        "OrchestratorContextManager": "orchestra_mem.memory.manager",
+        "VectorStore": "orchestra_mem.memory.vector_store",
         "open_memory": "orchestra_mem.build",
     }
 

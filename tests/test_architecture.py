@@ -22,11 +22,14 @@ LAYERS = {
     "core": ["core", "settings", "settings_check", "serialize"],
     "tiers": ["tiers"],
     "adapters": ["adapters"],
-    "services": ["services", "manager", "retriever", "compressor", "jobs"],
-    "composition": ["build", "wiring", "diagnosis", "orchestrator"],
+    "retrieval": ["retrieval"],
+    "compression": ["compression"],
+    "memory": ["memory"],
+    "composition": ["build", "doctor", "orchestrator"],
     "faces": ["faces", "__main__"],
     "root": [""],
     "testing": ["testing"],
+    "moved": ["manager", "retriever", "compressor"],
 }
 # What each layer may import besides itself.
 MAY_IMPORT = {
@@ -34,11 +37,14 @@ MAY_IMPORT = {
     "core": {"foundation"},
     "tiers": {"core", "foundation"},
     "adapters": {"core", "foundation"},
-    "services": {"tiers", "core", "foundation"},
-    "composition": {"services", "adapters", "tiers", "core", "foundation"},
-    "faces": {"composition", "services", "tiers", "core", "foundation"},
-    "root": {"composition", "services", "tiers", "core", "foundation"},
+    "retrieval": {"tiers", "core", "foundation"},
+    "compression": {"tiers", "core", "foundation"},
+    "memory": {"retrieval", "compression", "tiers", "core", "foundation"},
+    "composition": {"memory", "retrieval", "compression", "adapters", "tiers", "core", "foundation"},
+    "faces": {"composition", "memory", "retrieval", "compression", "tiers", "core", "foundation"},
+    "root": {"composition", "memory", "retrieval", "compression", "tiers", "core", "foundation"},
     "testing": {"core", "foundation"},
+    "moved": set[str](),
 }
 # Disk, network, clock, chance, other processes: all of it is passed in to the core.
 IMPURE_MODULES = frozenset(
@@ -287,8 +293,8 @@ def _plant(folder: Path, files: dict[str, str]) -> Path:
             "db/log.py:1: adapter adapters.db.log imports adapter adapters.files",
         ),
         (
-            {"manager.py": "from orchestra_mem.build import x\n", "build.py": "x = 1\n"},
-            "orchestra_mem/manager.py:1: services -> composition: manager imports build",
+            {"memory/manager.py": "from orchestra_mem.build import x\n", "build.py": "x = 1\n"},
+            "memory/manager.py:1: memory -> composition: memory.manager imports build",
         ),
         (
             {"faces/cli.py": "from orchestra_mem.adapters import files\n", "adapters/files.py": ""},

@@ -19,9 +19,9 @@ import pytest
 
 from orchestra_mem.build import load_settings, open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.diagnosis import DocumentProblem, check_documents
+from orchestra_mem.doctor import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeep
 from tests.timing import assert_quick
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.compression.timeouts import InterruptedGenerationError, ModelWithTimeout
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import SESSION_KEYS, notes_prompt
@@ -19,7 +20,6 @@ from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Finish, Generation, Message, Role
-from orchestra_mem.services.patience import InterruptedGenerationError, PatientModel
 from orchestra_mem.testing import EndlessModel, FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
 from tests.test_jobs import AUTO, SMALL, first_line, record, standing, text_of, wait_for
@@ -243,7 +243,7 @@ def test_orders_in_what_was_recorded_are_not_shown_to_the_model(tmp_path: Path, 
 def test_a_lost_model_is_not_asked_again_before_it_is_back() -> None:
     """Who asks is told at once; when it is back it is asked as ever."""
     model = HangingModel()
-    patient = PatientModel(model, timeout_s=0.1, grace_s=0.1)
+    patient = ModelWithTimeout(model, timeout_s=0.1, grace_s=0.1)
 
     def ask(cancelled: Callable[[], bool] = lambda: False) -> str:
         return patient.ask([], max_tokens=9, schema={}, cancelled=cancelled).text
@@ -275,13 +275,13 @@ def test_an_answer_that_the_ledger_cannot_take_is_an_error_of_the_models(
     model = ScriptedModel("")
     monkeypatch.setattr(model, "generate", lambda *_, **__: answer)
     with pytest.raises(ModelError, match=f"^scripted broke: (Type|Value)Error: {told}$"):
-        PatientModel(model, timeout_s=9).ask([], max_tokens=9, schema={}, cancelled=lambda: False)
+        ModelWithTimeout(model, timeout_s=9).ask([], max_tokens=9, schema={}, cancelled=lambda: False)
 
 
 def test_a_model_that_does_not_heed_an_interruption_is_left_to_itself() -> None:
     """The foreground goes on after the grace."""
     model = HangingModel()
-    patient = PatientModel(model, timeout_s=60, grace_s=0.1)
+    patient = ModelWithTimeout(model, timeout_s=60, grace_s=0.1)
     start = time.monotonic()
     with pytest.raises(InterruptedGenerationError):
         patient.ask([], max_tokens=9, schema={}, cancelled=lambda: bool(model.prompts))

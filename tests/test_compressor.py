@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.compressor import VERBATIM, MemoryCompressor
+from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
+from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.prompts import SESSION_KEYS
@@ -24,7 +25,6 @@ from orchestra_mem.core.text import split_sentences
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
-from orchestra_mem.services.patience import InterruptedGenerationError
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import Json, Operation
 from tests.conftest import START, Clock

@@ -242,7 +242,7 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
 
 def test_where_search_cannot_be_imported_the_context_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Line 4, the library: told by its name."""
-    monkeypatch.setitem(sys.modules, "orchestra_mem.wiring.search", None)
+    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
     with open_memory(tmp_path) as memory:
         fill(memory)
         (note,) = memory.retriever.retrieve_context("bcrypt").notes

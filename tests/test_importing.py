@@ -10,8 +10,8 @@ import pytest
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.manager import OrchestratorContextManager
-from orchestra_mem.services.importing import Imported, import_history
+from orchestra_mem.memory.importing import Imported, import_history
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import Json
 
 

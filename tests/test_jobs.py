@@ -14,16 +14,16 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem import jobs as jobs_module
 from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
+from orchestra_mem.build import wiring as memory_module
+from orchestra_mem.compression.compressed import Compressed, Talk
+from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
+from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, TrialVerdict
-from orchestra_mem.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.model_types import Message
-from orchestra_mem.services.compressed import Compressed, Talk
-from orchestra_mem.services.patience import InterruptedGenerationError
 from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
 from orchestra_mem.types import Summary
-from orchestra_mem.wiring import memory as memory_module
 from tests.conftest import START, Clock
 
 SMALL = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -140,8 +141,8 @@ HEAVY = (
     "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
     "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.classifier",
     "orchestra_mem.core.facts.superseding",
-    "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.diagnosis",
-    "orchestra_mem.faces", "orchestra_mem.wiring.memory", "orchestra_mem.settings", "sqlite3",
+    "orchestra_mem.adapters.git_history", "orchestra_mem.adapters.jsonl_history", "orchestra_mem.doctor",
+    "orchestra_mem.faces", "orchestra_mem.build.wiring", "orchestra_mem.settings", "sqlite3",
 )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def test_importing_the_public_names_loads_nothing_heavy() -> None:
 
 def test_the_command_line_begins_without_the_memory() -> None:
     """Help and version are asked for more often than anything else."""
-    names = ("orchestra_mem.build", "orchestra_mem.manager", "orchestra_mem.settings", "sqlite3")
+    names = ("orchestra_mem.build", "orchestra_mem.memory.manager", "orchestra_mem.settings", "sqlite3")
     assert _loaded_after("import orchestra_mem", ("orchestra_mem.errors", "orchestra_mem.types")) == "[]\n"
     assert _loaded_after("import orchestra_mem.faces.cli", names) == "[]\n"
 
@@ -180,3 +181,18 @@ def test_importing_opens_no_file_of_the_users(tmp_path: Path) -> None:
     program = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); import orchestra_mem"
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("manager", "memory.manager", "OrchestratorContextManager"),
+        ("retriever", "retrieval.retriever", "ContextRetriever"),
+        ("compressor", "compression.compressor", "MemoryCompressor"),
+    ],
+)
+def test_what_has_moved_is_still_found_in_its_old_place(old: str, new: str, name: str) -> None:
+    """With a warning that names the new place."""
+    with pytest.warns(DeprecationWarning, match=f"orchestra_mem.{new}"):
+        found = getattr(import_module(f"orchestra_mem.{old}"), name)
+    assert found is getattr(import_module(f"orchestra_mem.{new}"), name)

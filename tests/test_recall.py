@@ -9,7 +9,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.services.recall import Recall
+from orchestra_mem.memory.recall import Recall
 from orchestra_mem.types import OperationFilter
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

@@ -100,7 +100,7 @@ def test_where_search_cannot_be_loaded_the_context_is_as_without(
 ) -> None:
     """And says so."""
     plain = memory.get_orchestrator_context("x").render()
-    monkeypatch.setitem(sys.modules, "orchestra_mem.wiring.search", None)
+    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
     asked = memory.get_orchestrator_context("x", query="saffron gateway")
     assert asked.render() == plain
     assert [note.split(":")[0] for note in asked.notes] == ["nothing is recalled, search cannot be used"]

@@ -171,7 +171,7 @@ def test_near_misses_are_told_to_who_tunes_the_threshold(
     """At debug, with the cosine and in what the questions differ."""
     cache = memory.response_cache
     cache.put("How do we deploy the app?", "By hand.", facts=[])
-    with caplog.at_level(logging.DEBUG, logger="orchestra_mem.services.response_cache"):
+    with caplog.at_level(logging.DEBUG, logger="orchestra_mem.retrieval.response_cache"):
         assert cache.get("How is the app deployed?", facts=[]) is None
     assert "near miss of the response cache: cosine 0.8" in caplog.text
 

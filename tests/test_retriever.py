@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.retrieval.versioned_cache import VersionedCache
 from orchestra_mem.search_types import SearchFilter
-from orchestra_mem.services.retrieval_cache import VersionedCache
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
 

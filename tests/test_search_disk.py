@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.cli import app
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from tests.test_storage_failures import _namespace
 
 EARLY = "The reactor pump was repaired by hand."

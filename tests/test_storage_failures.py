@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.diagnosis import Health, diagnose
+from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import (
     DatabaseDamagedError,
     StorageError,
@@ -37,7 +37,7 @@ from orchestra_mem.errors import (
     StorageReadOnlyError,
 )
 from orchestra_mem.faces.cli import app
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks._survival import NOTE, Violation, draft_for, examine
 from orchestra_mem.build import open_memory
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 
 CONFIG = {
     "orchestrator": {

@@ -28,8 +28,8 @@ from orchestra_mem.faces.times import time_span
 from orchestra_mem.types import MustKeepKind
 
 if TYPE_CHECKING:
-    from orchestra_mem.manager import OrchestratorContextManager
-    from orchestra_mem.services.recall import Expansion
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.memory.recall import Expansion
     from orchestra_mem.types import Json
 
 
@@ -87,7 +87,7 @@ def status(run: Shell, memory: OrchestratorContextManager) -> CommandResult:
 
 
 def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, Json]:
-    from orchestra_mem.diagnosis import index_words, inspect_index
+    from orchestra_mem.doctor import index_words, inspect_index
     from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
 
     # First, as what it meets on its way belongs to the problems.
@@ -117,7 +117,7 @@ def _status_record(run: Shell, memory: OrchestratorContextManager) -> dict[str, 
 
 def _problems(memory: OrchestratorContextManager, known: Json) -> list[Json]:
     """List what is known to be wrong, and whether the model can be had, which may not have been needed yet."""
-    from orchestra_mem.diagnosis import why_unusable
+    from orchestra_mem.doctor import why_unusable
 
     assert isinstance(known, list)
     model = memory.model

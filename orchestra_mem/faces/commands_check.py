@@ -60,12 +60,12 @@ def check_documents(run: Shell) -> CommandResult:
 
     Example: orchestra-mem check
     """
-    from orchestra_mem import diagnosis
+    from orchestra_mem import doctor
     from orchestra_mem.build import load_settings
 
     require_memory(run)
-    problems = diagnosis.check_documents(run.project, load_settings(run.project, os.environ))
-    problems += diagnosis.check_index(run.project)
+    problems = doctor.check_documents(run.project, load_settings(run.project, os.environ))
+    problems += doctor.check_index(run.project)
     record = {"project": str(run.project), "problems": [problem_record(problem) for problem in problems]}
     if not problems:
         return CommandResult(record, "all is well with the documents\n")
@@ -82,7 +82,7 @@ def doctor(run: Shell) -> CommandResult:
 
     Example: orchestra-mem doctor
     """
-    from orchestra_mem.diagnosis import Health, diagnose
+    from orchestra_mem.doctor import Health, diagnose
 
     require_memory(run)
     with run.progress() as bar:

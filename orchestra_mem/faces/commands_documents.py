@@ -18,9 +18,9 @@ from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.build import DocumentWatcher
-    from orchestra_mem.diagnosis import DocumentProblem
+    from orchestra_mem.doctor import DocumentProblem
     from orchestra_mem.faces.editing import DocumentChange
-    from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.settings import Settings
     from orchestra_mem.tiers.authorship import BlamedLine
 
@@ -41,7 +41,7 @@ def edit(
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.diagnosis import check_document
+    from orchestra_mem.doctor import check_document
     from orchestra_mem.faces.editing import run_editor, taken_in, text_change
 
     with run.open() as memory:  # closed again before the editor opens: whoever else works here goes on

@@ -27,9 +27,9 @@ from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import OperationFilter
 
 if TYPE_CHECKING:
-    from orchestra_mem.manager import OrchestratorContextManager
-    from orchestra_mem.services.compression import SummaryStory
-    from orchestra_mem.services.indexing import Backlog
+    from orchestra_mem.compression.service import SummaryStory
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.retrieval.indexer import Backlog
 
 
 @command("Ask")
@@ -115,7 +115,7 @@ def _require_kept(run: Shell, last_operation: int) -> None:
     Raises:
         StorageError: it does not.
     """
-    from orchestra_mem.diagnosis import inspect_index
+    from orchestra_mem.doctor import inspect_index
 
     report = inspect_index(run.project)
     if not report.present or (report.fault is None and report.operations < last_operation):

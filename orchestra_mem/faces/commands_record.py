@@ -18,9 +18,9 @@ from orchestra_mem.faces.times import parse_option
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
-    from orchestra_mem.manager import OrchestratorContextManager
-    from orchestra_mem.services.flow import Refreshed
-    from orchestra_mem.services.importing import Imported
+    from orchestra_mem.memory.importing import Imported
+    from orchestra_mem.memory.lifecycle import Refreshed
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
 @command("Begin")
@@ -143,7 +143,7 @@ def import_jsonl(
 
 def _import(run: Shell, history: History, faults: list[HistoryFault] | None = None, advice: str = "") -> CommandResult:
     """Record a history. `faults` takes what cannot be recorded, None ends at the first; `advice` goes with that one."""
-    from orchestra_mem.services.importing import Imported, import_history
+    from orchestra_mem.memory.importing import Imported, import_history
 
     done = Imported(recorded=0, known=0)
     with run.open(create=True) as memory, run.progress(history.unit) as bar:

@@ -13,7 +13,7 @@ from orchestra_mem.faces.shell import Shell
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
 if TYPE_CHECKING:
-    from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 _STATUSES = ", ".join(status.replace(" ", "-") for status in WorkStatus)
 

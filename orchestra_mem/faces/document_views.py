@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestra_mem.core.documents.entries import visible
-from orchestra_mem.diagnosis import DocumentProblem
+from orchestra_mem.doctor import DocumentProblem
 from orchestra_mem.faces.editing import DocumentChange, Event, TakenIn, TextChange
 from orchestra_mem.faces.times import short_time
 from orchestra_mem.faces.views import clipped, counted, plain_table, table_of

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from orchestra_mem.compression.service import SummaryStory
 from orchestra_mem.core.documents.entries import plain_text, visible
 from orchestra_mem.faces.times import short_time
 from orchestra_mem.faces.views import clipped, counted, newest, plain_table, table_of
 from orchestra_mem.job_types import JobState
+from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit, Reasons
 from orchestra_mem.serialize import dump_json
-from orchestra_mem.services.compression import SummaryStory
-from orchestra_mem.services.recall import Expansion
 from orchestra_mem.types import Json, Summary
 from orchestra_mem.work_types import WorkEvent, WorkKind
 

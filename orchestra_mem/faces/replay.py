@@ -22,9 +22,9 @@ from orchestra_mem.core.histories import History, HistoryOperation
 from orchestra_mem.faces.document_views import diff_view, versions_view
 from orchestra_mem.faces.recall_views import losses_view
 from orchestra_mem.faces.views import clipped, counted, style_of
-from orchestra_mem.manager import OrchestratorContextManager
-from orchestra_mem.services.importing import Imported, import_history
-from orchestra_mem.services.recall import Expansion
+from orchestra_mem.memory.importing import Imported, import_history
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.types import DocumentName, Json, Operation, Summary, Version
 
 # A history of fewer commits does not fill the window often enough: then each changed file is an operation as well.

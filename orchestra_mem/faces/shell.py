@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
-    from orchestra_mem.manager import OrchestratorContextManager
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 

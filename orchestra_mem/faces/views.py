@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text, visible
-from orchestra_mem.diagnosis import Finding, Health
+from orchestra_mem.doctor import Finding, Health
 from orchestra_mem.faces.shell import as_json_object
 from orchestra_mem.faces.times import short_time
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings

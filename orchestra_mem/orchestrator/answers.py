@@ -10,7 +10,7 @@ from dataclasses import replace
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.orchestrator.history import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.intents.types import Action, Intent

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.work.telling import told_changes
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents.types import Action
 from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply
 from orchestra_mem.orchestrator.talk import Happening, Mention, Talk

@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus, WorkTracker

@@ -20,8 +20,8 @@ from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.openai_http import OpenAiModel
 from orchestra_mem.adapters.openai_http.server import Server
 from orchestra_mem.core.prompts import notes_schema
-from orchestra_mem.diagnosis import Health
-from orchestra_mem.diagnosis.models import check_model
+from orchestra_mem.doctor import Health
+from orchestra_mem.doctor.models import check_model
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message, Role
 from tests.conftest import record

@@ -17,7 +17,7 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, ReadOnlyDatabase, SqliteEventLog
 from orchestra_mem.adapters.files import FileDocumentStore, ReadOnlyDocumentStore, why_read_only
-from orchestra_mem.diagnosis import Health, diagnose
+from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
 

@@ -434,7 +434,7 @@ def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
 def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It waits a moment, not for ever."""
     run("init")
-    monkeypatch.setattr("orchestra_mem.diagnosis.memory._LOCK_WAIT_S", 0.05)
+    monkeypatch.setattr("orchestra_mem.doctor.memory._LOCK_WAIT_S", 0.05)
     monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S", "0.05")
     with FileLock(str(run.folder / ".obra" / "obra.lock")):
         found = _findings(run)
@@ -450,7 +450,7 @@ def test_doctor_tells_how_much_room_there_is(
     """A full disk is a fault, one that is about to be full a note."""
     run("init")
     usage = shutil.disk_usage(run.folder)._replace(free=free_bytes)
-    monkeypatch.setattr("orchestra_mem.diagnosis.memory.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("orchestra_mem.doctor.memory.shutil.disk_usage", lambda _: usage)
     assert _findings(run, exit_code=int(health == "fault"))["disk"][0] == health
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.errors import StorageError
-from orchestra_mem.manager import OrchestratorContextManager
+from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
 @pytest.fixture

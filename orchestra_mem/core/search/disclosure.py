@@ -32,7 +32,7 @@ _PREAMBLE_WORTH = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recollection:
+class RetrievedPassage:
     """A memory that answers a question, and where it stands.
 
     `passage` is what was found and `whole` the same with what belongs to it: the operation, the section, the summary.
@@ -64,7 +64,7 @@ class Recollection:
 class Recalled:
     """What a question recalls, best first; `notes` tell what could not be looked at."""
 
-    recollections: tuple[Recollection, ...]
+    recollections: tuple[RetrievedPassage, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -106,9 +106,9 @@ class Disclosure:
     entries: tuple[DisclosedEntry, ...]
 
 
-def distinct(recollections: Sequence[Recollection]) -> list[Recollection]:
+def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage]:
     """Leave out what says no more than a better one does, which names it under `also`; join what is of one section."""
-    kept: list[Recollection] = []
+    kept: list[RetrievedPassage] = []
     said: list[str] = []
     for each in recollections:
         words = f" {plain_words(_FRAME.sub(' ', each.passage))} "
@@ -127,7 +127,7 @@ def distinct(recollections: Sequence[Recollection]) -> list[Recollection]:
     return kept
 
 
-def _is_of_one(one: Recollection, other: Recollection) -> bool:
+def _is_of_one(one: RetrievedPassage, other: RetrievedPassage) -> bool:
     return one.source == other.source and one.whole == other.whole
 
 
@@ -140,7 +140,7 @@ def excerpt(text: str, most: int) -> str:
     return f"{cut[:at].rstrip() if at > most // 2 else cut}…"
 
 
-def recalled_item(recollection: Recollection) -> Item:
+def recalled_item(recollection: RetrievedPassage) -> Item:
     """A recollection as an item of a context: an excerpt, the passage, the whole, each fenced with its source."""
     passage = recollection.passage
     texts = (excerpt(passage, SHORT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
@@ -155,7 +155,7 @@ def recalled_item(recollection: Recollection) -> Item:
     )
 
 
-def disclose(recollections: Sequence[Recollection], *, budget_tokens: int, counter: TokenCounter) -> Disclosure:
+def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, counter: TokenCounter) -> Disclosure:
     """Lay out recollections, best first: an index with costs, then the entries themselves, never over the budget.
 
     The index gets `INDEX_SHARE` of the budget, the entries what it leaves. Breadth first: each entry in its shortest
@@ -170,7 +170,7 @@ def disclose(recollections: Sequence[Recollection], *, budget_tokens: int, count
     return largest_fit(layout.filled, lambda each: each.tokens, budget_tokens)
 
 
-def _with_key(recollection: Recollection, number: int) -> Item:
+def _with_key(recollection: RetrievedPassage, number: int) -> Item:
     """Several passages of a document have the same source; keys do not repeat."""
     return replace(recalled_item(recollection), key=f"{number}")
 
@@ -178,7 +178,7 @@ def _with_key(recollection: Recollection, number: int) -> Item:
 class _Layout:
     """Recollections ready to be laid out to different sizes."""
 
-    def __init__(self, items: Sequence[Item], recollections: Sequence[Recollection], counter: TokenCounter) -> None:
+    def __init__(self, items: Sequence[Item], recollections: Sequence[RetrievedPassage], counter: TokenCounter) -> None:
         self._items = items
         self._recollections = recollections
         self._counter = counter
@@ -231,7 +231,7 @@ class _Layout:
 
 
 def _entry(
-    recollection: Recollection, placement: Placement | None, *, costs: Sequence[int], most: int, indexed: bool
+    recollection: RetrievedPassage, placement: Placement | None, *, costs: Sequence[int], most: int, indexed: bool
 ) -> DisclosedEntry:
     if placement is None:
         how = f"left out: its shortest form needs {costs[0]:,} tokens, twice an equal share is {most:,}"
@@ -267,7 +267,7 @@ def why(reasons: Reasons) -> str:
     return ", ".join(told) or "stands beside what was found"
 
 
-def _title(recollection: Recollection) -> str:
+def _title(recollection: RetrievedPassage) -> str:
     title = recollection.title if recollection.title and ":" in recollection.title else recollection.passage
     return excerpt(" ".join(visible(title[: 4 * _LINE_CHARS]).split()), _LINE_CHARS)
 

@@ -1,0 +1,190 @@
+"""The one place that reads settings and has a memory made of them. How its parts are joined stands in `wiring`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestra_mem.errors import StorageError, storage_error
+from orchestra_mem.types import DocumentName
+
+if TYPE_CHECKING:
+    from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
+    from orchestra_mem.adapters.git_history import open_git_history
+    from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.watcher import DocumentWatcher
+    from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.ports import Clock, TokenCounter, WritePoint
+    from orchestra_mem.settings import WatchChoice
+
+# The faces know this module, not the adapters: what they need of those is handed on from here.
+__all__ = [
+    "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "default_config_text", "find_project", "initialise",
+    "load_settings", "open_git_history", "open_jsonl_history", "open_memory", "open_watcher", "utc_now",
+]  # fmt: skip
+
+# Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
+_ON_FIRST_USE = {
+    "DocumentWatcher": "orchestra_mem.adapters.watcher",
+    "CONFIG_PATH": "orchestra_mem.adapters.config_files",
+    "default_config_text": "orchestra_mem.adapters.config_files",
+    "load_settings": "orchestra_mem.adapters.config_files",
+    "open_git_history": "orchestra_mem.adapters.git_history",
+    "open_jsonl_history": "orchestra_mem.adapters.jsonl_history",
+}
+
+HOME = ".obra"
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one that is here
+
+    def __getattr__(name: str) -> object:
+        if name not in _ON_FIRST_USE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialised:
+    """What `initialise` made, and what was there already and stayed as it was; paths from the project's folder."""
+
+    project: Path
+    made: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def find_project(start: Path) -> Path | None:
+    """Find the nearest folder from `start` upwards that has a memory; None where none has."""
+    here = start.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / HOME).is_dir()), None)
+
+
+def initialise(project: str | Path = ".") -> Initialised:
+    """Lay down what a project's memory begins with: its settings, what git shall ignore, the documents.
+
+    Nothing that is there is touched, so it may be called again.
+
+    Raises:
+        ConfigError: the project's settings cannot be used.
+        StorageError: the folder cannot be written to.
+    """
+    from orchestra_mem.adapters.config_files import load_settings, template_files
+
+    folder = Path(project).resolve()
+    home = folder / HOME
+    made: list[str] = []
+    kept: list[str] = []
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        for name, text in template_files().items():
+            try:
+                with (home / name).open("x", encoding="utf-8", newline="") as file:
+                    file.write(text)
+                made.append(name)
+            except FileExistsError:
+                kept.append(name)
+    except OSError as error:
+        raise storage_error(error, "writing to", home) from error
+    settings = load_settings(folder, os.environ)
+    memory_dir = folder / settings.orchestrator.memory_dir
+    expected = [home / "obra.db", *(memory_dir / f"{name.value}.md" for name in DocumentName)]
+    there = [path for path in expected if path.exists()]
+    open_memory(folder).close()
+    shown = [*(home / name for name in made), *(path for path in expected if path not in there)]
+    left = [*(home / name for name in kept), *there]
+    return Initialised(
+        project=folder, made=tuple(_below(folder, path) for path in shown),
+        kept=tuple(_below(folder, path) for path in left),
+    )  # fmt: skip
+
+
+def _below(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+
+
+def utc_now() -> datetime:
+    """The present time, aware and in UTC."""
+    return datetime.now(UTC)
+
+
+def open_memory(
+    project: str | Path = ".",
+    *,
+    config: Mapping[str, object] | None = None,
+    clock: Clock = utc_now,
+    counter: TokenCounter | None = None,
+    write_point: WritePoint | None = None,
+    model: LanguageModel | None = None,
+) -> OrchestratorContextManager:
+    """Open the memory of a project; the first time makes it, in the folder `.obra` there.
+
+    Args:
+        project: the project's folder; it must exist.
+        config: settings over those of files and environment, nested as in `.obra/config.yaml`.
+        clock: gives the present time, aware of its time zone.
+        counter: counts tokens; by default the one that the settings name.
+        write_point: is told each step that changes the disk; for tests of crashes.
+        model: betters summaries in the background, in place of the one that the settings name; it stays the caller's
+            to close.
+
+    Raises:
+        ConfigError: settings that cannot be used; all faults are named.
+        StorageError: the folder or what lies in it cannot be used.
+        ValueError: the clock gives times without a zone.
+    """
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.build.wiring import Wiring
+
+    if clock is not utc_now and (now := clock()).utcoffset() is None:
+        raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
+
+    folder = Path(project).resolve()
+    if not folder.is_dir():
+        raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
+    settings = load_settings(folder, os.environ, config or {})
+    wiring = Wiring(folder, folder / HOME, settings, clock=clock, counter=counter, write_point=write_point, model=model)
+    return wiring.manager()
+
+
+def open_watcher(
+    project: str | Path,
+    on_change: Callable[[frozenset[Path]], None],
+    *,
+    config: Mapping[str, object] | None = None,
+    mode: WatchChoice | None = None,
+) -> DocumentWatcher | None:
+    """Make a watcher of a project's documents, those of running sessions too; None where settings have it off.
+
+    It watches from `start()` (or `with`) to `close()`. Nothing else starts one: every context sees what was saved
+    before it without.
+
+    Args:
+        project: the project's folder.
+        on_change: is called, on a thread of the watcher's, with the documents that were saved or taken away.
+        config: settings as `open_memory` takes them.
+        mode: in place of `documents.watch`.
+
+    Raises:
+        ConfigError: settings that cannot be used; all faults are named.
+    """
+    from orchestra_mem.adapters import watcher
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.settings import WatchChoice
+
+    folder = Path(project).resolve()
+    settings = load_settings(folder, os.environ, config or {})
+    wanted = mode or settings.documents.watch
+    if wanted is WatchChoice.OFF:
+        return None
+    orchestrator = settings.orchestrator
+    return watcher.DocumentWatcher(
+        [folder / orchestrator.memory_dir, folder / orchestrator.session_dir], on_change=on_change,
+        mode="poll" if wanted is WatchChoice.POLL else "auto",
+    )  # fmt: skip

@@ -1,0 +1,131 @@
+"""How search is joined: the index on disk, the embedder that is set, and what keeps them in step with the memory.
+
+Loaded with the first search: nothing else has a need of vectors.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLlamaEmbedder
+from orchestra_mem.adapters.search_index.index import DiskSearchIndex
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
+from orchestra_mem.errors import EmbedderError, StorageError
+from orchestra_mem.ports import Clock, WritePoint
+from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder, GuardedWords
+from orchestra_mem.retrieval.indexer import Indexer, Memories
+from orchestra_mem.retrieval.search import MemorySearch
+from orchestra_mem.search_types import Embedder
+from orchestra_mem.settings import EmbedderChoice, Settings
+
+
+def open_search(
+    folder: Path,
+    settings: Settings,
+    memories: Memories,
+    *,
+    clock: Clock,
+    write_point: WritePoint | None,
+    read_only: bool,
+) -> MemorySearch:
+    """Open the search over a memory.
+
+    Args:
+        folder: where the index lies; it is made where there is none.
+        settings: those in force.
+        memories: what is searched.
+        clock, write_point: as `open_memory` takes them.
+        read_only: nothing may be written: each process then makes an index of its own in a temporary folder. So it
+            does where the folder alone may not be written to; then the first answer tells it.
+
+    Raises:
+        StorageError: the folder cannot be used.
+    """
+    notes: list[str] = []
+    try:
+        embedder = _embedder(settings)
+    except EmbedderError as error:
+        embedder = None
+        notes.append(f"search by meaning is off, words alone answer: {error}")
+    # One table for passages and words: it is loaded once.
+    table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
+    guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
+    guarded = GuardedWords(table, guard) if embedder is not None else None
+    # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
+    cutter = GuardedWords(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
+    if cutter is not None:
+        with suppress(EmbedderError):
+            cutter.cut([])  # loads the table now: a search's time for what is new is for that alone
+    # After a change of model, the vectors of the one that needs no files answer until the other's are there.
+    models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
+    embedders = [GuardedEmbedder(each, guard) for each in models]
+    first = embedders[0] if embedders else None
+    index, scratch = _open_index(folder, settings, cutter, write_point, read_only=read_only)
+    # Those that hold a model of their own have something to close.
+    closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
+    return MemorySearch(
+        index,
+        [(each.model, Searcher(index, each, guarded)) for each in embedders],
+        Searcher(index, None, None),
+        Indexer(index, memories, first),
+        ledger=memories.ledger,
+        clock=clock,
+        notes=notes,
+        embedder=first,
+        guard=guard,
+        release=lambda: [close() for close in closing],
+    )
+
+
+def _open_index(
+    folder: Path, settings: Settings, words: GuardedWords | None, write_point: WritePoint | None, *, read_only: bool
+) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
+    """Open the index, or one in a folder of its own that goes with the process, where nothing may be written."""
+    problems = []
+    if not read_only and not _is_writable(folder):
+        why = f"{folder} cannot be written to: each process makes an index of its own"
+        problems.append(f"{why}; give this user the right to write there")
+    try:
+        scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
+    except OSError as error:
+        raise StorageError(
+            f"no search: a temporary folder for its index cannot be made: {error}; set TMPDIR"
+        ) from error
+    index = DiskSearchIndex(
+        Path(scratch.name) if scratch else folder,
+        index_text,
+        analysis_version=ANALYSIS_VERSION,
+        threads=settings.search.threads,
+        words=words,
+        busy_timeout_s=settings.storage.busy_timeout_s,
+        write_point=None if scratch else write_point,
+        problems=problems,
+    )
+    return index, scratch
+
+
+def _is_writable(folder: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    files = [path for path in (folder, folder / "search.db") if path.exists()]
+    return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    choice = settings.search.embedder
+    search = settings.search
+    if choice is EmbedderChoice.ONNX:
+        return OnnxEmbedder(Path(search.model_path), threads=search.threads)
+    if choice is EmbedderChoice.GGUF:
+        # Here, as it is needed by those alone who have a model.
+        from orchestra_mem.adapters.llama.embedder import GgufEmbedder
+
+        return GgufEmbedder(Path(search.model_path).expanduser(), threads=search.threads)
+    if choice is EmbedderChoice.HTTP:
+        server = HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
+        server.model  # noqa: B018 (asked now: where it cannot be had, words answer, and that is told)
+        return server
+    return WordLlamaEmbedder() if choice is EmbedderChoice.WORDLLAMA else None

@@ -1,0 +1,392 @@
+"""MemoryCompressor: texts made shorter, with a language model where there is one, and never worse than without it.
+
+The procedure is the same for all: extraction first; the model writes lines of what was recorded, chunk by chunk, what
+was heard least first; each line is checked, and asked for once more with its fault named; what passes and brings news
+stands beside what extraction chose, in the size that this left; and the whole is checked again. Must-keeps stand word
+for word.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from orchestra_mem.compression.compressed import Compressed, Talk
+from orchestra_mem.compression.model_reader import ModelReader
+from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.prompts import SESSION_KEYS
+from orchestra_mem.core.summaries.compaction import METHOD, Draft, Source, chars_for
+from orchestra_mem.core.summaries.extractive import Extract, Passage, render
+from orchestra_mem.core.summaries.kept import KEPT, squeeze
+from orchestra_mem.core.summaries.model_drafts import (
+    Material,
+    chunks_of,
+    draft_of,
+    dropped_from,
+    improved,
+    news_by_key,
+)
+from orchestra_mem.errors import ModelError
+from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
+from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.types import Json, MustKeep, Operation
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.documents.markdown import Block
+
+logger = logging.getLogger(__name__)
+
+VERBATIM = "verbatim"
+# So much of a source a model reads at once: small ones mix up what longer texts tell.
+_CHUNK_TOKENS = 500
+# Where less than this is left of a summary's size, there is no room for a line.
+_LEAST_ROOM = 16
+# Of lines this many times the room is asked for: some bring no news.
+_ENOUGH = 1.5
+# After so many chunks of which no line passed, the rest is not asked for.
+_PATIENCE = 3
+# Of a session so many chunks are read, those that were heard least: its parts have summaries of their own.
+_SESSION_CHUNKS = 6
+# Of so many newest trials with a kind of content, at least `_FEWEST` of them made, over half must have been good ...
+_LOOK_BACK = 12
+_FEWEST = 6
+# ... or the model is tried with one of so many summaries only.
+_TRIED_AGAIN = 8
+_MOSTLY_FAILED = "it has mostly failed with such content"
+_SESSION = "session"
+
+
+class MemoryCompressor:
+    """Compresses operations, texts and documents to a size in tokens. Safe to share between threads.
+
+    Args:
+        model: writes; None for extraction alone.
+        counter: counts tokens.
+        clock: gives the present time.
+        timeout_s: the most that the model may take for one answer.
+        trials: is told what came of each try, and asked which kinds of content the model is good at.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel | None,
+        *,
+        counter: TokenCounter,
+        clock: Clock,
+        timeout_s: float = 300.0,
+        trials: TrialLog | None = None,
+    ) -> None:
+        self._counter = counter
+        self._clock = clock
+        self._trials = trials
+        self._timeout_s = timeout_s
+        self._reader = ModelReader(model, counter=counter, timeout_s=timeout_s) if model is not None else None
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The model that writes, None where there is none."""
+        return self._reader.model if self._reader else None
+
+    def compress_operations(
+        self, operations: Sequence[Operation], target_tokens: int, preserve_critical: bool = True
+    ) -> Compressed:
+        """Compress operations to about a size in tokens (source design, section 3.6).
+
+        Args:
+            operations: oldest first.
+            target_tokens: what is not critical is brought to so much; must-keeps are kept whatever they take.
+            preserve_critical: whether critical operations stand below it word for word.
+        """
+        critical = [operation for operation in operations if operation.critical and preserve_critical]
+        routine = [operation for operation in operations if not (operation.critical and preserve_critical)]
+        below = "".join(map(_line, critical))
+        if not routine:
+            return self._whole(below)
+        sources = [_source(operation, self._counter) for operation in routine]
+        material = Material.of_operations(sources, _facts(routine), numbered=False)
+        whole = "".join(map(_line, routine))
+        done = self._compressed(material, whole, target_tokens, content=_content(routine))
+        return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
+
+    def hierarchical_summarize(self, text: str, levels: int = 3) -> list[str]:
+        """Summarise a text again and again, each time to half the size; the first is the text itself.
+
+        Returns:
+            From the most detailed to the briefest; fewer than `levels` where nothing can be left out any more.
+        """
+        found = [text]
+        while len(found) < levels:
+            half = self._counter.count(found[-1]) // 2
+            # Must-keeps stand in full for one level, as everywhere.
+            done = self._paragraphs(found[-1].replace(f"\n{KEPT}\n", "\n"), half, kept=len(found) == 1)
+            if not done.text.strip() or done.method == VERBATIM:
+                break
+            found.append(done.text)
+        return found
+
+    def compress_text(self, text: str, target_tokens: int) -> Compressed:
+        """Compress plain text, paragraph by paragraph, to about a size in tokens."""
+        return self._paragraphs(text, target_tokens, kept=True)
+
+    def _paragraphs(self, text: str, target_tokens: int, *, kept: bool) -> Compressed:
+        paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph.strip()]
+        passages = [Passage(key=number, text=paragraph) for number, paragraph in enumerate(paragraphs)]
+        return self._text(text, passages, target_tokens, content="text", kept=kept)
+
+    def compress_document(self, text: str, target_tokens: int) -> Compressed:
+        """Compress a markdown document, section by section, to about a size in tokens; what is pinned stays whole."""
+        blocks = [block for block in split_blocks(text) if not block.front]
+        pinned = "".join(block.text for block in blocks if block.pinned)
+        passages = [
+            Passage(key=number, text=_below_heading(block), when=block.title)
+            for number, block in enumerate(blocks)
+            if not block.pinned
+        ]
+        room = max(1, target_tokens - self._counter.count(pinned))
+        done = self._text(text, passages, room, content="document")
+        return done.followed_by(f"\n{pinned}", self._counter) if pinned and done.method != VERBATIM else done
+
+    def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:
+        """Add to a session's structured summary what a model finds in the operations besides; see `summarise_session`.
+
+        Every entry that was there stays, and what is added has passed the check of a line.
+        """
+        summary = dict(extracted)
+        if self._reader is None:
+            return summary
+        sources = [_source(operation, self._counter) for operation in operations]
+        material = Material.of_operations(sources, (), numbered=False)
+        heard = " ".join(map(str, extracted.values()))
+        found, _, _ = self.session_notes(material, heard, room_tokens=math.inf, insist=True)
+        for key, lines in found.items():
+            summary[key] = _added(summary.get(key), lines)
+        return summary
+
+    def session_notes(
+        self,
+        material: Material,
+        heard: str,
+        *,
+        room_tokens: float,
+        summary: int = 0,
+        insist: bool = False,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
+        """Find what a session came to and a text does not say: checked lines under `SESSION_KEYS`, and how it went.
+
+        Args:
+            material: the session.
+            heard: the text.
+            room_tokens: what the lines may take together.
+            summary, insist, cancelled: as in `improve`, which raises the same.
+        """
+        talk = Talk()
+        found: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
+        if self._reader is None:
+            return found, talk, TrialVerdict.SKIPPED
+        if not (insist or self._worth_trying(_SESSION)):
+            talk.fault = _MOSTLY_FAILED
+            self._note(_SESSION, talk, TrialVerdict.SKIPPED, summary)
+            return found, talk, TrialVerdict.SKIPPED
+        start = time.perf_counter()
+        chars = chars_for(_CHUNK_TOKENS * 2, material.source_text, self._counter)
+        try:
+            for chunk in chunks_of(material, chars, heard=heard)[:_SESSION_CHUNKS]:
+                for key, lines in self._reader.session_lines(chunk, talk, cancelled or _never).items():
+                    found[key] += lines
+                said = "\n".join(line for lines in found.values() for line in lines)
+                if talk.hopeless(_PATIENCE) or self._counter.count(said) >= _ENOUGH * room_tokens:
+                    break
+        except ModelError as error:
+            talk.fault, talk.failed = str(error), True
+        found = news_by_key(found, heard, room_tokens, self._counter)
+        talk.seconds = time.perf_counter() - start
+        verdict = talk.verdict(used=any(found.values()))
+        self._note(_SESSION, talk, verdict, summary)
+        return found, talk, verdict
+
+    def improve(
+        self,
+        material: Material,
+        base: Draft,
+        *,
+        target_tokens: int,
+        content: str,
+        summary: int = 0,
+        insist: bool = False,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> Compressed:
+        """Better an extract with what a model finds in its material; the extract itself where that does not succeed.
+
+        Args:
+            material: what is summarised.
+            base: the extract of it.
+            target_tokens: how large the summary may be.
+            content: the kind of what is read, for the record of what the model is good at.
+            summary: the summary's number, for that record; 0 for none.
+            insist: whether to ask the model even where it has mostly failed with this content.
+            cancelled: asked again and again; where it says yes, it ends there.
+
+        Raises:
+            InterruptedGenerationError: `cancelled` said so. What was read by then is remembered for the next try.
+        """
+        talk = Talk()
+        if self._reader is None:
+            return self._told(material, base, METHOD, TrialVerdict.SKIPPED, talk)
+        room = target_tokens - base.tokens
+        if room < _LEAST_ROOM:
+            talk.fault = "the extract fills the size"
+        elif not (insist or self._worth_trying(content)):
+            talk.fault = _MOSTLY_FAILED
+        if talk.fault:
+            self._note(content, talk, TrialVerdict.SKIPPED, summary)
+            return self._told(material, base, METHOD, TrialVerdict.SKIPPED, talk)
+        start = time.perf_counter()
+        better: Draft | None = None
+        try:
+            lines = self._lines(material, base, room, talk, cancelled or _never)
+            better = improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
+        except ModelError as error:
+            talk.failed, talk.fault = True, str(error)
+        talk.seconds = time.perf_counter() - start
+        verdict = talk.verdict(used=better is not None)
+        self._note(content, talk, verdict, summary)
+        method = f"{METHOD} + {self._reader.model.name}" if better else METHOD
+        return self._told(material, better or base, method, verdict, talk)
+
+    def _lines(
+        self, material: Material, base: Draft, room: int, talk: Talk, cancelled: Callable[[], bool]
+    ) -> list[Extract]:
+        """The lines that a model writes of a material and that have passed, those of what was least heard first."""
+        assert self._reader is not None
+        lines: list[Extract] = []
+        chars = chars_for(_CHUNK_TOKENS, material.source_text, self._counter)
+        for chunk in chunks_of(material, chars, heard=base.text):
+            lines += self._reader.lines(chunk, talk, cancelled)
+            if talk.hopeless(_PATIENCE) or self._counter.count(render(lines)) >= _ENOUGH * room:
+                break
+        return lines
+
+    def _worth_trying(self, content: str) -> bool:
+        """Whether a model has been good at a kind of content lately, or it is time to see whether it is now."""
+        if self._trials is None or self._reader is None:
+            return True
+        recent = self._trials.trials(model=self._reader.model.name, content=content, limit=_LOOK_BACK * _TRIED_AGAIN)
+        made = [trial for trial in recent if self._says_something(trial)][:_LOOK_BACK]
+        if len(made) < _FEWEST or 2 * sum(trial.verdict.good for trial in made) > len(made):
+            return True
+        newest = recent[: _TRIED_AGAIN - 1]
+        return len(newest) == _TRIED_AGAIN - 1 and all(trial.verdict is TrialVerdict.SKIPPED for trial in newest)
+
+    def _says_something(self, trial: Trial) -> bool:
+        """Whether a model was tried; one that could not be had for a while is not the worse for it, one too slow is."""
+        if trial.verdict is TrialVerdict.FAILED:
+            return trial.seconds >= self._timeout_s
+        return trial.verdict is not TrialVerdict.SKIPPED
+
+    def _note(self, content: str, talk: Talk, verdict: TrialVerdict, summary: int) -> None:
+        if self._reader is None:
+            return
+        logger.info("%s, %s: %s in %.1f s", self._reader.model.name, content, verdict, talk.seconds)
+        if self._trials is not None:
+            self._trials.add(
+                Trial(
+                    time=self._clock(),
+                    model=self._reader.model.name,
+                    content=content,
+                    summary=summary,
+                    verdict=verdict,
+                    fault=talk.fault,
+                    seconds=talk.seconds,
+                    prompt_tokens=talk.prompt_tokens,
+                    answer_tokens=talk.answer_tokens,
+                )
+            )
+
+    def _compressed(self, material: Material, whole: str, target_tokens: int, *, content: str) -> Compressed:
+        """What is made of a material; its text as it is where nothing shorter passes the check."""
+        if self._counter.count(whole) <= target_tokens:
+            return self._whole(whole)
+        base = draft_of(material, target_tokens=target_tokens, counter=self._counter)
+        if not base.verdict.passed:
+            return self._whole(whole)
+        return self.improve(material, base, target_tokens=target_tokens, content=content)
+
+    def _text(
+        self, text: str, passages: Sequence[Passage], target_tokens: int, *, content: str, kept: bool = True
+    ) -> Compressed:
+        facts = _facts_in(passages, self._clock) if kept else ()
+        material = Material.of_passages(passages, self._counter.count(text), facts)
+        return self._compressed(material, text, target_tokens, content=content)
+
+    def _whole(self, text: str) -> Compressed:
+        tokens = self._counter.count(text)
+        material = Material.of_passages([Passage(key=0, text=text)], tokens)
+        return self._told(material, Draft.whole(text, tokens), VERBATIM, TrialVerdict.SKIPPED, Talk())
+
+    @staticmethod
+    def _told(material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
+        return Compressed(
+            text=draft.text,
+            method=method,
+            tokens=draft.tokens,
+            source_tokens=draft.source_tokens,
+            verdict=verdict,
+            fault=talk.fault,
+            must_keeps=draft.must_keeps,
+            put_back=draft.put_back,
+            dropped=dropped_from(material, draft.text),
+            talk=talk,
+        )
+
+
+def _never() -> bool:
+    return False
+
+
+def _source(operation: Operation, counter: TokenCounter) -> Source:
+    text = plain_text(operation, max_chars=10**9)
+    return Source(
+        operation=operation.id, time=operation.timestamp, type=operation.type, text=text, tokens=counter.count(text)
+    )
+
+
+def _line(operation: Operation) -> str:
+    return f"- [{operation.timestamp:%Y-%m-%d %H:%M}] {operation.type}: {squeeze(plain_text(operation))}\n"
+
+
+def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:
+    # Here, as the tables of cues are heavy and load on first use: to import the package must stay quick.
+    from orchestra_mem.core.facts.extraction import find_must_keeps
+
+    return [fact for operation in operations for fact in find_must_keeps(operation)]
+
+
+def _facts_in(passages: Sequence[Passage], clock: Clock) -> Sequence[MustKeep]:
+    from orchestra_mem.core.facts.extraction import find_in_text
+
+    return [fact for p in passages for fact in find_in_text(p.text, operation=p.key, timestamp=clock())]
+
+
+def _content(operations: Sequence[Operation]) -> str:
+    """The type that most of the operations have."""
+    types = [operation.type for operation in operations]
+    return max(dict.fromkeys(types), key=types.count, default="")
+
+
+def _below_heading(block: Block) -> str:
+    return block.text.partition("\n")[2] if block.title else block.text
+
+
+def _added(there: Json, lines: Sequence[str]) -> Json:
+    """A list with the lines that it does not have."""
+    known = [squeeze(str(each)) for each in there] if isinstance(there, list) else []
+    return [*known, *(line for line in lines if not any(line in each or each in line for each in known))]
+
+
+__all__ = ["SESSION_KEYS", "VERBATIM", "Compressed", "MemoryCompressor"]

@@ -1,0 +1,161 @@
+"""Has a model read a record and keeps the lines that pass: one prompt, one more that names the fault, no third."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestra_mem.compression.compressed import Talk
+from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.prompts import (
+    ANSWER_TOKENS,
+    RETRY_TOKENS,
+    SESSION_KEYS,
+    notes_prompt,
+    notes_schema,
+    retry_prompt,
+    session_prompt,
+    session_schema,
+)
+from orchestra_mem.core.summaries.extractive import Extract
+from orchestra_mem.core.summaries.model_drafts import Chunk
+from orchestra_mem.core.summaries.model_lines import Record, read_lists
+from orchestra_mem.model_types import Finish, LanguageModel, Message
+from orchestra_mem.ports import TokenCounter
+from orchestra_mem.types import Json
+
+# Prompts whose lines are remembered: an interrupted summary is not begun from its start.
+_REMEMBERED = 256
+# Tokens by the counter at hand, which may be another than the model's, are taken times this; beyond the model counts.
+_CAUTION = 2
+
+_Asked = tuple[Message, ...]
+
+
+class ModelReader:
+    """Reads chunks with a model. Safe to share between threads."""
+
+    def __init__(self, model: LanguageModel, *, counter: TokenCounter, timeout_s: float) -> None:
+        self.model = model
+        self._counter = counter
+        self._patient = ModelWithTimeout(model, timeout_s=timeout_s)
+        self._read: OrderedDict[_Asked, Mapping[str, tuple[str, ...]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Extract]:
+        """The lines of a chunk that are worth remembering, each with the passage that it is of.
+
+        Raises:
+            InterruptedGenerationError: `cancelled` said so.
+            ModelError: the model does not answer.
+        """
+        asked = notes_prompt(chunk.text)
+        if not self._fits(asked):
+            return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
+        passages = [(passage, Record(passage.text)) for passage in chunk.passages]
+        found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
+        return [
+            Extract(key=passage.key, text=line, score=0.0, speaker=passage.speaker, when=passage.when)
+            for line in found["lines"]
+            for passage in [passage for passage, record in passages if not record.fault(line)][:1]
+        ]
+
+    def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
+        """What a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
+        asked = session_prompt(chunk.text)
+        if not self._fits(asked):
+            merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
+            for half in self._halves(chunk, talk):
+                for key, lines in self.session_lines(half, talk, cancelled).items():
+                    merged[key] += lines
+            return merged
+        records = [Record(passage.text) for passage in chunk.passages]
+        return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
+
+    def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
+        """The halves of a chunk that has no room in the window; none where it cannot be divided, which is told."""
+        halves = chunk.halves()
+        if len(halves) > 1:
+            return halves
+        talk.rejected += 1
+        talk.fault = f"the window of {self.model.name} is too small for a sentence"
+        return ()
+
+    def _taken(
+        self,
+        asked: _Asked,
+        schema: Mapping[str, Json],
+        keys: Sequence[str],
+        records: Sequence[Record],
+        talk: Talk,
+        cancelled: Callable[[], bool],
+    ) -> dict[str, list[str]]:
+        """The lines of an answer that pass, after a second try at the most; of one that was heard before, those."""
+        if (known := self._known(asked)) is not None:
+            talk.lines += sum(map(len, known.values()))
+            return {key: list(lines) for key, lines in known.items()}
+        talk.asked += 1
+        first = asked
+        for attempt in range(2):
+            answer, finish = self._answer(asked, schema, talk, cancelled)
+            good, fault = self._judged(answer, finish, keys, records, talk)
+            count = sum(map(len, good.values()))
+            if count or not fault:
+                talk.first += attempt == 0
+                talk.retried += attempt
+                talk.lines += count
+                self._remember(first, good)
+                return good
+            talk.fault = fault
+            asked = retry_prompt(asked, answer, fault)
+        talk.rejected += 1
+        return {key: [] for key in keys}
+
+    def _answer(
+        self, asked: _Asked, schema: Mapping[str, Json], talk: Talk, cancelled: Callable[[], bool]
+    ) -> tuple[str, Finish]:
+        done = self._patient.ask(asked, max_tokens=ANSWER_TOKENS, schema=schema, cancelled=cancelled)
+        talk.prompt_tokens += done.prompt_tokens
+        talk.answer_tokens += done.answer_tokens
+        talk.prompt_s += done.prompt_s
+        talk.answer_s += done.answer_s
+        return done.text, done.finish
+
+    @staticmethod
+    def _judged(
+        answer: str, finish: Finish, keys: Sequence[str], records: Sequence[Record], talk: Talk
+    ) -> tuple[dict[str, list[str]], str]:
+        """The lines that pass, and what is wrong with the first that does not."""
+        good: dict[str, list[str]] = {key: [] for key in keys}
+        try:
+            found = read_lists(answer, keys)
+        except ValueError as error:
+            return good, "the answer is too long" if finish is Finish.LENGTH else str(error)
+        fault = ""
+        text = "\n".join(record.text for record in records)
+        for key, lines in found.items():
+            for line in lines:
+                talk.invented += len(missing_identifiers(line, text))
+                faults = [record.fault(line) for record in records]
+                if "" in faults:
+                    good[key].append(line)
+                elif not fault:
+                    fault = faults[0]
+        return good, fault
+
+    def _fits(self, asked: _Asked) -> bool:
+        """Whether a prompt, the answer and a second prompt that names its fault have room in the window."""
+        tokens = _CAUTION * sum(self._counter.count(message.text) for message in asked)
+        return self._patient.fits(asked, answer_tokens=ANSWER_TOKENS + RETRY_TOKENS, estimate=tokens)
+
+    def _known(self, asked: _Asked) -> Mapping[str, tuple[str, ...]] | None:
+        with self._lock:
+            return self._read.get(asked)
+
+    def _remember(self, asked: _Asked, found: Mapping[str, Sequence[str]]) -> None:
+        with self._lock:
+            self._read[asked] = {key: tuple(lines) for key, lines in found.items()}
+            while len(self._read) > _REMEMBERED:
+                self._read.popitem(last=False)

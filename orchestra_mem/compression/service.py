@@ -1,0 +1,259 @@
+"""The model's part in a memory's summaries: who asks for it when, what came of it, and what is wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestra_mem.compression.compressed import Compressed
+from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.jobs import BackgroundWork
+from orchestra_mem.compression.refiner import SummaryRefiner
+from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.errors import ModelError, NotFoundError, StorageError
+from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
+from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.tiers.session_compaction import Compacted
+from orchestra_mem.types import Json, Session, Summary
+
+logger = logging.getLogger(__name__)
+
+# Lower comes first: what a person asks for, then summaries of operations, then those of summaries, then what is whole.
+_ASKED_FOR = 0
+_LEVEL_PRIORITY = 10
+_WHOLE_PRIORITY = 1_000
+# Sessions and sections whose extracts may still wait for the model when a program starts.
+_WHOLE_OFFERED = 20
+_LOOKED_THROUGH = 1_000
+# Of the largest number that a database takes.
+_MOST_DIGITS = 18
+_BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryStory:
+    """A summary, what last came of letting a model better it, a draft that waits, and the job that does."""
+
+    summary: Summary
+    trial: Trial | None
+    draft: SummaryDraft | None
+    job: Job | None
+
+
+class _Refreshed(Protocol):
+    """What a refresh has done, as far as it matters here."""
+
+    @property
+    def compacted(self) -> Compacted: ...
+
+
+class Compression:
+    """Joins the compressor with the queue. Everything but `redo` is quick, and without a model next to nothing."""
+
+    def __init__(
+        self,
+        compressor: MemoryCompressor,
+        *,
+        improver: SummaryRefiner,
+        work: BackgroundWork,
+        log: EventLog,
+        ledger: Ledger,
+        queue: JobQueue,
+        drafts: DraftStore,
+        trials: TrialLog,
+        auto: bool,
+        doubts: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.compressor = compressor
+        self._improver = improver
+        self._work = work
+        self._log = log
+        self._ledger = ledger
+        self._queue = queue
+        self._drafts = drafts
+        self._trials = trials
+        self._doubts = doubts
+        self._auto = auto and compressor.model is not None
+
+    def start(self) -> None:
+        """Begin to better summaries in the background, where a model is set and it is wanted."""
+        if not self._auto:
+            return
+        try:
+            self._offer_standing()
+        except StorageError as error:  # a full disk keeps nobody from a memory
+            logger.warning("extracts that wait for the model were not looked for: %s", error)
+        self._work.start()
+
+    def work(self) -> bool:
+        """Better the next summary that waits, in this thread, for programs with times of their own.
+
+        Returns:
+            Whether there was one.
+        """
+        if self.compressor.model is None:
+            return False
+        self._offer_standing()
+        waiting = self._queue.jobs()
+        self._work.step()
+        return self._queue.jobs() != waiting
+
+    def _offer_standing(self) -> None:
+        """Let extracts wait that this model was not asked for: the running session's, and the newest whole ones."""
+        live, model = self._log.live_session(), self.compressor.model
+        if model is None:
+            return
+        known = {trial.summary for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
+        known |= {job.summary for job in self._queue.jobs()} | {draft.summary for draft in self._drafts.drafts()}
+        standing = self._ledger.summaries(live.id, standing=True) if live else []
+        standing += self._ledger.whole_summaries(limit=_WHOLE_OFFERED)
+        self._offer([summary for summary in standing if summary.id not in known])
+
+    def refreshed(self, memory: object, refreshed: _Refreshed) -> None:
+        """Hear of a refresh: its new summaries wait to be bettered; what was given up and has gone is forgotten."""
+        self.offer(refreshed.compacted.summaries)
+        for job in self._queue.jobs():
+            if job.state is JobState.FAILED and self._stays(job.summary):
+                self._queue.finish(job)
+        if self._auto and any(each.document for each in self._ledger.whole_summaries(limit=_WHOLE_OFFERED)):
+            self._offer_standing()
+
+    def session_flushed(self, memory: object, session: Session, path: object) -> None:
+        """Hear of a session's end: what it came to waits to be bettered."""
+        self.offer([each for each in self._ledger.whole_summaries(session.id) if not each.document])
+
+    def offer(self, summaries: Sequence[Summary]) -> None:
+        """Let new extracts wait to be bettered."""
+        if self._auto:
+            self._offer(summaries)
+
+    def _offer(self, summaries: Sequence[Summary]) -> None:
+        for summary in summaries:
+            if summary.method == METHOD and not self._improver.why_not(summary):
+                self._work.offer(summary.id, _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
+
+    def _stays(self, number: int) -> bool:
+        """Whether a summary cannot be bettered any more."""
+        try:
+            return bool(self._improver.why_not(self._ledger.summary(number)))
+        except NotFoundError:
+            return True
+
+    @contextmanager
+    def foreground(self) -> Iterator[None]:
+        """Keep background work off the model meanwhile; costs nothing where there is no model."""
+        if self.compressor.model is None:
+            yield
+        else:
+            with self._work.foreground():
+                yield
+
+    def redo(self, reference: str | int) -> Compressed:
+        """Let the model better a summary now, whatever came of it before; the next refresh puts it in.
+
+        Where the model does not answer the summary waits, before all others, to be bettered in the background.
+
+        Raises:
+            NotFoundError: there is no such summary.
+            ModelError: there is no model, or the summary is none that it may better.
+            StorageReadOnlyError: nothing may be written here.
+        """
+        text = str(reference).strip().upper().removeprefix("S")
+        if not text.isdecimal() or len(text) > _MOST_DIGITS:
+            raise NotFoundError(f"{str(reference)!r} names no summary: give S12 or 12")
+        summary = self._ledger.summary(int(text))
+        if self.compressor.model is None:
+            raise ModelError("no model is set: give llm.model_path or llm.base_url")
+        if why := self._improver.why_not(summary):
+            raise ModelError(f"S{summary.id} stays as it is: {why}")
+        with self._work.foreground():
+            # Before the model takes its time: there it waits where the process is killed or the model does not answer.
+            self._work.offer(summary.id, _ASKED_FOR)
+            done = self._improver.improve(summary.id, insist=True)
+        if done is None:
+            raise ModelError(f"S{summary.id} was changed meanwhile; try again")
+        if done.verdict is not TrialVerdict.FAILED:
+            for job in self._queue.jobs():
+                if job.summary == summary.id:
+                    self._queue.finish(job)
+        return done
+
+    def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:
+        """Tell of summaries what a model had to do with them."""
+        trials: dict[int, Trial] = {}
+        for trial in self._trials.trials(limit=_LOOKED_THROUGH):
+            trials.setdefault(trial.summary, trial)
+        drafts = {draft.summary: draft for draft in self._drafts.drafts()}
+        jobs = {job.summary: job for job in self._queue.jobs()}
+        return [
+            SummaryStory(summary=each, trial=trials.get(each.id), draft=drafts.get(each.id), job=jobs.get(each.id))
+            for each in summaries
+        ]
+
+    def stats(self) -> list[dict[str, Json]]:
+        """For each model and kind of content: how often it was tried, what came of it, and how long it took."""
+        found: dict[tuple[str, str], list[Trial]] = {}
+        for trial in self._trials.trials(limit=_LOOKED_THROUGH):
+            found.setdefault((trial.model, trial.content), []).append(trial)
+        return [_stats(model, content, trials) for (model, content), trials in sorted(found.items())]
+
+    def problems(self) -> list[Json]:
+        """What is wrong with the model, since when, and in what words."""
+        model = self.compressor.model
+        if model is None:
+            return []
+        bad: list[Trial] = []
+        for trial in self._trials.trials(model=model.name, limit=_LOOKED_THROUGH):
+            if trial.verdict in _BAD:
+                bad.append(trial)
+            elif trial.verdict is not TrialVerdict.SKIPPED:
+                break
+        told: list[Json] = [_problem(doubt, None) for doubt in self._doubts()]
+        if bad:
+            count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"
+            told.append(
+                _problem(
+                    f"{model.name}: its {count} not used: {bad[0].verdict}, {bad[0].fault}; extracts stand in their "
+                    "place: `orchestra-mem summaries`",
+                    bad[-1].time.isoformat(timespec="seconds"),
+                )
+            )
+        failed = [job for job in self._queue.jobs() if job.state is JobState.FAILED]
+        if failed:
+            names = ", ".join(f"S{job.summary}" for job in failed[:5])
+            told.append(
+                _problem(
+                    f"{model.name}: given up bettering {names}{', …' if len(failed) > 5 else ''}: {failed[-1].error}; "
+                    f"`orchestra-mem summaries redo S{failed[-1].summary}` tries again",
+                    None,
+                )
+            )
+        return told
+
+    def close(self) -> None:
+        """End background work; what it was at waits for the next start."""
+        self._work.close()
+
+
+def _problem(words: str, since: str | None) -> Json:
+    return {"subject": "language model", "since": since, "problem": words}
+
+
+def _stats(model: str, content: str, trials: Sequence[Trial]) -> dict[str, Json]:
+    made = [trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED]
+    seconds = sum(trial.seconds for trial in made)
+    counts: dict[str, Json] = {
+        verdict.name.lower(): sum(trial.verdict is verdict for trial in trials) for verdict in TrialVerdict
+    }
+    return {
+        "model": model,
+        "content": content,
+        "tried": len(made),
+        **counts,
+        "seconds": round(seconds / len(made), 3) if made else 0.0,
+        "answer_tokens": sum(trial.answer_tokens for trial in made),
+        "fault": next((trial.fault for trial in trials if trial.fault), None),
+    }

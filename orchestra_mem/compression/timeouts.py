@@ -1,0 +1,131 @@
+"""A language model that is not waited for longer than was agreed, whatever it does."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
+from orchestra_mem.types import Json
+
+# So long after its time is up, or it was told to stop, a model may take to see it.
+_GRACE_S = 5.0
+_LOOK_EVERY_S = 0.05
+_MOST_WORDS = 1_000
+_MOST_TOKENS = 2**31
+
+
+class InterruptedGenerationError(Exception):
+    """A generation was ended on request; nothing is wrong."""
+
+
+class ModelWithTimeout:
+    """Asks a model in a thread beside, and turns whatever goes wrong into `ModelError`.
+
+    A model that neither answers nor stops is left to itself; until it is back, nothing else is asked of it.
+
+    Args:
+        model: the one to ask.
+        timeout_s: the most that an answer may take.
+        grace_s: so much longer it is waited for before it is given up.
+    """
+
+    def __init__(self, model: LanguageModel, *, timeout_s: float, grace_s: float = _GRACE_S) -> None:
+        self.model = model
+        self._timeout_s = timeout_s
+        self._grace_s = grace_s
+        self._lost: threading.Thread | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the model has not come back from a prompt that was given up."""
+        return self._lost is not None and self._lost.is_alive()
+
+    def fits(self, messages: Sequence[Message], *, answer_tokens: int, estimate: int) -> bool:
+        """Whether a prompt and so long an answer have room in the window; the model counts where `estimate` has none.
+
+        Raises:
+            ModelError: the model cannot say.
+        """
+        try:
+            room = self.model.context_tokens - answer_tokens
+            return estimate <= room or self.model.count_prompt(messages) <= room
+        except Exception as error:
+            raise _as_model_error(error, self.model.name) from error
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: Mapping[str, Json],
+        cancelled: Callable[[], bool],
+    ) -> Generation:
+        """Give the model's answer.
+
+        Raises:
+            InterruptedGenerationError: `cancelled` said so.
+            ModelError: there is none.
+        """
+        if cancelled():
+            raise InterruptedGenerationError
+        if self.lost:
+            raise ModelError(f"{self.model.name} has not come back from an earlier prompt")
+        answers: list[Generation] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                answer = self.model.generate(
+                    messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, timeout_s=self._timeout_s
+                )
+                answers.append(_sound(answer))
+            except BaseException as error:  # told to who asked
+                errors.append(error)
+
+        thread = threading.Thread(target=work, name="orchestra-mem generation", daemon=True)
+        thread.start()
+        self._wait(thread, cancelled)
+        if errors:
+            raise _as_model_error(errors[0], self.model.name) from errors[0]
+        if answers[0].finish is Finish.CANCELLED or cancelled():
+            if cancelled():
+                raise InterruptedGenerationError
+            raise ModelError(f"{self.model.name} ended its answer without a reason")
+        return answers[0]
+
+    def _wait(self, thread: threading.Thread, cancelled: Callable[[], bool]) -> None:
+        deadline, stopping = time.monotonic() + self._timeout_s + self._grace_s, False
+        while True:
+            thread.join(_LOOK_EVERY_S)
+            if not thread.is_alive():
+                return
+            if not stopping and cancelled():
+                stopping, deadline = True, min(deadline, time.monotonic() + self._grace_s)
+            if time.monotonic() >= deadline:
+                self._lost = thread
+                if stopping:
+                    raise InterruptedGenerationError
+                raise ModelError(f"{self.model.name} was given up: no answer in {self._timeout_s:g} s")
+
+
+def _sound(answer: object) -> Generation:
+    """An answer that the ledger can take; a host may bring a model of its own."""
+    if not isinstance(answer, Generation):
+        raise TypeError(f"it answers with a {type(answer).__name__}, not with a Generation")
+    tokens = (answer.prompt_tokens, answer.answer_tokens, answer.evaluated_tokens)
+    if not all(0 <= count < _MOST_TOKENS for count in tokens):
+        raise ValueError(f"it counts {', '.join(map(str, tokens))} tokens")
+    if not (math.isfinite(answer.prompt_s) and math.isfinite(answer.answer_s)):
+        raise ValueError(f"it took {answer.prompt_s:g} and {answer.answer_s:g} s")
+    return answer
+
+
+def _as_model_error(error: BaseException, name: str) -> ModelError:
+    """The error in words that a database and a terminal can hold, whatever a server said."""
+    words = str(error) if isinstance(error, ModelError) else f"{name} broke: {type(error).__name__}: {error}"
+    return ModelError(visible(words[:_MOST_WORDS]))

@@ -1,0 +1,99 @@
+"""Whether the language model that is set can be had, and how quick it is here: it is loaded and asked something."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestra_mem.build.models import open_models
+from orchestra_mem.doctor.findings import Finding, Health
+from orchestra_mem.errors import ModelError, TokenizerError
+from orchestra_mem.model_types import LanguageModel, Message, Role
+from orchestra_mem.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestra_mem.adapters.llama import LlamaModel
+
+# Enough to measure by, and half a minute at most for a model that reads three tokens a second.
+_PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
+_ANSWER_TOKENS = 16
+_TIMEOUT_S = 120.0
+_MEANWHILE = "until then summaries are made by extraction, and tokens are not counted with the model's vocabulary"
+
+
+def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
+    """Find out which model there is, what it takes at once, and how many tokens a second it reads and writes."""
+    try:
+        models = open_models(project, settings)
+    except (TokenizerError, ModelError) as error:
+        yield _missing(str(error))
+        return
+    if models.prompted is None:
+        yield Finding(part="model", health=Health.SOUND, words="none is set: summaries are made by extraction")
+        return
+    try:
+        yield from _asked(models.model) if models.model else _served(models.prompted)
+        for doubt in models.doubts():
+            yield Finding(part="model's server", health=Health.NOTE, words=doubt)
+    except ModelError as error:
+        yield _missing(str(error))
+    finally:
+        models.close()
+
+
+def why_unusable(model: LanguageModel) -> str:
+    """Say why a model cannot be had and what happens meanwhile; empty where it can, as far as its window tells.
+
+    It is asked for no answer: of a file the vocabulary is loaded, and a server is asked for its window.
+    """
+    try:
+        _ = model.context_tokens
+    except ModelError as error:
+        return f"{error}; {_MEANWHILE}"
+    return ""
+
+
+def _missing(words: str) -> Finding:
+    return Finding(part="model", health=Health.FAULT, words=words, advice=_MEANWHILE)
+
+
+def _asked(model: LlamaModel) -> Iterator[Finding]:
+    # Here, as its package is needed by those alone who have a model.
+    from orchestra_mem.adapters.llama import wait_policy
+
+    start = time.perf_counter()
+    prompt = [Message(role=Role.USER, text=_PROMPT)]
+    said = model.generate(prompt, max_tokens=_ANSWER_TOKENS, timeout_s=_TIMEOUT_S)
+    loading_s = time.perf_counter() - start - said.prompt_s - said.answer_s
+    trained = f" of the {model.trained_tokens:,} it was trained for" if model.trained_tokens else ""
+    yield Finding(
+        part="model", health=Health.SOUND,
+        words=f"{model.name} answers, in a window of {model.context_tokens:,} tokens{trained}",
+    )  # fmt: skip
+    threads = "1 thread" if model.threads == 1 else f"{model.threads} threads"
+    yield Finding(
+        part="model's speed", health=Health.SOUND,
+        words=f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
+        f"{_rate(said.answer_tokens, said.answer_s)} for answers, on {threads}; ready after {loading_s:.1f} s",
+    )  # fmt: skip
+    if waiting := wait_policy():
+        yield Finding(part="model's threads", health=Health.NOTE, words=waiting)
+
+
+def _served(model: LanguageModel) -> Iterator[Finding]:
+    said = model.generate([Message(role=Role.USER, text=_PROMPT)], max_tokens=_ANSWER_TOKENS, timeout_s=_TIMEOUT_S)
+    yield Finding(
+        part="model", health=Health.SOUND,
+        words=f"{model.name} answers over HTTP, in a window of {model.context_tokens:,} tokens",
+    )  # fmt: skip
+    yield Finding(
+        part="model's speed", health=Health.SOUND,
+        words=f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
+        f"{_rate(said.answer_tokens, said.answer_s)} for answers",
+    )  # fmt: skip
+
+
+def _rate(tokens: int, seconds: float) -> str:
+    return f"{tokens / seconds:,.0f}" if seconds > 0 else "0"

@@ -1,0 +1,394 @@
+"""OrchestratorContextManager: where the tiers meet.
+
+It records, keeps the tiers within their sizes, and gives contexts. Everything it holds can be made again from disk; the
+event log is the truth of what happened, the documents are the truth of what is remembered of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
+from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
+from orchestra_mem.errors import ClosedError
+from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
+from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.queries import QueryService
+from orchestra_mem.memory.recall import Expansion, Recall
+from orchestra_mem.memory.recording import make_draft
+from orchestra_mem.memory.source_locator import SourceLocator
+from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
+from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.tiers.working import WorkingMemory
+from orchestra_mem.types import (
+    DocumentName,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+    Summary,
+)
+
+if TYPE_CHECKING:
+    from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.retrieval.indexer import Backlog
+    from orchestra_mem.retrieval.response_cache import ResponseCache
+    from orchestra_mem.retrieval.retriever import ContextRetriever
+    from orchestra_mem.retrieval.search import Answer
+
+
+class OrchestratorContextManager:
+    """The memory of one project. Safe to share between threads; several processes may open the same project.
+
+    `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
+    `flush_session`.
+    """
+
+    def __init__(self, parts: MemoryParts) -> None:
+        from orchestra_mem.signals import MemoryEvents
+
+        self._parts = parts
+        self.events = MemoryEvents()
+        self.compression = parts.compression
+        self._places = SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
+        self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
+        self._lock = parts.lock
+        self._flow = Lifecycle(parts, partial(self.events.send, self))
+        self._answering = QueryService(parts, self._flow, self._settled)
+        parts.epochs.turn_window = self._answering.turn_window
+        self._closed = False
+        for threshold in Threshold:
+            parts.tracker.on(threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing))
+        self._flow.resume()
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        """The newest operations, in the process, as of now: ask for it again to have what is due done before."""
+        self._settle()
+        return self._parts.working
+
+    @property
+    def session_memory(self) -> SessionMemoryManager:
+        """The document of the session under way, and those of earlier ones; as of now, like `working_memory`."""
+        self._settle()
+        return self._parts.session
+
+    @property
+    def episodic_memory(self) -> EpisodicMemoryManager:
+        """The documents that outlast sessions, with their versions."""
+        self._settle()
+        return self._parts.episodic
+
+    @property
+    def context_tracker(self) -> ContextWindowTracker:
+        """How full the model's window is."""
+        self._settle()
+        return self._parts.tracker
+
+    @property
+    def state(self) -> StateManager:
+        """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
+        with self._settled():
+            return self._parts.state
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model that this memory has, None where it has none; use it within `foreground`."""
+        return self.compression.compressor.model
+
+    # Recording
+
+    def record_operation(
+        self,
+        operation_type: str,
+        operation_data: object,
+        tokens_used: int | None = None,
+        *,
+        agent: str | None = None,
+        critical: bool | None = None,
+        timestamp: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> Operation:
+        """Record what the orchestrator did. When this returns, the operation is in the event log for good.
+
+        Args:
+            operation_type: what kind of thing was done, as in `nl_command`, `task_execution`, `decision`.
+            operation_data: any JSON value, of any size.
+            tokens_used: tokens that it took of the window; counted over its entry where not given.
+            agent: who did it.
+            critical: whether it must not be summarised away lightly; judged by type and status where not given.
+            timestamp: when, aware of its time zone; now where not given.
+            idempotency_key: the same key twice records once, and returns what was recorded first.
+
+        Raises:
+            InvalidOperationError: something is no JSON or out of range; nothing was recorded.
+            StorageError: it could not be stored, or might be taken back (`state.together`); nothing was recorded.
+        """
+        self._check_open()
+        draft = make_draft(
+            operation_type,
+            operation_data,
+            tokens_used,
+            agent=agent,
+            critical=critical,
+            timestamp=timestamp,
+            idempotency_key=idempotency_key,
+            clock=self._parts.clock,
+            counter=self._parts.counter,
+            entry_chars=self._parts.session.place.entry_chars,
+            number=self._flow.last_id + 1,
+            started=self._flow.started,
+        )
+        with self._lock:
+            self._check_open()
+            return self._flow.record(draft)
+
+    # Keeping within limits
+
+    def refresh(self) -> Refreshed | None:
+        """Spill, compact, bring the documents up to date and start a new epoch; None where no session is under way.
+
+        Happens by itself when the window is 80 % full or the session document over its threshold: before the next
+        context, search or look at a tier, or on closing; within a record where it cannot wait.
+
+        Raises:
+            StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
+        """
+        with self._synced():
+            return self._flow.refresh()
+
+    def foreground(self) -> AbstractContextManager[None]:
+        """Have the model for oneself: within this, what is summarised in the background stops and waits."""
+        return self.compression.foreground()
+
+    # Contexts, and the end of a session
+
+    def get_orchestrator_context(
+        self, for_operation: str, max_tokens: int | None = None, *, query: str | None = None
+    ) -> OrchestratorContext:
+        """Build what the model is given before an operation.
+
+        Args:
+            for_operation: the kind of operation that it is for.
+            max_tokens: the budget; by default what the window holds up to its refresh threshold.
+            query: what memories are recalled for: they come behind everything else, for this context alone. Where
+                search cannot be used the context is as without, and its notes say so.
+
+        Raises:
+            ValueError: the budget is negative.
+        """
+        return self._answering.context(for_operation, max_tokens, query)
+
+    def explain(
+        self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
+    ) -> str:
+        """Say for each item why it is in the context, was shortened, or stayed out."""
+        return self.get_orchestrator_context(for_operation, max_tokens, query=query).explain()
+
+    def flush_session(self) -> Path | None:
+        """End the session: sum it up, archive its document, bring the episodic documents up to date.
+
+        Returns:
+            Where the session's document lies now; None where no session was under way.
+
+        Raises:
+            StorageError: the disk refused; the next start goes on where this stopped.
+        """
+        with self._synced():
+            return self._flow.flush()
+
+    # Asking
+
+    def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
+        """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
+        with self._settled():
+            found = self._parts.working.get_operations(operation_type, limit)
+        if len(found) >= limit:
+            return found
+        return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
+
+    def operations(self, where: OperationFilter | None = None) -> list[Operation]:
+        """Operations of all sessions from the event log, oldest first."""
+        self._check_open()
+        return self._parts.log.operations(where or OperationFilter())
+
+    def sessions(self) -> list[Session]:
+        """All sessions, oldest first."""
+        self._check_open()
+        return self._parts.log.sessions()
+
+    def search(
+        self, query: str, *, where: SearchFilter = EVERYTHING, mode: SearchMode = SearchMode.HYBRID, limit: int = 10
+    ) -> Answer:
+        """Find what answers a query in all tiers and archives, by words and by meaning, best first.
+
+        What was recorded or saved before the call is found. Any string is a query; `expand` follows a hit's source.
+
+        Raises:
+            SearchError: what search is made of cannot be loaded.
+            StorageError: the index cannot be used.
+            EmbedderError: `mode` is dense, and no vectors can be had.
+        """
+        return self._answering.search(query, where, mode, limit)
+
+    def search_memory(self, query: str, max_results: int = 5) -> list[str]:
+        """Passages that answer a query, each in one line with its source in front; see `search`.
+
+        Where the index cannot be used, the lines of the live tiers that hold most words of the query.
+        """
+        return self._answering.passages(query, max_results)
+
+    @property
+    def retriever(self) -> ContextRetriever:
+        """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
+        self._check_open()
+        return self._answering.retriever
+
+    @property
+    def response_cache(self) -> ResponseCache:
+        """Earlier answers of a model, for as long as nothing that they depend on changes: `get`, `put`."""
+        self._check_open()
+        return self._answering.responses
+
+    def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
+        """Bring the search index up to the memory now, instead of with the next searches.
+
+        Args:
+            told: hears again and again what is left.
+            anew: throw away what is there first.
+
+        Raises:
+            StorageError: the index or the memory cannot be used.
+            EmbedderError: no vectors can be had; the words are in the index.
+        """
+        self._answering.update_index(told, anew=anew)
+
+    def expand(self, reference: str | int) -> Expansion:
+        """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
+
+        So too a line of a document (`decision_log.md:41`), with what stands around it, or a work item (`story 5`).
+
+        Raises:
+            NotFoundError: there is no such thing.
+        """
+        self._check_open()
+        return self._recall.expand(reference)
+
+    def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
+        """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
+        self._check_open()
+        return self._places.lines(hits)
+
+    def facts(
+        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
+    ) -> list[MustKeep]:
+        """What may not be lost, oldest first: by kind, and those alone that hold now."""
+        status = MustKeepStatus.STANDING if standing else None
+        with self._settled():
+            self._flow.extract_facts()
+            return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
+
+    def blame(self, document: str) -> list[BlamedLine]:
+        """Say for each line of a document (`session` for the live one) who wrote it, and from which operations.
+
+        Raises:
+            NotFoundError: there is no such document.
+        """
+        with self._settled():
+            return self._parts.authorship.blame(document)
+
+    def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
+        """Lines that a person and the machine have both changed, and that wait for the person's word."""
+        self._check_open()
+        return self._parts.hand_edits.conflicts()
+
+    def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
+        """Let the machine's lines take the place of the person's (`accept`), or take the machine's out.
+
+        Raises:
+            NotFoundError: no document has a conflict with this id.
+        """
+        with self._lock:
+            self._check_open()
+            return self._parts.hand_edits.resolve(conflict, accept=accept)
+
+    def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
+        """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
+        self._check_open()
+        return self._recall.losses(session, limit)
+
+    def get_stats(self) -> dict[str, Json]:
+        """Figures of the window and of each tier."""
+        with self._settled():
+            return {
+                **self._parts.stats(),
+                "search": self._answering.stats(),
+                "problems": [*self._parts.problems(), *self.events.problems(), *self._answering.problems()],
+            }
+
+    # Opening and closing
+
+    def close(self) -> None:
+        """Let go of files and connections. The session goes on with the next start; safe to call twice."""
+        if self._lock.inherited:  # nothing of it is this process's to close
+            return
+        with self._lock:
+            try:
+                if not sys.is_finalizing():
+                    self._settle()
+            finally:
+                closed, self._closed = self._closed, True
+                if not closed:
+                    self._answering.close()
+                    self._parts.close()
+
+    def __enter__(self) -> OrchestratorContextManager:
+        """Return itself."""
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    @contextmanager
+    def _synced(self) -> Iterator[None]:
+        """Keep other threads from the tiers, which see first what others have done; refuses where closed."""
+        with self._lock:
+            self._check_open()
+            self._flow.sync()
+            yield
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """The same for reading: what is due, a spill or a refresh, comes before."""
+        with self._synced():
+            self._flow.settle()
+            yield
+
+    def _settle(self) -> None:
+        if self._flow.due and not self._lock.inherited:
+            with self._lock:
+                if not self._closed:
+                    self._flow.settle()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("this memory has been closed; open it again with open_memory()")
+        self._lock.check()

@@ -1,0 +1,146 @@
+"""Going back to what was: the originals behind summaries and facts, the loss ledger, lines that hold a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.memory.source_locator import Excerpt, SourceLocator
+from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.types import MustKeep, Operation, OperationFilter, Summary
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
+
+_REFERENCE = re.compile(r"\s*(?:(?P<kind>S|K|op|O|#)\s*)?(?P<number>\d{1,18})\s*", re.IGNORECASE)
+_ITEM = re.compile(rf"\s*(?:item|{'|'.join(WorkKind)})\s*#?(?P<number>\d{{1,18}})\s*", re.IGNORECASE)
+_AROUND = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """The originals behind a reference: operations as they were recorded, and what led to them.
+
+    `around` are the operations of the session right before and behind the one that was asked for; `place` is the
+    passage of a document with its neighbours, `item` a work item, `events` its changes.
+    """
+
+    reference: str
+    operations: tuple[Operation, ...]
+    summary: Summary | None = None
+    fact: MustKeep | None = None
+    around: tuple[Operation, ...] = ()
+    place: Excerpt | None = None
+    item: WorkItem | None = None
+    events: tuple[WorkEvent, ...] = ()
+
+
+class Recall:
+    """Looks things up in the event log and the ledger. Holds nothing."""
+
+    def __init__(
+        self, log: EventLog, ledger: Ledger, places: SourceLocator | None = None, state: WorkTracker | None = None
+    ) -> None:
+        self._log = log
+        self._ledger = ledger
+        self._places = places
+        self._state = state
+
+    def expand(self, reference: str | int) -> Expansion:
+        """Follow `S12` (a summary; so does a mere number), `K7` (a fact) or `op 104` to the operations behind it.
+
+        `decision_log.md:41` leads to the passage there and what its line names, `story 5` to a work item.
+
+        Raises:
+            NotFoundError: it names nothing.
+        """
+        match = _REFERENCE.fullmatch(str(reference))
+        if match is None:
+            return self._expand_place(str(reference)) or self._expand_item(reference)
+        number, kind = int(match["number"]), (match["kind"] or "S").upper()
+        if kind == "K":
+            fact = self._ledger.must_keep(number)
+            # What a person wrote by hand stands in no operation.
+            behind = (self._log.operation(fact.operation),) if fact.operation else ()
+            around = self._around(behind[0]) if behind else ()
+            return Expansion(reference=f"K{number}", operations=behind, fact=fact, around=around)
+        if kind in {"OP", "O", "#"}:
+            operation = self._log.operation(number)
+            return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
+        summary = self._ledger.summary(number)
+        return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
+
+    def _expand_place(self, reference: str) -> Expansion | None:
+        place = self._places.around(reference) if self._places else None
+        if place is None:
+            return None
+        facts = self._ledger.must_keeps_by_id(place.names.facts)
+        numbers = {*place.names.operations, *(fact.operation for fact in facts if fact.operation)}
+        return Expansion(
+            reference=f"{place.document.name}:{place.passage.line}",
+            operations=tuple(self._log.operation(number) for number in sorted(numbers)),
+            place=place,
+        )
+
+    def _expand_item(self, reference: str | int) -> Expansion:
+        match = _ITEM.fullmatch(str(reference))
+        if match is None or self._state is None:
+            raise NotFoundError(
+                f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
+                "decision_log.md:41 for a line, story 5 for a work item"
+            )
+        item = self._state.item(int(match["number"]))
+        events = tuple(self._state.events(item.id))
+        numbers = sorted({event.operation for event in events if event.operation})
+        return Expansion(
+            reference=f"{item.kind.value} {item.id}",
+            operations=tuple(self._log.operation(number) for number in numbers),
+            item=item,
+            events=events,
+        )
+
+    def _around(self, operation: Operation) -> tuple[Operation, ...]:
+        here = OperationFilter(session=operation.session)
+        before = self._log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
+        return (*before, *self._log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
+
+    def _covered(self, summary: Summary) -> list[Operation]:
+        return self._log.operations(
+            OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
+        )
+
+    def losses(self, session: str | None = None, limit: int | None = None) -> list[Summary]:
+        """Summaries in the order of their making, each with the identifiers that it dropped; of many the newest.
+
+        What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
+        summaries in it, a session with all its operations.
+        """
+        whole = self._log.session(session).id if session else None
+        every = [*self._ledger.summaries(whole), *self._ledger.whole_summaries(whole)]
+        found = sorted(every, key=lambda summary: summary.id)
+        if limit is not None:
+            found = found[-limit:] if limit > 0 else []
+        return [replace(summary, dropped=self._dropped(summary)) for summary in found]
+
+    def _dropped(self, summary: Summary) -> tuple[str, ...]:
+        if summary.document:  # found when the section still had that text; a better short form may have some of them
+            return tuple(name for name in summary.dropped if name not in summary.text)
+        if summary.children:
+            source = "\n".join(self._ledger.summary(child).text for child in summary.children)
+        else:
+            source = "\n".join(plain_text(operation) for operation in self._covered(summary))
+        return missing_identifiers(source, summary.text)
+
+    @staticmethod
+    def best_lines(query: str, lines: Sequence[str], max_results: int) -> list[str]:
+        """The lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
+        words = set(query.casefold().split())
+        scored: list[tuple[int, int, str]] = []
+        for position, line in enumerate(lines):
+            folded = line.casefold()
+            score = sum(word in folded for word in words)
+            if score:
+                scored.append((-score, position, line))
+        return list(dict.fromkeys(line for _, _, line in sorted(scored)))[: max(0, max_results)]

@@ -1,0 +1,123 @@
+"""From what a caller hands over to an operation that can be recorded: everything is checked here, before any write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from orchestra_mem.core.context.items import as_form
+from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
+from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.serialize import checked_json
+from orchestra_mem.types import Operation, UnrecordedOperation
+
+_MAX_NAME_CHARS = 200
+_MAX_TOKENS = 2**31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationDraft:
+    """An operation on its way, and its entry as it will read if nobody else records one before."""
+
+    operation: UnrecordedOperation
+    entry: Entry
+    started: date
+
+    def entry_of(self, operation: Operation, started: date) -> Entry | None:
+        """The entry of the operation as recorded; None where it has got another number or day than was thought."""
+        reported = self.entry.operation.entry_tokens < 0
+        if operation.id != self.entry.operation.id or started != self.started:
+            return None
+        if reported and operation.tokens == operation.entry_tokens:
+            return None
+        return Entry(operation=operation, text=self.entry.text, short=self.entry.short)
+
+
+def make_draft(
+    kind: object,
+    data: object,
+    tokens: object,
+    *,
+    agent: object,
+    critical: object,
+    timestamp: object,
+    idempotency_key: object,
+    clock: Clock,
+    counter: TokenCounter,
+    entry_chars: int,
+    number: int,
+    started: date | None,
+) -> OperationDraft:
+    """Check an operation, render its entry and count it.
+
+    `number` is the id that it will have, and `started` the day on which its session did, as far as is known now.
+
+    Raises:
+        InvalidOperationError: something is no JSON or out of range; `path` leads to it.
+    """
+    name = _name("operation_type", kind)
+    reported = _tokens(tokens)
+    time = _time(timestamp, clock)
+    checked = checked_json(data)
+    agent = None if agent is None else _name("agent", agent)
+    weighty = _critical(critical)
+    key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
+    day = started or time.date()
+    thought = Operation(
+        id=number,
+        session="",
+        type=name,
+        data=checked,
+        timestamp=time,
+        tokens=reported or 0,
+        entry_tokens=0 if reported is None else -1,
+    )
+    entry = make_entry(thought, started=day, max_chars=entry_chars)
+    # Counted in the form that contexts show, so that no later count of it costs anything.
+    entry_tokens = counter.count(as_form(entry.text))
+    operation = UnrecordedOperation(
+        type=name,
+        data=checked,
+        timestamp=time,
+        tokens=entry_tokens if reported is None else reported,
+        entry_tokens=entry_tokens,
+        agent=agent,
+        critical=is_critical(name, checked) if weighty is None else weighty,
+        idempotency_key=key,
+    )
+    return OperationDraft(operation=operation, entry=entry, started=day)
+
+
+def _tokens(value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_TOKENS:
+        raise InvalidOperationError("tokens_used", f"{value!r} is no number of tokens; give 0 or more")
+    return int(value)
+
+
+def _critical(value: object) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    problem = f"{value!r} is no truth value; give True or False, or None to have it judged"
+    raise InvalidOperationError("critical", problem)
+
+
+def _time(value: object, clock: Clock) -> datetime:
+    if value is None:
+        return clock().astimezone(UTC)
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise InvalidOperationError("timestamp", f"{value!r} is no time with a zone; give an aware datetime")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidOperationError("timestamp", f"{value!r} lies outside of the calendar in UTC") from None
+
+
+def _name(field: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidOperationError(field, f"{value!r} is no name; give a text that is not empty")
+    if len(value) > _MAX_NAME_CHARS or not value.isprintable():
+        raise InvalidOperationError(field, f"a name has up to {_MAX_NAME_CHARS} printable characters, in one line")
+    return str.__str__(value)  # of a subclass the plain text, as the database gives it back

@@ -1,0 +1,173 @@
+"""VectorStore: similar work of the past, by the names of the source design (`intelligence-layer`).
+
+A thin face of `OrchestratorContextManager`: what it adds is recorded as operations, what it finds search finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
+from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.retrieval.recommendations import Recommendations
+from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
+from orchestra_mem.types import Json, MustKeep, Operation
+
+# The design's names for the modes, beside ours.
+_MODES = {"vector": SearchMode.DENSE, "fts": SearchMode.KEYWORD}
+_OPERATIONS = SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))
+# Several passages may be of one operation, and some are dropped.
+_MORE = 4
+_TYPE = "orchestration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarOperation:
+    """An operation that is like what was asked for.
+
+    `similarity` is the cosine, 0 to 1, 0 where words alone found it; `score` is comparable within one answer only.
+    `observations` are the decisions, rules, failures and so on that were found in it and hold now.
+    """
+
+    operation: Operation
+    passage: str
+    similarity: float
+    score: float
+    observations: tuple[MustKeep, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """How many orchestrations were added, how many were not, and why, by id."""
+
+    successful: int
+    failed: int
+    errors: Mapping[str, str]
+
+
+class VectorStore:
+    """Finds past work by meaning and words. Safe to share between threads.
+
+    Args:
+        memory: what is searched; closing it is its owner's business.
+    """
+
+    def __init__(self, memory: OrchestratorContextManager) -> None:
+        self._memory = memory
+
+    def initialize(self) -> bool:
+        """Bring the index up to the memory; whether search by meaning can be had."""
+        try:
+            self._memory.update_index()
+        except (EmbedderError, SearchError, StorageError):
+            return False
+        return self.is_available()
+
+    def is_available(self) -> bool:
+        """Tell whether search by meaning works; words answer all the same where it does not."""
+        try:
+            self._memory.search("", mode=SearchMode.DENSE, limit=1)
+        except (EmbedderError, SearchError, StorageError):
+            return False
+        return True
+
+    def add_orchestration(self, orchestration_id: str, data: Mapping[str, Json]) -> bool:
+        """Record what an orchestration did: `task`, `result_summary`, `concepts`, `metadata`. False where it was known.
+
+        Raises:
+            InvalidOperationError: the data are no JSON.
+            StorageError: it could not be stored.
+        """
+        known = self._memory.query_recent_operations(limit=1)
+        agent = data.get("agent")
+        added = self._memory.record_operation(
+            _TYPE, dict(data), agent=agent if isinstance(agent, str) else None, idempotency_key=orchestration_id
+        )
+        return not known or added.id > known[0].id
+
+    def add_orchestrations_batch(self, orchestrations: Iterable[tuple[str, Mapping[str, Json]]]) -> BatchResult:
+        """Record several, each an id with its data; one that cannot be recorded keeps no other back."""
+        successful = 0
+        errors: dict[str, str] = {}
+        for orchestration_id, data in orchestrations:
+            try:
+                self.add_orchestration(orchestration_id, data)
+                successful += 1
+            except (InvalidOperationError, StorageError) as error:
+                errors[orchestration_id] = str(error)
+        return BatchResult(successful=successful, failed=len(errors), errors=errors)
+
+    def search_similar(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        min_similarity: float = 0.0,
+        pattern: str | None = None,
+        include_observations: bool = True,
+        search_mode: str = "hybrid",
+    ) -> list[SimilarOperation]:
+        """Find the operations most like a query, best first; any string is one.
+
+        Args:
+            query: a task, a question, names.
+            limit: how many at most.
+            min_similarity: cosine below which an operation is left out that has no word of the query. What is near
+                depends on the model: like texts have 0.3 and up with the bundled one, 0.6 and up with many others.
+            pattern: only operations with this `pattern` in their data.
+            include_observations: whether to add what was found in each.
+            search_mode: hybrid, vector (or dense), fts (or keyword).
+
+        Raises:
+            ValueError: there is no such mode.
+            EmbedderError: the mode is vector, and no vectors can be had.
+        """
+        mode = _MODES.get(search_mode) or SearchMode(search_mode)
+        where = replace(_OPERATIONS, pattern=pattern)
+        hits = self._memory.search(query, where=where, mode=mode, limit=max(0, limit) * _MORE).hits
+        best: dict[int, Hit] = {}
+        for hit in hits:
+            if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
+                best.setdefault(hit.chunk.operation, hit)
+        observations = self._observations() if include_observations else {}
+        similar = []
+        for number, hit in best.items():
+            operation = self._operation(number)
+            if operation is not None:
+                similar.append(self._similar(operation, hit, observations))
+        return similar[: max(0, limit)]
+
+    def _operation(self, number: int) -> Operation | None:
+        try:
+            return self._memory.expand(f"op {number}").operations[0]
+        except NotFoundError:  # the index may be ahead of a memory that was put back
+            return None
+
+    @staticmethod
+    def _similar(operation: Operation, hit: Hit, observations: Mapping[int, Sequence[MustKeep]]) -> SimilarOperation:
+        return SimilarOperation(
+            operation=operation,
+            passage=hit.chunk.text,
+            similarity=max(0.0, hit.reasons.dense_score),
+            score=hit.score,
+            observations=tuple(observations.get(operation.id, ())),
+        )
+
+    def _observations(self) -> dict[int, list[MustKeep]]:
+        """What holds now, by the operation that it was found in."""
+        found: dict[int, list[MustKeep]] = {}
+        for fact in self._memory.facts():
+            found.setdefault(fact.operation, []).append(fact)
+        return found
+
+    def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
+        """Say what past work means for a task; see `ContextRetriever.get_recommendations`."""
+        return self._memory.retriever.get_recommendations(task, agents=agents, limit=limit)
+
+    def close(self) -> None:
+        """Do nothing: the memory is closed by whoever opened it."""
+
+    def get_stats(self) -> dict[str, Json]:
+        """Figures: `available`, and what the memory says of its search."""
+        return {"available": self.is_available(), "search": self._memory.get_stats().get("search")}

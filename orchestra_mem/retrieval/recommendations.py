@@ -1,0 +1,168 @@
+"""What past work says for a task: decisions and rules that hold, failures, similar tasks, each with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from orchestra_mem.core.context.items import neutralise
+from orchestra_mem.core.search.disclosure import SHORT_CHARS, RetrievedPassage, excerpt
+from orchestra_mem.core.search.echoes import fenced, plain_words
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.retrieval.passages import PassageRetriever
+from orchestra_mem.search_types import SearchFilter, Tier
+from orchestra_mem.types import Json, MustKeepKind, Operation
+
+# The first of these fields that an operation has tells what came of it.
+_OUTCOMES = ("status", "outcome", "result", "error")
+_OUTCOME_CHARS = 120
+_GROUPS = ("decisions", "rules", "failures", "similar_tasks")
+_FACTS = {
+    "decisions": MustKeepKind.DECISION,
+    "rules": MustKeepKind.CONSTRAINT,
+    "failures": MustKeepKind.FAILURE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """What something past says for a task, in short; `full_tokens` is what all of it would take.
+
+    `outcome` is what came of it, empty where that is not known.
+    """
+
+    source: str
+    text: str
+    why: str
+    full_tokens: int
+    time: datetime | None = None
+    agent: str | None = None
+    outcome: str = ""
+
+    def as_dict(self) -> dict[str, Json]:
+        """Give all of it as JSON."""
+        return {
+            "source": self.source, "text": self.text, "why": self.why, "agent": self.agent,
+            "time": self.time.isoformat() if self.time else None, "outcome": self.outcome or None,
+            "full_tokens": self.full_tokens,
+        }  # fmt: skip
+
+    @property
+    def label(self) -> str:
+        """The source with time, agent, outcome and what all of it would take, in one line."""
+        when = self.time.strftime("%Y-%m-%d") if self.time else ""
+        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
+        return f"{self.source} ({told})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendations:
+    """What the memory says for a task, in groups, each best first. `notes` tell what could not be looked at."""
+
+    task: str
+    decisions: tuple[Recommendation, ...]
+    rules: tuple[Recommendation, ...]
+    failures: tuple[Recommendation, ...]
+    similar_tasks: tuple[Recommendation, ...]
+    notes: tuple[str, ...] = ()
+
+    def groups(self) -> Iterator[tuple[str, tuple[Recommendation, ...]]]:
+        """The groups that have something, each with its name."""
+        for name in _GROUPS:
+            if found := getattr(self, name):
+                yield name, found
+
+    def as_dict(self) -> dict[str, Json]:
+        """Give all of it as JSON, groups that have nothing too."""
+        groups = dict.fromkeys(_GROUPS, ()) | dict(self.groups())
+        found: dict[str, Json] = {name: [each.as_dict() for each in group] for name, group in groups.items()}
+        return {"task": self.task, **found, "notes": [*self.notes]}
+
+    def render(self) -> str:
+        """Give all of it for the model, each fenced with its source; empty where there is nothing."""
+        lines = []
+        for name, found in self.groups():
+            lines.append(f"Past {name.replace('_', ' ')} for this task, as data:\n")
+            lines += [neutralise(fenced(each.text, each.label)) for each in found]
+        return "".join(lines)
+
+
+def recommend(
+    task: str,
+    recollector: PassageRetriever,
+    log: EventLog,
+    ledger: Ledger,
+    counter: TokenCounter,
+    *,
+    session: str | None,
+    agents: Sequence[str] = (),
+    limit: int = 3,
+) -> Recommendations:
+    """Look for what past work says for a task; see `ContextRetriever.get_recommendations`."""
+    notes: dict[str, None] = {}
+
+    def recalled(where: SearchFilter) -> tuple[RetrievedPassage, ...]:
+        found = recollector.recall(task, session=session, agents=agents, where=where, limit=2 * limit)
+        notes.update(dict.fromkeys(found.notes))
+        return tuple(each for each in found.recollections if not each.beside)
+
+    groups: dict[str, list[Recommendation]] = {}
+    told = ""
+    for name, kind in _FACTS.items():
+        facts = recalled(SearchFilter(tiers=(Tier.SEMANTIC,), kinds=(kind.value,)))[:limit]
+        groups[name] = [_in_short(each, counter) for each in facts]
+        told += "".join(f" {plain_words(each.passage)} " for each in facts)
+    for each in recalled(SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))):
+        if not each.operation or f" {plain_words(each.passage)} " in told:
+            continue
+        operation = _operation(log, each.operation)
+        is_decision = operation is not None and operation.type == MustKeepKind.DECISION.value
+        if operation is None or (is_decision and _has_decisions(ledger, operation)):
+            continue
+        name = "decisions" if is_decision else "similar_tasks"
+        groups.setdefault(name, []).append(replace(_in_short(each, counter), outcome=outcome_of(operation)))
+    return Recommendations(
+        task=task,
+        decisions=tuple(groups["decisions"][:limit]),
+        rules=tuple(groups["rules"]),
+        failures=tuple(groups["failures"]),
+        similar_tasks=tuple(groups.get("similar_tasks", ())[:limit]),
+        notes=tuple(notes),
+    )
+
+
+def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:
+    text = excerpt(found.passage, SHORT_CHARS)
+    if ":" in found.title and plain_words(found.title.partition(":")[2]) not in plain_words(text):
+        text = f"{excerpt(found.title, SHORT_CHARS)}\n{text}"
+    return Recommendation(
+        source=found.source, text=text, why=found.why, full_tokens=counter.count(found.whole), time=found.time,
+        agent=found.agent,
+    )  # fmt: skip
+
+
+def outcome_of(operation: Operation) -> str:
+    """What came of an operation, as its data tell it, in one line; empty where they do not."""
+    data = operation.data if isinstance(operation.data, dict) else {}
+    for name in _OUTCOMES:
+        value = data.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())[:_OUTCOME_CHARS]
+        if isinstance(value, bool) or (isinstance(value, int | float) and name == "status"):
+            return str(value).lower()
+    return ""
+
+
+def _operation(log: EventLog, number: int) -> Operation | None:
+    try:
+        return log.operation(number)
+    except NotFoundError:  # of a database that was lost
+        return None
+
+
+def _has_decisions(ledger: Ledger, operation: Operation) -> bool:
+    """Whether the decision of an operation was found already: then the facts tell whether it holds."""
+    number = operation.id
+    return bool(ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number))

@@ -1,0 +1,241 @@
+"""ContextRetriever: what the memory has for a task, disclosed in layers within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+
+from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
+from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.retrieval.passages import PassageRetriever
+from orchestra_mem.retrieval.recommendations import Recommendations, recommend
+from orchestra_mem.retrieval.versioned_cache import VersionedCache
+from orchestra_mem.types import Json
+
+# What has been asked for less often is not popular, and so many tasks are counted.
+_POPULAR_FROM = 3
+_COUNTED_TASKS = 256
+# An entry takes about so much with its line in the index; more than so many are not looked at one by one.
+_ENTRY_TOKENS = 100
+_FEWEST_ENTRIES, _MOST_ENTRIES = 6, 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedContext:
+    """What the memory has for a task: `text` for the model, never over `budget_tokens`.
+
+    `tokens` is the count of `text` by the counter called `counter`. `entries` come best first; `notes` tell in words
+    what could not be looked at or not be done.
+    """
+
+    task: str
+    budget_tokens: int
+    tokens: int
+    counter: str
+    exact: bool
+    text: str = field(repr=False)
+    entries: tuple[DisclosedEntry, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Json]:
+        """Give all of it as JSON."""
+        return {
+            "task": self.task, "budget_tokens": self.budget_tokens, "tokens": self.tokens, "counter": self.counter,
+            "exact": self.exact, "text": self.text, "notes": [*self.notes],
+            "entries": [entry.as_dict() for entry in self.entries],
+        }  # fmt: skip
+
+    def explain(self) -> str:
+        """Tell of each entry why it was recalled, and why it is shown as it is (`+` with text, `-` in the index)."""
+        lines = [f"Retrieved for {self.task!r}: {self.tokens:,} of {self.budget_tokens:,} tokens by {self.counter}"]
+        for entry in self.entries:
+            mark = "+" if entry.text else "-"
+            lines.append(
+                f"  {mark} {entry.source}: {entry.tokens:,} of {entry.full_tokens:,} tokens; {entry.explanation}"
+            )
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The memory at one moment: `version` differs after every change, None where that cannot be told for now."""
+
+    version: Hashable
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverParts:
+    """What a retriever is made of.
+
+    `now` brings the tiers up to date first; `glance` does not, waits for no lock, and serves what runs behind.
+    `behind` runs a job in the thread that looks after the index.
+    """
+
+    recollector: PassageRetriever
+    log: EventLog
+    ledger: Ledger
+    counter: TokenCounter
+    now: Callable[[], Moment]
+    glance: Callable[[], Moment]
+    behind: Callable[[Callable[[], object]], None]
+    cache_entries: int
+    cache_ttl_s: float
+    prefetch_tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    task: str
+    agents: tuple[str, ...]
+    pattern: str | None
+    max_tokens: int
+
+
+class ContextRetriever:
+    """Retrieves what past work says for a task. Safe to share between threads.
+
+    An answer is kept until the memory changes in anything, and is never given after that.
+    """
+
+    def __init__(self, parts: RetrieverParts) -> None:
+        self._parts = parts
+        self._cache: VersionedCache[RetrievedContext] = VersionedCache(parts.cache_entries, parts.cache_ttl_s)
+        self._asked: Counter[_Request] = Counter()
+        self._lock = Lock()
+        self._prefetching = False
+        self._prefetched = 0
+
+    def retrieve_context(
+        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000
+    ) -> RetrievedContext:
+        """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
+
+        Entries are filled breadth first, and none takes more than twice an equal share. Where search cannot be used the
+        answer is empty, and its notes say why.
+
+        Args:
+            task: what is to be done; any string.
+            agents: who will do it: what they recorded goes a little before what others did.
+            pattern: how they work together, as in `parallel`: operations with this `pattern` in their data likewise.
+            max_tokens: the budget.
+
+        Raises:
+            ValueError: the budget is negative.
+            ClosedError: the memory has been closed.
+        """
+        if max_tokens < 0:
+            raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
+        request = _Request(task=task, agents=tuple(sorted(set(agents))), pattern=pattern, max_tokens=max_tokens)
+        moment = self._parts.now()
+        found = self._cache.get(moment.version, (request, moment.session))
+        self._count(request)
+        if found is None:
+            found = self._retrieve(request, moment)
+            self._prefetch()
+        return found
+
+    def _retrieve(self, request: _Request, moment: Moment) -> RetrievedContext:
+        parts = self._parts
+        recalled = parts.recollector.recall(
+            request.task,
+            session=moment.session,
+            agents=request.agents,
+            pattern=request.pattern,
+            limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, request.max_tokens // _ENTRY_TOKENS)),
+        )
+        disclosed = disclose(recalled.recollections, budget_tokens=request.max_tokens, counter=parts.counter)
+        found = RetrievedContext(
+            task=request.task,
+            budget_tokens=request.max_tokens,
+            tokens=disclosed.tokens,
+            counter=parts.counter.name,
+            exact=parts.counter.exact,
+            text=disclosed.text,
+            entries=disclosed.entries,
+            notes=recalled.notes,
+        )
+        if not found.notes:  # what lacks something now is complete the next time
+            self._cache.put(moment.version, (request, moment.session), found)
+        return found
+
+    def _count(self, request: _Request) -> None:
+        with self._lock:
+            self._asked[request] += 1
+            if len(self._asked) > _COUNTED_TASKS:
+                self._asked = Counter({each: count // 2 for each, count in self._asked.items() if count > 1})
+
+    def _prefetch(self) -> None:
+        """Retrieve behind this what is asked for most often, as the memory has changed since the last time."""
+        if not self._parts.prefetch_tasks or not self._popular():
+            return
+        with self._lock:
+            if self._prefetching:
+                return
+            self._prefetching = True
+        try:
+            self._parts.behind(self._prefetch_now)
+        except BaseException:
+            self._prefetching = False
+            raise
+
+    def _popular(self) -> list[_Request]:
+        with self._lock:
+            most = self._asked.most_common(self._parts.prefetch_tasks)
+        return [request for request, count in most if count >= _POPULAR_FROM]
+
+    def _prefetch_now(self) -> None:
+        try:
+            first = self._parts.glance()
+            for request in self._popular():
+                moment = self._parts.glance()
+                if moment != first or moment.version is None:
+                    return  # it goes on changing
+                if self._cache.get(moment.version, (request, moment.session), counted=False) is None:
+                    self._retrieve(request, moment)
+                    self._prefetched += 1
+        finally:
+            self._prefetching = False
+
+    def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
+        """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
+
+        Args:
+            task: what is to be done; any string.
+            agents: who will do it: what they recorded goes a little before what others did.
+            limit: how many of each at most.
+
+        Raises:
+            ValueError: the limit is negative.
+            ClosedError: the memory has been closed.
+        """
+        if limit < 0:
+            raise ValueError(f"limit is {limit}: so many there cannot be")
+        parts = self._parts
+        moment = parts.now()
+        return recommend(
+            task,
+            parts.recollector,
+            parts.log,
+            parts.ledger,
+            parts.counter,
+            session=moment.session,
+            agents=agents,
+            limit=limit,
+        )
+
+    def clear_cache(self) -> None:
+        """Forget what was retrieved; the next time it is looked for."""
+        self._cache.clear()
+
+    def get_stats(self) -> dict[str, Json]:
+        """Figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        return {
+            "cached": len(self._cache),
+            "max_cached": self._parts.cache_entries,
+            "hits": self._cache.hits,
+            "misses": self._cache.misses,
+            "prefetched": self._prefetched,
+        }

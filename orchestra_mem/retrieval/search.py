@@ -1,0 +1,394 @@
+"""Search over all tiers: the index brought up to the moment, asked, and each answer told why and how far it can be had.
+
+What can break alone does: without vectors words answer, without an index nothing does, and either is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from orchestra_mem.core.search.chunking import chunk_fact
+from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
+from orchestra_mem.errors import ClosedError, DatabaseDamagedError, EmbedderError, StorageError
+from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.retrieval.guarded_embedder import Guard
+from orchestra_mem.retrieval.indexer import Backlog, Indexer
+from orchestra_mem.search_types import (
+    EVERYTHING,
+    Embedder,
+    EmbeddingModel,
+    Hit,
+    SearchFilter,
+    SearchIndex,
+    SearchMode,
+    Situation,
+    Vector,
+)
+from orchestra_mem.types import MustKeepStatus
+
+logger = logging.getLogger(__name__)
+
+# A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
+_AT_ONCE_S = 0.5
+_CLOSING_S = 2.0
+_STEP_S = 0.25
+_UPKEEP_AFTER = 2_000
+# Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
+_LEAST_COSINE = 0.2
+# So many passages on either side belong to a hit, as far as they stand under the same headings.
+_REACH = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a search found, best first; `notes` tell what it could not look at or not do, in words."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+
+
+class ClosableIndex(SearchIndex, Protocol):
+    """A search index as a memory owns it. `problems` tell what was found damaged and has to be made anew."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What was found damaged, in words."""
+        ...
+
+    def rebuild(self) -> None:
+        """Throw everything away."""
+        ...
+
+    def models(self) -> dict[EmbeddingModel, int]:
+        """The models that have embedded chunks, and how many."""
+        ...
+
+    def drop_model(self, model: EmbeddingModel) -> None:
+        """Forget a model's vectors."""
+        ...
+
+    def maintain(self) -> None:
+        """Do the upkeep that is due; searches and additions go on meanwhile."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
+        ...
+
+
+class MemorySearch:
+    """Answers queries over one memory. Safe to share between threads.
+
+    Args:
+        index: what is asked.
+        searchers: ask by words and by meaning, each with the vectors of a model; the first is of the model that is set.
+            Until that has embedded everything, the one answers that has embedded most.
+        by_words: asks by words alone, for when the embedder fails.
+        indexer: keeps the index in step.
+        ledger: tells how facts stand now.
+        clock: tells what "last week" is.
+        notes: what every answer tells.
+        embedder: embeds what is no query of the index's; None where there is none.
+        guard: keeps searches from an embedder that fails; None where there is none.
+        release: lets go of what the embedder holds, and ends what it is about; called on closing.
+    """
+
+    def __init__(
+        self,
+        index: ClosableIndex,
+        searchers: Sequence[tuple[EmbeddingModel, Searcher]],
+        by_words: Searcher,
+        indexer: Indexer,
+        *,
+        ledger: Ledger,
+        clock: Clock,
+        notes: Sequence[str] = (),
+        embedder: Embedder | None = None,
+        guard: Guard | None = None,
+        release: Callable[[], object] | None = None,
+    ) -> None:
+        self._embedder = embedder
+        self._release = release or (lambda: None)
+        self._notes = tuple(notes)
+        self._guard = guard
+        self._jobs: deque[Callable[[], object]] = deque()
+        self._index = index
+        self._searchers = tuple(searchers)
+        self._by_words = by_words
+        self._indexer = indexer
+        self._ledger = ledger
+        self._clock = clock
+        self._closing = threading.Event()
+        self._behind: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._kept_up_at = -_UPKEEP_AFTER
+        self._told = 0  # so many of the index's problems need be told no more
+
+    def search(
+        self,
+        query: str,
+        *,
+        where: SearchFilter = EVERYTHING,
+        mode: SearchMode = SearchMode.HYBRID,
+        limit: int = 10,
+        session: str | None = None,
+        agent: str | None = None,
+    ) -> Answer:
+        """Find what answers a query best; any string is one.
+
+        Args:
+            query: words, a question, names such as `#12` or `src/app.py`.
+            where: what alone is looked at.
+            mode: by words, by meaning, or both.
+            limit: how many hits at most.
+            session, agent: who asks; what is theirs goes a little before what is not.
+
+        Raises:
+            ValueError: there is no such mode, the limit is negative, or a time of the filter has no time zone.
+            StorageError: the index cannot be used.
+            EmbedderError: by meaning alone, and no vectors can be had.
+        """
+        mode = SearchMode(mode)
+        if limit < 0:
+            raise ValueError(f"limit is {limit}: so many hits there cannot be")
+        for name, moment in (("since", where.since), ("until", where.until)):
+            if moment is not None and moment.tzinfo is None:
+                raise ValueError(f"{name} is {moment}, which has no time zone")
+        situation = Situation(now=self._clock(), session=session, agent=agent)
+        known = self._index.problems
+        try:
+            answer = self._answer(query, where, mode, limit, situation)
+        except DatabaseDamagedError as error:  # who asks again finds what was damaged begun anew
+            logger.warning("%s", error)
+            answer = self._answer(query, where, mode, limit, situation)
+        if new := self._index.problems[len(known) :]:  # begun anew while it was asked: ids were those of other chunks
+            answer = self._answer(query, where, mode, limit, situation)
+            answer = replace(answer, notes=tuple(dict.fromkeys((*new, *answer.notes))))
+        return answer
+
+    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, situation: Situation) -> Answer:
+        backlog, has_vectors, notes = self._take_in()
+        if backlog.operations:
+            notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
+        if backlog.vectors:
+            notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
+        # Some are looked at in vain: a fact may stand no longer.
+        wanted = 2 * limit
+        try:
+            # Who asks does not wait for an embedder twice.
+            searcher = self._searcher() if has_vectors or mode is SearchMode.DENSE else self._by_words
+            hits = searcher.search(query, situation, where=where, mode=mode, limit=wanted)
+        except EmbedderError as error:
+            if mode is SearchMode.DENSE:
+                raise
+            notes.append(_off(error))
+            hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
+        if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
+            hits = []
+        shown = tuple(islice(self._standing(hits), min(limit, sys.maxsize)))
+        return Answer(hits=shown, notes=tuple(dict.fromkeys(notes)))
+
+    @property
+    def problem(self) -> str | None:
+        """What keeps search by meaning off, in words; None where it works, as far as is known, or is not wanted."""
+        if self._notes:
+            return self._notes[0]
+        off = self._guard.problem if self._guard else None
+        return _off(off) if off else None
+
+    @property
+    def answering_model(self) -> EmbeddingModel | None:
+        """The model whose vectors answer now; None where words alone do."""
+        return self._searchers[self._best()][0] if self._searchers else None
+
+    def embed(self, text: str) -> tuple[EmbeddingModel, Vector] | None:
+        """The vector of a text with the model that made it; None where none can be had."""
+        if self._embedder is None:
+            return None
+        try:
+            return self._embedder.model, self._embedder.embed_query(text)
+        except EmbedderError as error:
+            logger.debug("no vector of a question: %s", error)
+            return None
+
+    def section(self, hit: Hit) -> str:
+        """A hit's passage with those around it that stand under the same headings, in their order."""
+        around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
+        chunks = self._index.chunks(around)
+        passages = [hit.chunk.text]
+        for chunk in reversed(chunks[:_REACH]):
+            if chunk is None or chunk.heading != hit.chunk.heading:
+                break
+            passages.insert(0, chunk.text)
+        for chunk in chunks[_REACH:]:
+            if chunk is None or chunk.heading != hit.chunk.heading:
+                break
+            passages.append(chunk.text)
+        return "\n".join(passages)
+
+    def note_recalled(self, passages: Sequence[str]) -> None:
+        """Take note of passages that are given to a model: recorded again, they are no new memory."""
+        self._indexer.note_recalled(passages)
+
+    def behind(self, job: Callable[[], object]) -> None:
+        """Do something in the thread that keeps the index up, when it has nothing else to do; not after `close`."""
+        self._jobs.append(job)
+        self._go_on_behind()
+
+    def _searcher(self) -> Searcher:
+        return self._searchers[self._best()][1] if self._searchers else self._by_words
+
+    def _best(self) -> int:
+        """Of the models the first that has embedded most."""
+        embedded = self._index.models()
+        counts = [embedded.get(model, 0) for model, _ in self._searchers]
+        return counts.index(max(counts))
+
+    def _take_in(self) -> tuple[Backlog, bool, list[str]]:
+        """Bring the index up, as far as it can be in little time.
+
+        What is left, whether vectors can be had, and notes. What was found damaged is told until it is made anew.
+        """
+        nothing = Backlog(operations=0, vectors=0)
+        notes = [*self._notes]
+        try:
+            backlog = self._indexer.catch_up(_AT_ONCE_S)
+            problems = self._index.problems
+            notes += problems[self._told :]
+            if not backlog:
+                self._told = len(problems)
+        except EmbedderError as error:
+            notes += [*self._index.problems[self._told :], _off(error)]
+            return nothing, False, notes
+        except StorageError as error:
+            # What is in the index may still be had; where it may not, the search itself says so.
+            logger.warning("the search index could not be brought up to the memory: %s", error)
+            notes += self._index.problems[self._told :]
+            notes.append(f"the newest may be missing, the index could not be brought up: {error}")
+            return nothing, True, notes
+        if backlog or self._upkeep_due:
+            self._go_on_behind()
+        return backlog, True, notes
+
+    @property
+    def _upkeep_due(self) -> bool:
+        """With the first search of a process, and whenever the index has grown by a good deal."""
+        return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
+
+    def catch_up(self, told: Callable[[Backlog], None] | None = None) -> None:
+        """Take in everything now; `told` hears again and again what is left.
+
+        Raises:
+            StorageError: the index or the memory cannot be read or written.
+            EmbedderError: no vectors can be made.
+        """
+        while backlog := self._indexer.catch_up(_STEP_S):
+            if told is not None:
+                told(backlog)
+            if self._closing.is_set():
+                return
+        self._kept_up_at = self._index.count()
+        for model in self._index.models():
+            if self._searchers and model != self._searchers[0][0]:
+                self._index.drop_model(model)
+        self._index.maintain()
+
+    def rebuild(self) -> None:
+        """Throw the index away; `catch_up` makes it anew."""
+        self._index.rebuild()
+        self._told = 0
+
+    def _go_on_behind(self) -> None:
+        with self._lock:
+            if self._behind is None or not self._behind.is_alive():
+                self._behind = threading.Thread(target=self._rest, name="orchestra-mem index", daemon=True)
+                self._behind.start()
+
+    def _rest(self) -> None:
+        try:
+            self.catch_up()
+        except ClosedError:
+            pass
+        except EmbedderError as error:
+            # Each answer tells it.
+            logger.debug("%s", error)
+        except StorageError as error:
+            logger.warning("the search index could not be brought up to the memory: %s", error)
+        except Exception:
+            # The next search tries again, and tells what is left.
+            logger.exception("the search index could not be brought up to the memory")
+        while self._jobs and not self._closing.is_set():
+            try:
+                self._jobs.popleft()()
+            except ClosedError:
+                pass
+            except Exception:
+                logger.exception("what was to be done behind a search has failed")
+
+    def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
+        """The hits without facts that were taken back, done or removed since they were taken in.
+
+        A fact that a person has reworded since says what it says now; from here on it is found by that. The facts of a
+        summary are told as they are now, as its document tells them.
+        """
+        numbers = {number for hit in hits for number in _facts_in(hit)}
+        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+        for hit in hits:
+            if _is_summary(hit):
+                text = with_states(hit.chunk.text, facts)
+                if text != hit.chunk.text:
+                    hit = replace(hit, chunk=replace(hit.chunk, text=text))
+                if text.strip():
+                    yield hit
+                continue
+            fact = facts.get(int(hit.chunk.source[1:])) if _is_fact(hit) else None
+            if fact is None and _is_fact(hit):
+                continue
+            if fact is not None and fact.status is not MustKeepStatus.STANDING:
+                continue
+            if fact is not None and fact.text != hit.chunk.text:
+                chunk = chunk_fact(fact)
+                self._index.add([chunk])
+                self._index.remove([hit.chunk.key])
+                hit = replace(hit, chunk=chunk)
+            yield hit
+
+    def close(self) -> None:
+        """End what runs behind, within moments, and close the index."""
+        self._closing.set()
+        self._indexer.keep_recalled()
+        self._index.close()
+        self._release()
+        if self._behind is not None:
+            # A server may take a minute to answer; what comes then finds the index closed.
+            self._behind.join(_CLOSING_S)
+            self._release()  # it may have begun to embed once more
+
+
+def _off(why: object) -> str:
+    return f"search by meaning is off, words alone answer: {why}"
+
+
+def _facts_in(hit: Hit) -> list[int]:
+    """The numbers of the facts that a hit tells with their numbers."""
+    if _is_fact(hit):
+        return [int(hit.chunk.source[1:])]
+    return kept_numbers(hit.chunk.text) if _is_summary(hit) else []
+
+
+def _is_fact(hit: Hit) -> bool:
+    return hit.chunk.source.startswith("K") and hit.chunk.source[1:].isdigit()
+
+
+def _is_summary(hit: Hit) -> bool:
+    return hit.chunk.source.startswith("S") and hit.chunk.source[1:].isdigit()

@@ -1,1 +1,0 @@
-"""Adapters, tiers and services joined as the settings say; `build` is the door."""
