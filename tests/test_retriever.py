@@ -27,7 +27,7 @@ SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
     "Never deploy the shop on a Friday.",
     "The garnet parser was slow because of the regular expressions.",
-    "Deploying the shop failed: the certificate had run out, and the gateway refused all connections.",
+    "The deploy of the shop failed because the certificate had run out, and the gateway refused all.",
     "Tea was had in the long hall.",
     "A heron stood on the roof.",
 )

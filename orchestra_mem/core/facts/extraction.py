@@ -18,9 +18,9 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.2
+THRESHOLD = 0.17
 """From this probability of being any fact a sentence is one."""
-_TALK_THRESHOLD = 0.4  # the same in talk and in commits, where most is none
+_TALK_THRESHOLD = 0.38  # the same in talk and in commits, where most is none
 _REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
 _SAFETY_THRESHOLD = 0.05  # the same where a plain word speaks for one
 _LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
