@@ -73,7 +73,7 @@ def work(count: int) -> list[Operation]:
         said = (
             f"I looked at module_{n}.py for a while and thought about it. "
             f"It reads the last row of table_{n} twice because the cursor of part {n} is opened too early. "
-            f"So I moved the call in src/part_{n}/rows.py behind the loop."
+            f"Then I moved the call in src/part_{n}/rows.py behind the loop."
         )
         printed = "\n".join(f"tests/test_{n}_{k}.py::test_row_{k} PASSED {k * n} ms" for k in range(1, 9))
         found.append(operation(2 * n - 1, {"text": said}))
