@@ -331,7 +331,7 @@ def test_where_the_extract_fills_the_size_no_model_is_asked() -> None:
 
 def test_a_text_is_summarised_level_by_level() -> None:
     """Each at most half of the one before; the first is the text."""
-    text = "\n\n".join(str(op.data) for op in work(8) if "text" in str(op.data))
+    text = "\n\n".join(str(op.data["text"]) for op in work(8) if isinstance(op.data, dict) and "text" in op.data)
     found = compressor(FaithfulModel()).hierarchical_summarize(text, levels=4)
     assert found[0] == text
     counts = [Words().count(each) for each in found]
