@@ -200,8 +200,8 @@ def _several_there(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]
             pool = fitting(scene.below([holder], phrase.kind), plain, need, scene)
             if len(pool) > 1 and phrase.count in (None, len(pool)):
                 yield pool, 0.6 * weight
-    there = scene.find(WorkFilter(kinds=(phrase.kind,) if phrase.kind else need.kinds, statuses=phrase.statuses,
-                                  limit=MOST_BELOW))  # fmt: skip
+    kinds = (phrase.kind,) if phrase.kind else need.kinds
+    there = scene.find(WorkFilter(kinds=kinds, statuses=phrase.statuses, limit=MOST_BELOW))
     pool = fitting(there, plain, need, scene)
     if pool and phrase.count in (None, len(pool)) and (phrase.statuses or not scene.seen):
         yield pool, 0.3

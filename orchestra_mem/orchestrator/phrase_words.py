@@ -208,7 +208,7 @@ class Phrase:
 
 
 class Said:
-    """What a noun phrase has said so far."""
+    """What a noun phrase has said so far, word by word."""
 
     def __init__(self) -> None:
         self.kind: WorkKind | None = None
@@ -225,6 +225,7 @@ class Said:
 
     @property
     def says_something(self) -> bool:
+        """Tell whether a noun phrase says anything of what is meant."""
         return bool(
             self.kind or self.head or self.words or self.select or self.statuses or self.happening or self.count
             or self.position is not None
