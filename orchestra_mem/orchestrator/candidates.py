@@ -78,7 +78,7 @@ def candidates(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
         yield from _one(phrase, need, scene)
 
 
-def _one(phrase: Phrase, need: Need, scene: Scene, adding: bool = True) -> Iterator[Scored]:
+def _one(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]:
     """Read "it", "the epic", "the failed one" by focus, else as the only one that there is."""
     is_pronoun = not phrase.kind and not phrase.statuses
     points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
@@ -87,10 +87,13 @@ def _one(phrase: Phrase, need: Need, scene: Scene, adding: bool = True) -> Itera
         yield scene.seen[0].items, 1.0
         return
     weights = dict(scene.focus)
-    if phrase.kind or (need.kinds and adding and is_pronoun):
+    if phrase.kind or (need.kinds and is_pronoun):
         for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
             weights[item_id] = max(weight, weights.get(item_id, 0.0))
     found = False
+    top = max((weights.get(each, 0.0) for each in shown), default=0.0)
+    if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
+        weights |= dict.fromkeys(shown, top)
     for item_id, weight in weights.items():
         item = scene.item(item_id)
         if item and (fit := _fit(item, phrase, need, scene)):
@@ -186,9 +189,9 @@ def _several_there(phrase: Phrase, need: Need, scene: Scene) -> Iterator[Scored]
     plain = replace(phrase, words=())
     if phrase.words:
         wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None)
-        for (holder,), score in list(_named(wide, ANYTHING, scene))[:_MOST_FOUND]:
-            if phrase.kind is None or WIDTH[holder.kind] > WIDTH[phrase.kind]:
-                pool = fitting(scene.below([holder], phrase.kind), plain, need, scene)
+        for (named,), score in list(_named(wide, ANYTHING, scene))[:_MOST_FOUND]:
+            if phrase.kind is None or WIDTH[named.kind] > WIDTH[phrase.kind]:
+                pool = fitting(scene.below([named], phrase.kind), plain, need, scene)
                 if pool and phrase.count in (None, len(pool)):
                     yield pool, score * (1.0 if len(pool) > 1 else 0.6)
         called = tuple(item for item in items_named(phrase, need, scene) if title_fit(phrase.words, item.title))

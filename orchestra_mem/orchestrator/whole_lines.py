@@ -62,7 +62,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
 
     phrases = phrases_in(cut, names) or phrases_in(line, names)
     if not adds:
-        marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare), 0)
+        marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare or (phrase.ids and not at)), 0)
         if marked and line[phrases[marked - 1].end : phrases[marked].start].strip() != "and":
             phrases = phrases[marked:]
     if adds:
