@@ -58,8 +58,9 @@ class Talk:
 
 @dataclass(slots=True)
 class Verdict:
-    """How one line went: `faults` in words, `wrong` those that changed what they must not; `offered` options; whether
-    it was `said_again` plainly.
+    """How one line went.
+
+    `faults` say what does not hold, `wrong` what changed and must not have; `offered` is how many options there were.
     """
 
     line: Mapping[str, Any]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.compression import jobs as jobs_module
 from orchestra_mem.adapters.database import Database, SqliteDraftStore, SqliteJobQueue
 from orchestra_mem.build import wiring as memory_module
+from orchestra_mem.compression import jobs as jobs_module
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.compression.timeouts import InterruptedGenerationError

@@ -26,7 +26,7 @@ _GREETING = 'Say what is to be done, as in "create an epic for user authenticati
 def talk(
     script: Annotated[
         Path | None,
-        typer.Option("--script", metavar="FILE", help="Run the lines of a file; those that begin with # are passed."),
+        typer.Option("--script", metavar="FILE", help="Run the lines of a file; comments begin with #."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", metavar="", help="Cancel and undo without asking.")] = False,
     project: ProjectOption = None,

@@ -227,7 +227,9 @@ class Answers:
         parent = resolver.one(intent.target) if intent.target else None
         assignee, priority = self._whose(line), _PRIORITY.search(line)
         said = line.lower()
-        statuses = tuple(each for each in WorkStatus if each is not WorkStatus.BLOCKED and each.value in said)
+        statuses: tuple[WorkStatus, ...] = tuple(
+            each for each in WorkStatus if each is not WorkStatus.BLOCKED and each.value in said
+        )
         if not statuses and (_IS_OPEN.search(line) or held_up or assignee is not None):
             statuses = OPEN_STATUSES
         found = self._tracker.items(

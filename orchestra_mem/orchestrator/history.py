@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from orchestra_mem.core.search.dates import periods_in
 from orchestra_mem.core.search.echoes import SHOWN
+from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.orchestrator.intents.types import ASKS
 from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
 from orchestra_mem.types import Json, Operation

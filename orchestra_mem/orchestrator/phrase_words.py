@@ -1,4 +1,4 @@
-"""The words that referring phrases are made of, and a line as tokens; a word with one wrong letter is mended."""
+"""The words that referring phrases are made of, a line as tokens, and a phrase as data."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ ORDINALS = {
     for place, word in enumerate(
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth".split(), 1
     )
-} | {"top": 1, "former": 1, "middle": 0, "last": -1, "latest": -1, "newest": -1, "recent": -1, "final": -1, "latter": -1,
-     "bottom": -1, "penultimate": -2}  # fmt: skip
+} | {"top": 1, "former": 1, "middle": 0, "last": -1, "latest": -1, "newest": -1, "recent": -1, "final": -1,
+     "latter": -1, "bottom": -1, "penultimate": -2}  # fmt: skip
 RANGE = re.compile(r"(\d{1,9})[-\u2013](\d{1,9})")
 MOST_IN_RANGE = 50
 NTH = re.compile(r"(\d{1,3})(?:st|nd|rd|th)")
@@ -82,11 +82,12 @@ SELECTORS = {
 DETERMINERS = frozenset("the this that these those its their our my your all both each every".split())
 PRONOUNS = frozenset("it them they these those this that both all everything 'em".split())
 STOPS = frozenset(
-    """and or but then to for on in into under of from with by at about as is are was were be been has have had do does
-    did can could will would should must may might goes go gets get got needs need waits wait depends depend belongs belong
-    stays stay again now too also please already anyway instead so because since until till when while if unless after
-    before except excluding not no there here well still what which who why how i we you he she they it them me us a an another
-    some any more start begin finish done set mark make add create assign give block defer cancel put move""".split()
+    """and or but then to for on in into under of from with by at about as is are was were be been has have had do
+    does did can could will would should must may might goes go gets get got needs need waits wait depends
+    depend belongs belong stays stay again now too also please already anyway instead so because since until
+    till when while if unless after before except excluding not no there here well still what which who why how
+    i we you he she they it them me us a an another some any more start begin finish done set mark make add
+    create assign give block defer cancel put move""".split()
 )  # fmt: skip
 SPOKEN = frozenset("mentioned discussed talked spoke asked looked saw viewed had".split())
 WITHIN = frozenset("of in from under below inside within".split())
@@ -96,8 +97,6 @@ QUANTITY = frozenset("priority prio level p rank by_to".split())
 POSTPONED = frozenset(
     "still currently already recently been that which who i we you just have has had was were is are".split()
 )
-LEVELS = frozenset("urgent high higher low lower medium normal critical important really".split())
-PARTICLES = frozenset("over up off back down out away aside first later soon today tomorrow together very".split())
 MADE = frozenset("created added started".split())
 RELATIVES = frozenset("that which who i we you they he she nobody somebody everyone just".split())
 ATTRIBUTES = frozenset("status state priority prio name title progress assignee owner description".split())
@@ -168,3 +167,114 @@ def _words_of(low: str, start: int, end: int, plural_owner: bool) -> list[Token]
 def _mended(word: str) -> str:
     """Give the word of the grammar that a word misspells by one letter, "" where there is none."""
     return next((right for right in _MENDED if OSA.distance(word, right, score_cutoff=1) == 1), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrase:
+    """A referring phrase.
+
+    `many` is False for one item, True for several, None where the words leave it open; `count` is how many. `position`
+    counts from 1, from the end below 0; 0 is the middle. `words` describe, in lower case. `select` is one of "other",
+    "rest", "next", "previous", "same" or "". `owner` is what the phrase is a part of (`part`) or stands under, `but`
+    what is left out of it. `bare` is that nothing but its words marks it as a reference.
+    """
+
+    text: str
+    start: int
+    end: int
+    many: bool | None = False
+    count: int | None = None
+    kind: WorkKind | None = None
+    ids: tuple[int, ...] = ()
+    position: int | None = None
+    statuses: tuple[WorkStatus, ...] = ()
+    happening: Happening | None = None
+    words: tuple[str, ...] = ()
+    select: str = ""
+    owner: Phrase | None = None
+    part: bool = False
+    but: Phrase | None = None
+    bare: bool = False
+
+    @property
+    def is_named(self) -> bool:
+        """Tell whether the words alone describe what is meant."""
+        return self.position is None and not self.select and not self.count
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
+        return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
+
+
+class Said:
+    """What a noun phrase has said so far, word by word."""
+
+    def __init__(self) -> None:
+        self.kind: WorkKind | None = None
+        self.many: bool | None = None
+        self.count: int | None = None
+        self.position: int | None = None
+        self.statuses: tuple[WorkStatus, ...] = ()
+        self.happening: Happening | None = None
+        self.words: list[str] = []
+        self.select = ""
+        self.owner: Phrase | None = None
+        self.part = False
+        self.head = False
+
+    @property
+    def says_something(self) -> bool:
+        """Tell whether a noun phrase says anything of what is meant."""
+        return bool(
+            self.kind or self.head or self.words or self.select or self.statuses or self.happening or self.count
+            or self.position is not None
+        )  # fmt: skip
+
+    def determine(self, word: str) -> None:
+        """Take a determiner in."""
+        if word in ("all", "both", "these", "those", "each", "every"):
+            self.many = True
+        if word == "both":
+            self.count = 2
+
+    def read(self, word: str, number: int | None) -> None:
+        """Take a word before or at the head in."""
+        nth = NTH.fullmatch(word)
+        plain = word.removesuffix("s")
+        if word in KINDS:
+            self.kind, self.head = KINDS[word], True
+            self.many = self.many or word in PLURALS
+        elif (plain in HEADS and (word == plain or not self.words)) or word in HEADS:
+            self.head, self.many = True, self.many or word not in HEADS
+        elif not self.words and word == "last" and self.position and self.position > 0:
+            self.position = -self.position  # "the second last", "the second to last"
+        elif not self.words and (nth or word in ORDINALS):
+            self.position = int(nth[1]) if nth else ORDINALS[word]
+            if word in ("newest", "latest"):
+                self.happening = Happening.CREATED
+        elif not self.words and (word in NUMBERS or number is not None) and self.count is None:
+            self.count = number if number is not None else NUMBERS[word]
+            self.many = self.count > 1
+        elif (self.count or self.position is not None) and word in ("created", "added", "made"):
+            self.happening, self.head = Happening.CREATED, True
+        elif not self.words and word in SELECTORS:
+            self.select = SELECTORS[word]
+            self.many = True if word == "others" else None if self.select == "rest" else self.many
+        elif not self.words and word == "new":
+            self.happening = Happening.CREATED
+        elif not self.words and word in STATUSES:
+            self.statuses = STATUSES[word]
+        elif word not in ("just", "only", "very", "whole", "most", "newly", "recently", "still", "whichever"):
+            self.words.append(word)
+
+    def fields(self) -> dict[str, object]:
+        """The fields of the phrase."""
+        many = self.many
+        if many is None and (self.kind or self.head or self.position is not None or self.select == "other"):
+            many = False
+        return {
+            "kind": self.kind, "many": many, "count": self.count, "position": self.position,
+            "statuses": self.statuses, "happening": self.happening, "words": tuple(self.words),
+            "select": self.select, "owner": self.owner, "part": self.part,
+        }  # fmt: skip

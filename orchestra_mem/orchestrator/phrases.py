@@ -6,16 +6,14 @@ Grammar alone: what a phrase stands for is found in `references`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestra_mem.orchestrator.phrase_words import (
     ATTRIBUTES,
     DETERMINERS,
     GRAMMAR,
     HAPPENINGS,
-    HEADS,
     KINDS,
-    LEVELS,
     LISTS,
     MADE,
     MOST_IN_RANGE,
@@ -24,7 +22,6 @@ from orchestra_mem.orchestrator.phrase_words import (
     NUMBERED,
     NUMBERS,
     ORDINALS,
-    PARTICLES,
     PLURALS,
     POSTPONED,
     PRONOUNS,
@@ -37,48 +34,12 @@ from orchestra_mem.orchestrator.phrase_words import (
     STOPS,
     TWO_WORDS,
     WITHIN,
+    Phrase,
+    Said,
     tokenise,
-)
+)  # fmt: skip
 from orchestra_mem.orchestrator.talk import Happening
-from orchestra_mem.work_types import WorkKind, WorkStatus
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phrase:
-    """A referring phrase.
-
-    `many` is False for one item, True for several, None where the words leave it open; `count` is how many. `position`
-    counts from 1, from the end below 0; 0 is the middle. `words` describe, in lower case. `select` is one of "other",
-    "rest", "next", "previous", "same" or "". `owner` is what the phrase is a part of (`part`) or stands under, `but` what is left out of it. `bare` is that
-    nothing but its words marks it as a reference.
-    """
-
-    text: str
-    start: int
-    end: int
-    many: bool | None = False
-    count: int | None = None
-    kind: WorkKind | None = None
-    ids: tuple[int, ...] = ()
-    position: int | None = None
-    statuses: tuple[WorkStatus, ...] = ()
-    happening: Happening | None = None
-    words: tuple[str, ...] = ()
-    select: str = ""
-    owner: Phrase | None = None
-    part: bool = False
-    but: Phrase | None = None
-    bare: bool = False
-
-    @property
-    def is_named(self) -> bool:
-        """Tell whether the words alone describe what is meant."""
-        return self.position is None and not self.select and not self.count
-
-    @property
-    def is_plain(self) -> bool:
-        """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
-        return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
+from orchestra_mem.work_types import WorkStatus
 
 
 class Reader:
@@ -162,9 +123,6 @@ class Reader:
         at += 1
         if number >= 20 and not units and NUMBERS.get(self.low(at), 99) < 10:
             number, at = number + NUMBERS[self.low(at)], at + 1
-        if self.low(at) == "hundred":
-            rest = self._cardinal(at + 1 + (self.low(at + 1) == "and"), spelt=True)
-            return ((100 * number + rest[0][0],), rest[1]) if rest else ((100 * number,), at + 1)
         return (number,), at
 
     def _choice(self, at: int) -> tuple[Phrase, int] | None:
@@ -194,10 +152,8 @@ class Reader:
         return self._made(at, at + 1, many=many, count=2 if word == "both" else None), at + 1
 
     def _has_head(self, at: int) -> bool:
-        """Tell whether a noun phrase goes on here: "that bcrypt task", not "that over", "that Tom", "that done"."""
-        said, word = _Said(), self.line[self.tokens[at].start :][:1]
-        if word.islower() and self.low(at) not in GRAMMAR | LEVELS | PARTICLES:
-            return True
+        """Tell whether a noun phrase goes on here: "that bcrypt task", not "that over"."""
+        said = Said()
         while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in STOPS and not said.head:
             said.read(self.low(at), None)
             at += 1
@@ -212,7 +168,7 @@ class Reader:
             return self._made(at, at + 2, statuses=STATUSES[self.low(at + 1)]), at + 2
         if self.low(at) not in DETERMINERS and self.low(at) != "same" and not is_plural and not is_next:
             return None
-        begin, said = at, _Said()
+        begin, said = at, Said()
         if self.low(at) in ("its", "their"):
             said.owner = self._made(at, at + 1, many=None if self.low(at) == "its" else True)
         while at < len(self.tokens) and self.low(at) in DETERMINERS | {"of", "just", "only", "very"}:
@@ -228,14 +184,14 @@ class Reader:
         """Read words without a determiner as a phrase: "print labels", "login and signup", "story login"."""
         if at >= len(self.tokens) or (self.low(at) in STOPS and not self.tokens[at].quoted):
             return None
-        read = self._read_on(at, at, _Said())
+        read = self._read_on(at, at, Said())
         if read is None:
             return None
         return self._owned(replace(read[0], bare=True), read[1])
 
     def _stands_alone(self, at: int) -> bool:
         """Tell whether a phrase without a determiner begins here: "finish third", "retry failed one", "and third"."""
-        word, said = self.low(at), _Said()
+        word, said = self.low(at), Said()
         is_place = word in ORDINALS or NTH.fullmatch(word) is not None
         if word in ("next", "done", "started") or not (is_place or word in SELECTORS.keys() | STATUSES.keys()):
             return False
@@ -262,7 +218,7 @@ class Reader:
                 return phrase, end
         return None
 
-    def _read_on(self, begin: int, at: int, said: _Said) -> tuple[Phrase, int] | None:
+    def _read_on(self, begin: int, at: int, said: Said) -> tuple[Phrase, int] | None:
         """Read modifiers up to the head, and what stands behind it."""
         while at < len(self.tokens) and not said.head:
             token = self.tokens[at]
@@ -274,8 +230,7 @@ class Reader:
             elif said.position and token.low in ("to", "from") and self.low(at + 1) == "last":
                 pass
             elif (
-                (token.low in LEVELS and not said.words and (said.count or said.position is not None))
-                or not token.low[0].isalnum()
+                not token.low[0].isalnum()
                 or token.low in STOPS
                 or (token.low in DETERMINERS and said.words)
                 or len(said.words) >= MOST_WORDS
@@ -297,7 +252,7 @@ class Reader:
             return replace(said.owner, end=self.tokens[at - 1].end), at
         return self._made(begin, at, **said.fields()), at
 
-    def _behind(self, at: int, said: _Said) -> int:
+    def _behind(self, at: int, said: Said) -> int:
         """Read what stands behind the head: "in progress", "about login", "I just created", "of the epic"."""
         if said.head and (self.low(at), self.low(at + 1)) == ("in", "progress"):
             said.statuses, at = (WorkStatus.IN_PROGRESS,), at + 2
@@ -308,7 +263,7 @@ class Reader:
             return at + 1
         return self._clause(at, said) or self._whole(at, said)
 
-    def _clause(self, at: int, said: _Said) -> int | None:
+    def _clause(self, at: int, said: Said) -> int | None:
         """Read "that failed", "we just created"; what any other clause says describes, and may be nowhere."""
         is_name = said.head and at + 1 < len(self.tokens) and self.line[self.tokens[at].start].isupper()
         if not (is_name and self.low(at + 1) not in STOPS) and self.low(at) not in RELATIVES | MADE:
@@ -347,7 +302,7 @@ class Reader:
             at += 1
         return words, at
 
-    def _whole(self, at: int, said: _Said) -> int:
+    def _whole(self, at: int, said: Said) -> int:
         """Read the whole that a phrase is a part of: "of them", "in the list", "of story 35"."""
         after = at + 1
         while self.low(after) in DETERMINERS:
@@ -374,7 +329,7 @@ class Reader:
             phrase = replace(phrase, many=False)
         elif not self.tokens[end - 1].owns or self.low(end - 1) in ("it", "that", "this", "they", "what"):
             return phrase, end
-        said = _Said()
+        said = Said()
         is_plural = any(token.low in PLURALS for token in self.tokens[:end] if token.start >= phrase.start)
         if phrase.many and phrase.kind and not is_plural:  # "all of the epic's stories"
             said.many, phrase = True, replace(phrase, many=False, count=None)
@@ -387,78 +342,6 @@ class Reader:
         if not tells and read[0].owner is phrase and (not read[0].words or phrase.is_plain):
             return phrase, end  # "this one's urgent", "login's done"
         return self._owned(replace(read[0], bare=phrase.bare), read[1])
-
-
-class _Said:
-    """What a noun phrase has said so far."""
-
-    def __init__(self) -> None:
-        self.kind: WorkKind | None = None
-        self.many: bool | None = None
-        self.count: int | None = None
-        self.position: int | None = None
-        self.statuses: tuple[WorkStatus, ...] = ()
-        self.happening: Happening | None = None
-        self.words: list[str] = []
-        self.select = ""
-        self.owner: Phrase | None = None
-        self.part = False
-        self.head = False
-
-    @property
-    def says_something(self) -> bool:
-        return bool(
-            self.kind or self.head or self.words or self.select or self.statuses or self.happening or self.count
-            or self.position is not None
-        )  # fmt: skip
-
-    def determine(self, word: str) -> None:
-        """Take a determiner in."""
-        if word in ("all", "both", "these", "those", "each", "every"):
-            self.many = True
-        if word == "both":
-            self.count = 2
-
-    def read(self, word: str, number: int | None) -> None:
-        """Take a word before or at the head in."""
-        nth = NTH.fullmatch(word)
-        plain = word.removesuffix("s")
-        if word in KINDS:
-            self.kind, self.head = KINDS[word], True
-            self.many = self.many or word in PLURALS
-        elif (plain in HEADS and (word == plain or not self.words)) or word in HEADS:
-            self.head, self.many = True, self.many or word not in HEADS
-        elif not self.words and word == "last" and self.position and self.position > 0:
-            self.position = -self.position  # "the second last", "the second to last"
-        elif not self.words and (nth or word in ORDINALS):
-            self.position = int(nth[1]) if nth else ORDINALS[word]
-            if word in ("newest", "latest"):
-                self.happening = Happening.CREATED
-        elif not self.words and (word in NUMBERS or number is not None) and self.count is None:
-            self.count = number if number is not None else NUMBERS[word]
-            self.many = self.count > 1
-        elif (self.count or self.position is not None) and word in ("created", "added", "made"):
-            self.happening, self.head = Happening.CREATED, True
-        elif not self.words and word in SELECTORS:
-            self.select = SELECTORS[word]
-            self.many = True if word == "others" else None if self.select == "rest" else self.many
-        elif not self.words and word == "new":
-            self.happening = Happening.CREATED
-        elif not self.words and word in STATUSES:
-            self.statuses = STATUSES[word]
-        elif word not in ("just", "only", "very", "whole", "most", "newly", "recently", "still", "whichever"):
-            self.words.append(word)
-
-    def fields(self) -> dict[str, object]:
-        """The fields of the phrase."""
-        many = self.many
-        if many is None and (self.kind or self.head or self.position is not None or self.select == "other"):
-            many = False
-        return {
-            "kind": self.kind, "many": many, "count": self.count, "position": self.position,
-            "statuses": self.statuses, "happening": self.happening, "words": tuple(self.words),
-            "select": self.select, "owner": self.owner, "part": self.part,
-        }  # fmt: skip
 
 
 def phrases_in(line: str, names: Callable[[Phrase], bool]) -> list[Phrase]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -22,17 +21,12 @@ MOST_BELOW = 100
 
 _ABOVE = 0.85
 _HIGHER = 0.6
-_WHOLE = 0.6
-_LISTED_EACH = 0.48
-_ONE_OF_SEVERAL = 0.85
-_LISTED_ALONE = 0.95
+_ONE_OF_MANY = 0.48
 _OLDEST = 30
 _RUN = 0.95
 _PAIR = 0.45
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
-_TIED = re.compile(r"\b(?:depends?|wait(?:s|ing)?|blocked)\b", re.IGNORECASE)
-_PLURAL = re.compile(r"\b(?:they|them|both|these|those|and)\b", re.IGNORECASE)
 _FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
 _ADVERBS = frozenset("up in out off on".split())
 
@@ -44,7 +38,6 @@ class Seen:
     items: tuple[WorkItem, ...]
     happening: Happening
     weight: float
-    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,7 @@ class Scene:
         for mention in talk.mentions[:_OLDEST]:
             items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
             if items:
-                self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen), mention.text))
+                self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen)))
 
     def item(self, item_id: int) -> WorkItem | None:
         """Give the item of an id; None where there is none."""
@@ -126,15 +119,12 @@ class Scene:
         found: dict[int, float] = {}
         for seen in self.seen:
             head = self.head(seen)
+            whole = self._parent(seen.items) if head is None and seen.happening is Happening.CREATED else 0
             for item in seen.items:
-                is_listed = seen.happening is Happening.LISTED
-                share = _LISTED_ALONE if is_listed and head is item else 1.0
-                share = share if head is item else _LISTED_EACH if is_listed or head else _ONE_OF_SEVERAL
-                if head is None and seen.happening is Happening.CREATED and self._parent(seen.items):
-                    share = _LISTED_EACH  # who has named the parts of something goes on with the whole
-                found[item.id] = max(found.get(item.id, 0.0), share * seen.weight)
-            if head is None and seen.happening is Happening.CREATED and (parent := self._parent(seen.items)):
-                found[parent] = max(found.get(parent, 0.0), _WHOLE * seen.weight)
+                is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
+                found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
+            if whole:  # who has named the parts of something goes on with the whole
+                found[whole] = max(found.get(whole, 0.0), _ABOVE * seen.weight)
         return found
 
     @cached_property
@@ -169,10 +159,8 @@ class Scene:
 
     @staticmethod
     def head(seen: Seen) -> WorkItem | None:
-        """Find what a mention is about: its only item, what waits for the other, what all others stand under."""
+        """Find what a mention is about: its only item, or what all others stand under."""
         first = seen.items[0]
-        if len(seen.items) == 2 and _TIED.search(seen.text[:500]) and not _PLURAL.search(seen.text[:500]):
-            return first
         if len(seen.items) > 1 and seen.happening is Happening.LISTED:
             return None
         return first if all(item.parent == first.id for item in seen.items[1:]) else None

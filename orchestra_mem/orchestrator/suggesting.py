@@ -36,7 +36,8 @@ class Suggestion:
 def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]:
     """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
 
-    A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose phrase may mean several is offered for each.
+    A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose
+    phrase may mean several is offered for each.
     """
     found: dict[str, Suggestion] = {}
     nearest = [read_line(command).intents for command in parsed.nearest]

@@ -55,7 +55,7 @@ def _said(line: str) -> list[str]:
 def is_yes(line: str) -> bool:
     """Tell whether a line says yes to a question, and nothing else."""
     words = _said(line)
-    return bool(words) and words[0] in _YES and all(word in _YES | _BESIDE for word in words)
+    return bool(words) and words[0] in _YES and "?" not in line and all(word in _YES | _BESIDE for word in words)
 
 
 def is_agreed(line: str) -> bool:
@@ -120,8 +120,8 @@ def following(line: str, last: Last, talk: Talk) -> Following | None:
 
 def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Following | None:
     """Do what was done last to other items, or give the same items to another person."""
-    person = _PERSON.fullmatch(phrase)
-    if last.intent.action is Action.ASSIGN and takes_back and person and person["name"][:1].isupper():
+    person = _PERSON.fullmatch(phrase) if last.intent.action is Action.ASSIGN and takes_back else None
+    if person and person["name"][:1].isupper() and not is_reference(phrase, talk):
         intent = replace(last.intent, value=person["name"], target=last.intent.target or AT_HAND)
         return Following(intent=intent, items=last.items)
     intent = replace(last.intent, target=phrase)

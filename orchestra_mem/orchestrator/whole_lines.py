@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from orchestra_mem.orchestrator.candidates import items_named
 from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.phrase_words import KINDS
-from orchestra_mem.orchestrator.phrases import Phrase, phrases_in
-from orchestra_mem.orchestrator.references import Resolution, items_named, resolve_all, sharing_kind
+from orchestra_mem.orchestrator.phrase_words import KINDS, Phrase
+from orchestra_mem.orchestrator.phrases import phrases_in
+from orchestra_mem.orchestrator.references import Resolution, resolve_all
 from orchestra_mem.orchestrator.scene import Scene
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, container_need, need_of
-from orchestra_mem.work_types import WorkStatus
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Talk, container_need, need_of
 
 _VERBS = {
     word: action
@@ -27,7 +27,6 @@ _VERBS = {
     }.items()
     for word in listing.split()
 }
-_REOPENS = Need(statuses=(WorkStatus.DONE, WorkStatus.CANCELLED, WorkStatus.FAILED, WorkStatus.DEFERRED))
 _NEW = re.compile(
     r"\b(?:a|an|another|more|one|two|three|four|five|\d+|add|create)\s+(?:(?!to\b|under\b|in\b|the\b)[\w-]+\s+){0,2}?"
     r"(milestone|epic|story|stories|subtask|task)s?\b", re.IGNORECASE)  # fmt: skip
@@ -42,7 +41,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     """Say what a whole line acts on or asks about; of a line that adds something, what that is added to."""
     scene = Scene(talk)
     said = {word.casefold() for word in re.findall(r"[\w-]+", line)}
-    first = next((word for word in re.findall(r"[\w-]+", line.casefold()) if word in _VERBS or word == "reopen"), "")
+    first = next((word for word in re.findall(r"[\w-]+", line.casefold()) if word in _VERBS), "")
     action = _VERBS.get(first)
     new = next((each for each in _NEW.finditer(line) if _last_word(line[: each.start()]) not in _OLD), None)
     adds = action is Action.ADD or (bool(new) and bool(said & {"put", "needs", "gets", "make", "file", "called"}))
@@ -53,7 +52,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         line = _QUOTED.sub(lambda found: " " * len(found[0]), line)
         line = (line[: new.start()] + " " * (new.end() - new.start()) + line[new.end() :]) if new else line
     else:
-        need = _REOPENS if first == "reopen" else need_of(Intent(action=action)) if action else ANYTHING
+        need = need_of(Intent(action=action)) if action else ANYTHING
     cut = _PAYLOAD.sub("", line)
 
     def names(phrase: Phrase) -> bool:
@@ -62,12 +61,9 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         )
 
     phrases = phrases_in(cut, names) or phrases_in(line, names)
-    marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare or phrase.ids), 0)
-    if marked and not adds:
-        between = line[phrases[0].end : phrases[marked].start]
-        turns = re.search(r"[,;.\u2013-].*\b(\w+) $", between)  # "the flyers can wait, start the other one"
-        selects = phrases[marked].select or phrases[marked].position is not None
-        if selects or not _is_object(line, phrases[0]) or (turns and turns[1].lower() in _VERBS):
+    if not adds:
+        marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare or (phrase.ids and not at)), 0)
+        if marked and line[phrases[marked - 1].end : phrases[marked].start].strip() != "and":
             phrases = phrases[marked:]
     if adds:
         led = [phrase for phrase in phrases if _last_word(line[: phrase.start]) in _UNDER]
@@ -81,14 +77,9 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         if not joins or (not phrase.ids and phrase.is_plain and not phrase.kind):
             break
         run.append(phrase)
-    found = resolve_all(sharing_kind(run), need, scene)
+    found = resolve_all(run, need, scene)
     return found if found.items or found.candidates or new or not adds else resolve_all(run, ANYTHING, scene)
 
 
 def _last_word(text: str) -> str:
     return (text.lower().split() or [""])[-1].strip(",;:")
-
-
-def _is_object(line: str, phrase: Phrase) -> bool:
-    """Tell whether a title begins the line or stands behind its verb."""
-    return phrase.start == 0 or _last_word(line[: phrase.start]) in _VERBS.keys() | {"and", "is", "are", "mark", "set"}

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -123,12 +124,13 @@ def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:
     with store.lock(), store.lock():
         assert store.read(path) == "text"
         assert [store.read_version(version) for version in store.versions("a")] == ["old"]
-        for call in (
+        calls: tuple[Callable[[], object], ...] = (
             lambda: store.replace(path, "new", expected="text", name="x"),
             lambda: store.append(path, "more", name="x"),
             lambda: store.move(path, tmp_path / "b.md", name="x"),
             lambda: store.keep_version("a", "text", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT),
-        ):
+        )
+        for call in calls:
             with pytest.raises(StorageReadOnlyError, match=rf" {tmp_path}/.*: this memory may be read and not be writ"):
                 call()
         assert (store.prune_versions("a", 0), store.sweep((tmp_path,))) == (0, 0)

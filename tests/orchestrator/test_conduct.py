@@ -1,0 +1,172 @@
+"""What an orchestrator does at once, what it asks about first, and what never changes anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.talks import driven, load_talks
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
+from orchestra_mem.orchestrator.turns import is_agreed, is_no, is_yes
+from orchestra_mem.work_types import WorkItem, WorkStatus
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> OrchestratorContextManager:
+    """A memory in an empty folder."""
+    return open_memory(tmp_path)
+
+
+@pytest.fixture
+def orchestrator(memory: OrchestratorContextManager) -> Orchestrator:
+    """An orchestrator that knows an epic #1 with the stories #2 Login, #3 Signup and #4 Invoices."""
+    orchestrator = Orchestrator(memory)
+    said(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup, invoices")
+    return orchestrator
+
+
+def said(orchestrator: Orchestrator, *lines: str) -> Reply:
+    """Say lines; the last reply."""
+    return [orchestrator.execute(line) for line in lines][-1]
+
+
+def items(orchestrator: Orchestrator) -> list[WorkItem]:
+    """All items as they are."""
+    return orchestrator.tracker.items()
+
+
+# What is asked about
+
+
+def test_a_line_that_is_not_plain_is_asked_about_first(orchestrator: Orchestrator) -> None:
+    """It names the command and its item, changes nothing, and a single key says yes."""
+    reply = said(orchestrator, "hey could we maybe get going on the signup thing")
+    assert (reply.outcome, reply.text.split("?")[0]) == (Outcome.ASKED, "Did you mean: start #3 (Signup)")
+    assert orchestrator.tracker.item(3).status is WorkStatus.PENDING
+    assert said(orchestrator, "y").outcome is Outcome.DONE
+    assert orchestrator.tracker.item(3).status is WorkStatus.IN_PROGRESS
+
+
+def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> None:
+    """Each alternative stands on a line of its own."""
+    reply = said(orchestrator, "list the stories", "i guess we are finally through with it")
+    assert reply.outcome is Outcome.ASKED
+    assert len(reply.options) > 1
+    number = next(place for place, option in enumerate(reply.options, 1) if place > 1)
+    chosen = said(orchestrator, str(number))
+    assert (chosen.outcome, chosen.intents) == (Outcome.DONE, reply.options[number - 1])
+
+
+@pytest.mark.parametrize("answer", ["no", "n", "nope, leave it", "never mind"])
+def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> None:
+    """And what was suggested is forgotten."""
+    before = items(orchestrator)
+    reply = said(orchestrator, "hey could we maybe get going on the signup thing", answer)
+    assert reply.text == "Left as it is."
+    assert said(orchestrator, "yes").outcome is Outcome.NOT_UNDERSTOOD
+    assert items(orchestrator) == before
+
+
+def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None:
+    """It is done, and what was suggested before is forgotten."""
+    said(orchestrator, "hey could we maybe get going on the signup thing", "start 2")
+    assert [item.status for item in items(orchestrator)].count(WorkStatus.IN_PROGRESS) == 1
+    assert orchestrator.tracker.item(2).status is WorkStatus.IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "don't start 2", "never cancel 3", "start 2 if 3 is done", "unless login is done, finish 3",
+        "finish 3 once 2 is",
+        "did you cancel 2?", "should I start 3?", "is 2 done?", 'she said "cancel 2"', "why did we start 2?",
+        "what if we dropped 4?", "not 2", "I have not finished 2", "2 is not done",
+    ],
+)  # fmt: skip
+def test_negations_conditions_questions_and_quotes_change_nothing(orchestrator: Orchestrator, line: str) -> None:
+    """Whatever they speak of."""
+    before = items(orchestrator)
+    said(orchestrator, line)
+    assert items(orchestrator) == before
+
+
+def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
+    """By grammar and by suggestion alike, and the yes is for the item that was named."""
+    assert said(orchestrator, "cancel 4").text == 'Really cancel Story #4 "Invoices"? (yes or no)'
+    assert said(orchestrator, "yes, nobody asked for it").outcome is Outcome.DONE
+    assert orchestrator.tracker.item(4).status is WorkStatus.CANCELLED
+    assert said(orchestrator, "undo").outcome is Outcome.ASKED
+    assert said(orchestrator, "y").text.startswith("Took back")
+    assert orchestrator.tracker.item(4).status is WorkStatus.PENDING
+
+
+# What lives by the line before
+
+
+def test_a_correction_takes_back_and_does_it_to_the_other(orchestrator: Orchestrator) -> None:
+    """By number or title; the same of another is done beside it."""
+    said(orchestrator, "start 2", "no, 3")
+    assert [orchestrator.tracker.item(each).status for each in (2, 3)] == [WorkStatus.PENDING, WorkStatus.IN_PROGRESS]
+    said(orchestrator, "assign 3 to Ana", "no, I meant Invoices")
+    assert [orchestrator.tracker.item(each).assignee for each in (3, 4)] == [None, "Ana"]
+    said(orchestrator, "and login too")
+    assert orchestrator.tracker.item(2).assignee == "Ana"
+    said(orchestrator, "no, Tom")
+    assert orchestrator.tracker.item(2).assignee == "Tom"
+
+
+def test_what_is_no_correction_corrects_nothing(orchestrator: Orchestrator) -> None:
+    """A sentence that begins like one, or one that comes too late."""
+    said(orchestrator, "start 2")
+    before = items(orchestrator)
+    said(orchestrator, "no, it stays as it is for now I think")
+    assert items(orchestrator) == before
+    said(orchestrator, "status", "status", "status", "no, 3")
+    assert items(orchestrator) == before
+
+
+def test_somebody_s_items_are_named_by_the_person(orchestrator: Orchestrator) -> None:
+    """As long as one is meant, or all are."""
+    said(orchestrator, "assign 3 to Dana", "start Dana's story")
+    assert orchestrator.tracker.item(3).status is WorkStatus.IN_PROGRESS
+
+
+@pytest.mark.parametrize("line", ["y", "yes", "yes please", "ok go ahead", "sure, do it"])
+def test_a_yes_is_short(line: str) -> None:
+    """One key is enough."""
+    assert is_yes(line)
+    assert not is_no(line)
+
+
+@pytest.mark.parametrize("line", ["yes but not 3", "yes?", "yesterday", "yes, if Tom agrees", "no", "start it"])
+def test_half_a_yes_is_none(line: str) -> None:
+    """A condition, a limit, another word."""
+    assert not is_agreed(line)
+
+
+# What is recorded
+
+
+def test_each_line_is_recorded_with_its_outcome(orchestrator: Orchestrator) -> None:
+    """What was asked, what was answered, and what was done."""
+    memory = orchestrator.memory
+    replies = [orchestrator.execute(line) for line in ("start 2", "hmm the signup thing could be started", "gibberish")]
+    ids = {operation.id for operation in memory.query_recent_operations(limit=10)}
+    assert all(reply.operation in ids for reply in replies)
+
+
+def test_the_notation_of_the_work_plan_is_a_command(orchestrator: Orchestrator) -> None:
+    """A ticked box finishes, an arrow moves."""
+    said(orchestrator, "- [x] #2 Login", "#3 -> in progress")
+    assert [orchestrator.tracker.item(each).status for each in (2, 3)] == [WorkStatus.DONE, WorkStatus.IN_PROGRESS]
+
+
+def test_whole_talks_change_nothing_wrongly() -> None:
+    """Some dialogues of the test split, driven by somebody who says yes to what he meant: nothing else changes."""
+    talks = [talk for talk in load_talks() if talk.split == "test"][::6]
+    ended = [driven(talk) for talk in talks]
+    wrong = [verdict.wrong for verdicts, _ in ended for verdict in verdicts if verdict.wrong]
+    assert len(wrong) <= 1, wrong
+    assert sum(right for _, right in ended) >= 0.6 * len(ended)

@@ -1,0 +1,143 @@
+"""What was done, in words: which operations a question asks for, and what is said of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem.orchestrator.history import RecentQuestion, answer_recent, has_failed, read_recent_question
+from orchestra_mem.types import Author, Json, Operation
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
+
+NOW = datetime(2026, 3, 5, 15, 0, tzinfo=UTC)  # a Thursday
+
+
+def operation(
+    number: int, data: Json, *, hours_ago: float = 0, kind: str = "nl_command", session: str = "s1"
+) -> Operation:
+    """Give an operation of some hours ago."""
+    time = NOW - timedelta(hours=hours_ago)
+    return Operation(id=number, session=session, type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1)
+
+
+def item(number: int, kind: WorkKind, title: str) -> WorkItem:
+    """Give a piece of work."""
+    return WorkItem(id=number, kind=kind, title=title, created=NOW, changed=NOW)
+
+
+def event(of: int, work: int, field: str, after: str) -> WorkEvent:
+    """Give a change that came from an operation."""
+    return WorkEvent(
+        id=of * 10 + work,
+        item=work,
+        time=NOW,
+        author=Author.MACHINE,
+        field=field,
+        before=None,
+        after=after,
+        operation=of,
+    )
+
+
+ITEMS = {
+    5: item(5, WorkKind.EPIC, "User authentication"),
+    10: item(10, WorkKind.STORY, "Login"),
+    11: item(11, WorkKind.STORY, "Signup"),
+    15: item(15, WorkKind.TASK, "Run migrations"),
+    16: item(16, WorkKind.TASK, "Write docs"),
+}
+OPERATIONS = [
+    operation(1, {"intent": "create", "outcome": "done"}, hours_ago=30, session="s0"),
+    operation(2, {"intent": "add", "outcome": "done"}, hours_ago=2),
+    operation(3, {"intent": "status", "outcome": "answered"}, hours_ago=1.5),
+    operation(4, {"task_id": 15, "error": "timeout after 30 s"}, hours_ago=1, kind="task_execution"),
+    operation(5, {"intent": "finish", "outcome": "done"}, hours_ago=0.5),
+    operation(6, {"intent": "recent", "outcome": "answered"}),
+]
+EVENTS = [
+    event(1, 5, "created", "User authentication"),
+    event(2, 10, "created", "Login"),
+    event(2, 11, "created", "Signup"),
+    event(2, 11, "status", "in progress"),
+    event(4, 15, "status", "failed"),
+    event(5, 16, "status", "done"),
+]
+
+
+def ask(question: str) -> tuple[str, list[int]]:
+    """Give the answer and the numbers of the operations that it tells of."""
+    text, chosen = answer_recent(read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS)
+    return text, [each.id for each in chosen]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("what did we just do?", [5, 4, 2, 1]),
+        ("show the last failed task", [4]),
+        ("what happened since yesterday?", [5, 4, 2, 1]),
+        ("what did we do today", [5, 4, 2]),
+        ("what happened yesterday", [1]),
+        ("the last two changes", [5, 4]),
+        ("what was the last thing we did", [5]),
+        ("what did we create?", [2, 1]),
+        ("which stories did we create today", [2]),
+        ("what have we finished in the last 2 hours", [5]),
+        ("what did I do in the last 45 minutes", [5]),
+        ("what did we do last session", [1]),
+        ("what did we do this session", [5, 4, 2]),
+        ("what happened since monday", [5, 4, 2, 1]),
+        ("what did we rename", []),
+    ],
+)
+def test_question_chooses_its_operations(question: str, expected: list[int]) -> None:
+    """By time, kind, what was done, and how many; newest first, and never a mere question."""
+    assert ask(question)[1] == expected
+
+
+def test_answer_is_told_from_changes_of_work() -> None:
+    """Several of one kind are counted with their numbers, one is named, a failure has its own sentence."""
+    assert ask("what did we just do?")[0] == (
+        'We created Epic #5 "User authentication", created 2 stories (#10, #11) and finished '
+        'Task #16 "Write docs". Task #15 "Run migrations" failed.'
+    )
+    assert ask("show the last failed task")[0] == "Task execution #15: timeout after 30 s."
+    assert ask("what happened yesterday?")[0] == 'Yesterday we created Epic #5 "User authentication".'
+    assert ask("what failed yesterday?")[0] == "There is nothing failed on record yesterday."
+
+
+def test_operations_without_changes_speak_for_themselves() -> None:
+    """A host's own operations have no work events."""
+    own = [operation(7, {"decision": "use bcrypt", "type": "x"}, kind="decision"), operation(8, "plain", kind="remark")]
+    assert answer_recent(RecentQuestion(), own, [], {})[0] == "Decision: use bcrypt. Remark: plain."
+    assert answer_recent(RecentQuestion(), [], [], {})[0] == "There is nothing on record."
+
+
+def test_many_changes_are_gathered() -> None:
+    """A hundred things make no hundred sentences, and numbers beyond five are counted."""
+    many = [operation(number, {"intent": "create"}) for number in range(1, 101)]
+    kinds = [WorkKind.TASK, WorkKind.STORY]
+    items = {number: item(number, kinds[number % 2], f"t{number}") for number in range(1, 101)}
+    events = [event(number, number, "created", "t") for number in range(1, 101)]
+    assert answer_recent(RecentQuestion(limit=None), many, events, items)[0] == (
+        "We created 50 stories (#1, #3, #5, #7, #9 and 45 more) and created 50 tasks (#2, #4, #6, #8, #10 and 45 more)."
+    )
+
+
+def test_failure_is_known_by_error_outcome_or_result() -> None:
+    """What merely speaks of errors in its input has not failed."""
+    assert has_failed(operation(1, {"error": "boom"}))
+    assert has_failed(operation(1, {"status": "failed"}))
+    assert has_failed(operation(1, {"success": False}))
+    assert not has_failed(operation(1, {"user_input": "handle errors", "outcome": "done"}))
+    assert not has_failed(operation(1, "failed"))
+
+
+@given(st.text(max_size=200))
+def test_any_question_is_read(text: str) -> None:
+    """No string raises, and periods run forward."""
+    question = read_recent_question(text, NOW)
+    assert question.since is None or question.until is None or question.since < question.until
