@@ -11,6 +11,7 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.references import is_reference
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
 from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
 from orchestra_mem.orchestrator.whole_lines import resolve_line
@@ -83,12 +84,14 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
     intent = _with_text(line, intent)
     need = container_need(intent.kind) if intent.action in _NEW else Need()
     other = _items(intent.other, need, resolver, line if intent.action in _NEW and need.kinds else "")
+    if intent.action is Action.ASSIGN and is_reference(intent.value, talk):
+        return  # no person
     if len(other) == 1 and (len(other[0]) == 1 or intent.action not in _NEW):
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action in _NEW:
         # What it is to stand under may be told by other words of the line.
         intent = replace(intent, other="")
-    elif intent.other and intent.action is Action.DEPEND:
+    elif intent.action is Action.DEPEND and not other:
         return
     elif intent.other:
         intent = replace(intent, other="", value=intent.value or intent.other)
@@ -111,8 +114,10 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
 
 
 def _with_text(line: str, intent: Intent) -> Intent:
-    """Let the text of a note, a decision or a report go on to the end of its line; a report without one is the line."""
-    if intent.action in _TEXTS and intent.action is not Action.UNDO:
+    """Let the text of a note, a decision or a report go on to the end of its line; a report is all of it."""
+    if intent.action is Action.REPORT:
+        return replace(intent, value=line.strip())
+    if intent.action in (Action.NOTE, Action.DECIDE):
         at = line.find(intent.value) if intent.value else -1
         return replace(intent, value=line[at:].strip() if at > 0 else intent.value or line.strip())
     return intent
