@@ -32,12 +32,17 @@ from orchestra_mem.orchestrator.suggesting import Suggestion, suggestions
 from orchestra_mem.orchestrator.talk import Happening, Talk, need_of
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.orchestrator.turns import Following, Last, choice_in, following, is_no, is_yes
+from orchestra_mem.orchestrator.whole_lines import resolve_line
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
 
 _MOST_TITLES = 300
 _LONGEST = 2_000
+_ASKS = re.compile(
+    r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)(?:.*\?|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _SURE_OF_QUESTION = 0.5
 """A question that is this likely is answered without asking whether it was meant: an answer changes nothing."""
@@ -148,7 +153,19 @@ class Orchestrator:
             parsed = Parsed(intents=(), understood=False)
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
+        if asked := self._question_in(line, talk):
+            return self._run(line, (asked,), talk, {})
         return self._suggested(line, parsed, suggestions(line, parsed, talk))
+
+    def _question_in(self, line: str, talk: Talk) -> Intent | None:
+        """Take a question that was not read for one about the item or the person that it names; else None."""
+        if not _ASKS.fullmatch(line):
+            return None
+        named = resolve_line(line, talk).items
+        if named:
+            return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
+        words = set(re.findall(r"[\w-]+", line.casefold()))
+        return Intent(action=Action.LIST) if words & persons_in(self.tracker) else None
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))

@@ -71,6 +71,8 @@ def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
         if read:
             found.append(read[0])
         at = read[1] if read else at + 1
+    if any(title_fit(whole, item.title) == 1.0 for item in items_named(title, ANYTHING, scene)):
+        return [title]
     is_title = whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1
     if is_title and (not found or items_named(title, ANYTHING, scene)):
         return [title]

@@ -11,9 +11,10 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.references import is_reference
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
 from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
-from orchestra_mem.orchestrator.whole_lines import resolve_line
+from orchestra_mem.orchestrator.whole_lines import resolve_line, titled_in
 from orchestra_mem.work_types import WorkItem
 
 _MOST = 3
@@ -21,6 +22,10 @@ _SURE = 0.5
 """How likely a reading must be that would take something away."""
 _TELLS = re.compile(r"\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*", re.IGNORECASE)
 """What may be worth a note where it is no command: a sentence that asks nothing."""
+_CLAUSE_END = re.compile(r"[,;]\s+|\.\s+|\s+(?:and|then)\s+", re.IGNORECASE)
+_NAME = re.compile(r"\s([A-Z][\w-]+?)(?:'s)?\b")
+_LEVELS = frozenset("12345")
+_PRONOUNS = frozenset(["", "it", "that", "this"])
 _NEW = (Action.CREATE, Action.ADD)
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
@@ -41,10 +46,8 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]
     """
     found: dict[str, Suggestion] = {}
     nearest = [read_line(command).intents for command in parsed.nearest]
-    if not parsed.intents:  # then it must at least name an item
-        said = set(re.findall(r"\w+", line.lower()))
-        nearest = [each for each in nearest if all((intent.target and intent.target != "it") or "it" in said
-                                                   for intent in each)]  # fmt: skip
+    if not parsed.intents and not resolve_line(line, talk).items:
+        nearest = []  # it must at least name an item
     readings = [parsed.intents, *(each for each in nearest if not _takes_away(each))]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
@@ -65,11 +68,13 @@ def _takes_away(intents: Sequence[Intent]) -> bool:
 def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Suggestion]:
     """Settle the intents of one reading; where the phrase of the first is unclear, for each that it may mean."""
     rows: list[list[tuple[Intent, list[WorkItem]]]] = [[]]
+    clauses = [part for part in _CLAUSE_END.split(line) if part.strip()]
     for place, intent in enumerate(intents):
+        clause = clauses[place] if len(clauses) == len(intents) else line
         if any(before.action in _NEW for before in intents[:place]):
             settled = [(intent, list[WorkItem]())]  # it may be about what is yet to be made
         else:
-            settled = list(islice(_settled(line, intent, talk), _MOST if place == 0 else 1))
+            settled = list(islice(_settled(clause, _mended(clause, intent), talk), _MOST if place == 0 else 1))
         rows = [[*row, one] for row in rows for one in settled]
     for row in rows:
         if row:
@@ -80,15 +85,16 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Sug
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
     """Replace an intent's phrases by numbers, in each way that they may be meant."""
     resolver = Resolver(talk)
-    intent = _with_text(line, intent)
     need = container_need(intent.kind) if intent.action in _NEW else Need()
     other = _items(intent.other, need, resolver, line if intent.action in _NEW and need.kinds else "")
+    if intent.action is Action.ASSIGN and is_reference(intent.value, talk):
+        return  # no person
     if len(other) == 1 and (len(other[0]) == 1 or intent.action not in _NEW):
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action in _NEW:
         # What it is to stand under may be told by other words of the line.
         intent = replace(intent, other="")
-    elif intent.other and intent.action is Action.DEPEND:
+    elif intent.action is Action.DEPEND and not other:
         return
     elif intent.other:
         intent = replace(intent, other="", value=intent.value or intent.other)
@@ -100,19 +106,29 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
             yield intent, []
     else:
         meant = _items(intent.target, need_of(intent), resolver, line)
-        if also := list(resolve_line(line, talk).items):
-            meant.insert(1, also)
+        titled = titled_in(line, talk)
+        meant.insert(0 if intent.target in _PRONOUNS else 1, titled)
+        meant.insert(1, list(resolve_line(line, talk).items))
+        meant += [[item] for item in titled]
         seen: set[str] = set()
         for items in meant:
             numbers = _numbers(items)
-            if numbers not in seen and numbers != intent.other:
+            if numbers and numbers not in seen and numbers != intent.other:
                 seen.add(numbers)
                 yield replace(intent, target=numbers), items
 
 
-def _with_text(line: str, intent: Intent) -> Intent:
-    """Let the text of a note, a decision or a report go on to the end of its line; a report without one is the line."""
-    if intent.action in _TEXTS and intent.action is not Action.UNDO:
+def _mended(line: str, intent: Intent) -> Intent:
+    """Take out of an intent what its line does not say, and let its text go on to the end of the line."""
+    if intent.target == "it" and not re.search(r"\bit\b", line, re.IGNORECASE):
+        intent = replace(intent, target="")
+    if intent.action is Action.PRIORITISE and intent.target in _LEVELS:  # "the login is priority 1"
+        intent = replace(intent, target="", value=intent.target)
+    if intent.action is Action.ASSIGN and not intent.value and (name := _NAME.search(line)):
+        intent = replace(intent, value=name[1])
+    if intent.action is Action.REPORT:
+        return replace(intent, value=line.strip())
+    if intent.action in (Action.NOTE, Action.DECIDE):
         at = line.find(intent.value) if intent.value else -1
         return replace(intent, value=line[at:].strip() if at > 0 else intent.value or line.strip())
     return intent

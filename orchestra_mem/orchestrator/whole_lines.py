@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
 from orchestra_mem.orchestrator.candidates import items_named
 from orchestra_mem.orchestrator.intents.types import Action, Intent
@@ -11,6 +13,7 @@ from orchestra_mem.orchestrator.phrases import phrases_in
 from orchestra_mem.orchestrator.references import Resolution, resolve_all
 from orchestra_mem.orchestrator.scene import Scene
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Talk, container_need, need_of
+from orchestra_mem.work_types import WorkItem
 
 _VERBS = {
     word: action
@@ -37,6 +40,22 @@ _SURELY_NAMED = 0.6
 _UNDER = frozenset("to under in into of on for below beneath inside within there".split())
 
 
+def titled_in(line: str, talk: Talk) -> list[WorkItem]:
+    """List the items that a line names by words of their titles, without a determiner or with one."""
+    scene = Scene(talk)
+    named = [phrase for phrase in phrases_in(line, _namer(scene)) if phrase.words]
+    found = (resolve_all([replace(phrase, bare=False)], ANYTHING, scene).items for phrase in named)
+    return list({item.id: item for items in found for item in items}.values())
+
+
+def _namer(scene: Scene) -> Callable[[Phrase], bool]:
+    def names(phrase: Phrase) -> bool:
+        pool = items_named(phrase, ANYTHING, scene)
+        return any(scene.word_fit(item, phrase.words, None) >= _SURELY_NAMED for item in pool)
+
+    return names
+
+
 def resolve_line(line: str, talk: Talk) -> Resolution:
     """Say what a whole line acts on or asks about; of a line that adds something, what that is added to."""
     scene = Scene(talk)
@@ -54,12 +73,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     else:
         need = need_of(Intent(action=action)) if action else ANYTHING
     cut = _PAYLOAD.sub("", line)
-
-    def names(phrase: Phrase) -> bool:
-        return any(
-            scene.word_fit(item, phrase.words, None) >= _SURELY_NAMED for item in items_named(phrase, ANYTHING, scene)
-        )
-
+    names = _namer(scene)
     phrases = phrases_in(cut, names) or phrases_in(line, names)
     if not adds:
         marked = next((at for at, phrase in enumerate(phrases) if not phrase.bare or (phrase.ids and not at)), 0)
