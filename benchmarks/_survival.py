@@ -324,7 +324,9 @@ class _Examination:
             if operation.session in ended and operation.type == "decision" and operation.id not in judged:
                 yield Violation(kind="document", text=f"the decision in operation {operation.id} was never judged")
         text = (self._home / "memory" / f"{DocumentName.DECISION_LOG.value}.md").read_text("utf-8", "surrogateescape")
-        for fact in facts[-_SHOWN_DECISIONS:]:
+        # where a document cannot hold all it shows the weightiest
+        heaviest = max((fact.weight for fact in facts), default=0.0)
+        for fact in [fact for fact in facts if fact.weight == heaviest][-_SHOWN_DECISIONS:]:
             gone = fact.status is MustKeepStatus.REMOVED or fact.id in removed
             if owners.get(fact.operation) in ended and not gone and f"(K{fact.id})" not in text:
                 yield Violation(kind="document", text=f"decision K{fact.id} is not in the decision log")
