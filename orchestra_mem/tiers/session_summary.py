@@ -14,9 +14,6 @@ from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, Summary
 
-# How many of the newest operations are read where no accomplishment was found as such, and what is taken from them.
-_READ_OPERATIONS = 100
-_EXTRACT_CHARS = 700
 _MOST = 50
 _LISTS = {
     "key_accomplishments": "Accomplishments",

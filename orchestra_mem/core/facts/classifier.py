@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 from orchestra_mem.core.facts.features import Features, Sentence, features_of
 from orchestra_mem.types import MustKeepKind
 
-NONE = 0
-"""The class of sentences that tell no fact."""
-
 
 class Table(NamedTuple):
     """The weights of a linear model; see the module."""

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 BITS = 16
 COLUMNS = 1 << BITS
 _CHARACTERS = (1, 2, 3, 4)
-_WORDS = (1, 2)
-_FAMILIES = 3  # words, characters, circumstances
 _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
 _BLANKS = re.compile(r"\s+")
