@@ -18,15 +18,16 @@ from orchestra_mem.settings import schema, sections
 
 CHECKOUT = Path(__file__).parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted((CHECKOUT / "docs").glob("*.md"))}
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def _blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def _first_column(heading: str) -> list[str]:
-    """The first cells of the table under a header line that begins so."""
-    table = re.search(rf"^\| {re.escape(heading)}.*\n\|[-|]+\|\n((?:\|.*\n)+)", README, re.MULTILINE)
+def _first_column(heading: str, page: str) -> list[str]:
+    """The first cells of the table of a page under a header line that begins so."""
+    table = re.search(rf"^\| {re.escape(heading)}.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGES[page], re.MULTILINE)
     assert table, heading
     return [line.split("|")[1].strip() for line in table[1].splitlines()]
 
@@ -66,11 +67,13 @@ def test_the_first_forty_lines_say_what_it_is() -> None:
 
 def test_every_command_is_documented_and_every_documented_command_exists() -> None:
     """In the table, each once."""
-    assert sorted(_first_column("command")) == sorted(f"`{name}`" for name in COMMANDS)
+    assert sorted(_first_column("command", "commands.md")) == sorted(f"`{name}`" for name in COMMANDS)
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CHANGELOG.md", "config/default_config.yaml", ".obra-template/config.yaml"]
+    "document",
+    ["README.md", "CHANGELOG.md", "config/default_config.yaml", ".obra-template/config.yaml"]
+    + [f"docs/{name}" for name in PAGES],
 )
 def test_every_command_that_a_text_mentions_exists(document: str) -> None:
     """In backquotes or in a block: the words behind the program's name begin a command."""
@@ -84,7 +87,7 @@ def test_every_command_that_a_text_mentions_exists(document: str) -> None:
 def test_every_option_that_the_command_table_names_exists() -> None:
     """Of the command in whose row it stands."""
     group: Any = typer.main.get_command(app)
-    for row in re.findall(r"^\| `([a-z ]+)` \| (.*) \|$", README, re.MULTILINE):
+    for row in re.findall(r"^\| `([a-z ]+)` \| (.*) \|$", PAGES["commands.md"], re.MULTILINE):
         name, words = row
         if name not in COMMANDS:
             continue
@@ -100,16 +103,16 @@ def test_the_exit_codes_are_those_of_the_program() -> None:
     from orchestra_mem.faces import shell
 
     used = {0, shell.FAILED, shell.USAGE, shell.CONFIGURATION, shell.STORAGE, shell.INTERRUPTED}
-    assert {int(code) for code in _first_column("exit code")} == used
+    assert {int(code) for code in _first_column("exit code", "commands.md")} == used
 
 
-def test_the_settings_on_the_first_page_exist() -> None:
+def test_the_settings_of_the_example_exist() -> None:
     """The example can be used as it is, and so can the variable in it."""
     import yaml
 
     from orchestra_mem.build import load_settings
 
-    example = _blocks("yaml")[0]
+    example = _blocks("yaml", PAGES["configuration.md"])[0]
     settings = load_settings(CHECKOUT, {}, yaml.safe_load(example))
     assert settings.orchestrator.context_window.max_tokens == 32768
     (name, value) = re.findall(r"(ORCHESTRA_MEM__\w+)=(\d+)", example)[0]
@@ -120,7 +123,7 @@ def test_the_settings_on_the_first_page_exist() -> None:
 def test_the_files_are_those_that_a_memory_makes(tmp_path: Path) -> None:
     """Every path of the table that has no placeholder and is no folder is there after `init`."""
     initialise(tmp_path)
-    for name in (cell.strip("`") for cell in _first_column("in `.obra/`")):
+    for name in (cell.strip("`") for cell in _first_column("in `.obra/`", "editing.md")):
         if "<" not in name and not name.endswith("/"):
             assert (tmp_path / ".obra" / name).is_file(), name
 
@@ -128,7 +131,7 @@ def test_the_files_are_those_that_a_memory_makes(tmp_path: Path) -> None:
 def test_the_benchmarks_are_those_that_there_are() -> None:
     """Every script has its claim."""
     scripts = {path.name for path in (CHECKOUT / "benchmarks").glob("[!_]*.py")}
-    assert {cell.strip("`") for cell in _first_column("script in `benchmarks/`")} == scripts
+    assert {cell.strip("`") for cell in _first_column("script in `benchmarks/`", "benchmarks.md")} == scripts
 
 
 def test_every_make_target_that_is_mentioned_exists() -> None:
@@ -141,10 +144,18 @@ def test_every_make_target_that_is_mentioned_exists() -> None:
 
 def test_links_lead_somewhere() -> None:
     """Within the repository; no address that may be gone tomorrow."""
-    for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert (CHECKOUT / target).exists(), target
+    for folder, text in [(CHECKOUT, README), *((CHECKOUT / "docs", page) for page in PAGES.values())]:
+        for target in re.findall(r"\]\(([^)]+)\)", text):
+            assert (folder / target).exists(), target
 
 
-def test_the_readme_quotes_no_measured_number() -> None:
+def test_the_readme_leads_to_every_page() -> None:
+    """And stays short enough to be read."""
+    assert {Path(target).name for target in re.findall(r"\]\((docs/[^)]+)\)", README)} == set(PAGES)
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("text", [README, *PAGES.values()], ids=["README.md", *PAGES])
+def test_no_page_quotes_a_measured_number(text: str) -> None:
     """Figures come from scripts, which print machine and date with them."""
-    assert not re.search(r"\d\s?(ms|µs|milliseconds|MB|ops/s|operations a second)\b", README)
+    assert not re.search(r"\d\s?(ms|µs|milliseconds|MB|ops/s|operations a second)\b", text)
