@@ -1,0 +1,56 @@
+"""An agent with your own client: any OpenAI-compatible server, with the memory's context in front of each question.
+
+    pip install 'orchestra-mem[http]'
+    python examples/agent_server.py http://127.0.0.1:8080/v1 qwen2.5 my-project
+
+The memory knows nothing of the client here: it gives messages, and is told what was asked and answered, and how many
+tokens the server has counted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+
+CONTEXT_TOKENS = 3_000
+
+
+def ask(server: httpx2.Client, model: str, messages: list[dict[str, str]]) -> tuple[str, int | None]:
+    """Send a prompt: the answer, and the tokens of the whole exchange where the server counts them."""
+    response = server.post("chat/completions", json={"model": model, "messages": messages, "max_tokens": 300})
+    response.raise_for_status()
+    answer: dict[str, Any] = response.json()
+    return answer["choices"][0]["message"]["content"].strip(), (answer.get("usage") or {}).get("completion_tokens")
+
+
+def turn(memory: OrchestratorContextManager, server: httpx2.Client, model: str, line: str) -> str:
+    """Answer one line from what is remembered."""
+    context = memory.get_orchestrator_context("chat", max_tokens=CONTEXT_TOKENS, query=line)
+    memory.record_operation("user_message", {"text": line}, agent="user")
+    said, tokens = ask(server, model, [*context.as_messages(), {"role": "user", "content": line}])
+    memory.record_operation("agent_message", {"text": said}, tokens, agent="assistant")
+    return said
+
+
+def main(base_url: str, model: str, project: str) -> int:
+    """Answer lines until there are no more."""
+    Path(project).mkdir(parents=True, exist_ok=True)
+    with open_memory(project) as memory, httpx2.Client(base_url=base_url.rstrip("/") + "/", timeout=300) as server:
+        for line in iter(lambda: sys.stdin.readline().strip(), ""):
+            try:
+                print(turn(memory, server, model, line), flush=True)
+            except httpx2.HTTPError as error:
+                print(f"{base_url}: {error}", file=sys.stderr)
+        memory.flush_session()
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit("usage: agent_server.py BASE_URL MODEL PROJECT_FOLDER")
+    sys.exit(main(*sys.argv[1:]))

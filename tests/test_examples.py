@@ -1,0 +1,125 @@
+"""The programs in `examples/` run as their first lines say, by a Python of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import open_memory
+
+CHECKOUT = Path(__file__).parents[1]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRA_MEM__")}
+
+
+def _start(name: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(CHECKOUT / "examples" / f"{name}.py"), *arguments], text=True,
+        env=ENVIRONMENT | {"PYTHONPATH": str(CHECKOUT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def _run(name: str, *arguments: str, said: str = "") -> tuple[int, str, str]:
+    program = _start(name, *arguments)
+    answered, told = program.communicate(said, timeout=300)
+    return program.returncode, answered, told
+
+
+@pytest.mark.parametrize("name", [path.stem for path in (CHECKOUT / "examples").glob("*.py")])
+def test_each_example_says_how_it_is_used_and_is_short(name: str) -> None:
+    """Without arguments: a line of usage, no traceback. An example is read, so it has at most a hundred lines."""
+    code, answered, told = _run(name)
+    assert (code, answered) == (1, "")
+    assert told.startswith(f"usage: {name}.py ")
+    assert len((CHECKOUT / "examples" / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 100
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("llama")
+def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_gguf: Path) -> None:
+    """It answers, runs a command, and what was said is in the memory of its next start."""
+    said = "We decided to bake rye bread on Tuesdays.\n!echo the oven is hot; exit 3\n\n"
+    code, answered, told = _run("agent_llama", str(smollm_gguf), str(tmp_path / "project"), said=said)
+    assert code == 0, told
+    assert "the oven is hot" in answered
+    with open_memory(tmp_path / "project") as memory:
+        kinds = [op.type for op in memory.operations()]
+        assert kinds == ["user_message", "agent_message", "task_execution"]
+        assert "rye bread on Tuesdays" in memory.get_orchestrator_context("chat").render()
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """An OpenAI-compatible server that repeats the last message, and counts nothing."""
+
+    prompts: list[Any]
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.prompts.append(asked["messages"])
+        body = json.dumps({"choices": [{"message": {"content": f"You said: {asked['messages'][-1]['content']}"}}]})
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *given: object) -> None:
+        """Nothing on stderr."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[Any]]]:
+    """Its address, and the prompts that it was sent."""
+    prompts: list[Any] = []
+    handler = type("Handler", (_Answering,), {"prompts": prompts})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_port}/v1", prompts
+        listening.shutdown()
+        thread.join()
+
+
+def test_an_agent_with_a_client_of_its_own_sends_the_memory(tmp_path: Path, server: tuple[str, list[Any]]) -> None:
+    """The second session's prompt holds what was said in the first."""
+    address, prompts = server
+    first = _run("agent_server", address, "any", str(tmp_path), said="The oven key hangs behind the blue door.\n")
+    assert first[:2] == (0, "You said: The oven key hangs behind the blue door.\n"), first
+    assert _run("agent_server", address, "any", str(tmp_path), said="Where is the oven key?\n")[0] == 0
+    assert "behind the blue door" in json.dumps(prompts[-1][:-1])
+    assert prompts[-1][-1] == {"role": "user", "content": "Where is the oven key?"}
+
+
+def test_an_agent_whose_server_is_gone_goes_on(tmp_path: Path) -> None:
+    """Each failure is a line; what was asked is remembered."""
+    code, answered, told = _run("agent_server", "http://127.0.0.1:9/v1", "any", str(tmp_path), said="Hello?\n")
+    assert (code, answered) == (0, "")
+    assert told.startswith("http://127.0.0.1:9/v1: ")
+    assert "Traceback" not in told
+
+
+def test_notes_are_taken_in_once_and_found(tmp_path: Path) -> None:
+    """A note that was changed is found in both its texts; Ctrl-C ends what follows the folder."""
+    note = tmp_path / "keys.md"
+    note.write_text("The cellar key is with Marta.", encoding="utf-8")
+    program = _start("watch_notes", str(tmp_path))
+    assert program.stderr is not None
+    assert program.stderr.readline() == "1 notes read\n"
+    note.write_text("The cellar key is with Otto since Monday.", encoding="utf-8")
+    assert program.stderr.readline() == "1 notes read\n"
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=30)
+    assert program.returncode == 130
+    code, answered, told = _run("watch_notes", str(tmp_path), "who has the cellar key?")
+    assert (code, told) == (0, "1 notes read\n")
+    assert "with Otto since Monday" in answered
+    with open_memory(tmp_path) as memory:
+        assert len(memory.operations()) == 2
