@@ -1,0 +1,75 @@
+"""A project whose window is so small that it spills, compacts and refreshes within a few dozen operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+
+SMALL: dict[str, Any] = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+}
+PLACES = ["login form", "token service", "audit trail", "mail queue", "rate limiter"]
+Open = Callable[..., OrchestratorContextManager]
+
+
+class Clock:
+    """Twenty seconds pass between two looks at it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2025, 3, 1, 9, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        """The time; the next one is later."""
+        self.now += timedelta(seconds=20)
+        return self.now
+
+
+@pytest.fixture
+def open_project(tmp_path: Path) -> Open:
+    """Open the memory of one folder, as often as is wanted; more settings may be given as `config`."""
+    clock = Clock()
+
+    def opened(config: dict[str, Any] | None = None, **given: Any) -> OrchestratorContextManager:
+        return open_memory(tmp_path, config={**SMALL, **(config or {})}, clock=clock, **given)
+
+    return opened
+
+
+@pytest.fixture
+def memory(open_project: Open) -> Iterator[OrchestratorContextManager]:
+    """The project's memory, open."""
+    with open_project() as opened:
+        yield opened
+
+
+def operation(number: int) -> tuple[str, dict[str, Any]]:
+    """What an agent does at its step of that number: a decision, a failure, or work that says its number."""
+    place = PLACES[number % len(PLACES)]
+    if number % 11 == 3:
+        return "decision", {"text": f"We decided to keep batch {number} of the {place} in table t{number}."}
+    if number % 13 == 5:
+        return "task_execution", {"task": f"migrate the {place}", "status": "failed", "error": f"exit code {number}"}
+    said = f"Step {number}: wrote src/part_{number}.py for the {place} and looked at {number % 9 + 2} of its tests."
+    return "agent_message", {"text": said}
+
+
+def work(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
+    """Record the steps `first` to `first + count - 1`."""
+    for number in range(first, first + count):
+        memory.record_operation(*operation(number))
+
+
+def documents(project: Path) -> list[Path]:
+    """The three documents that people edit."""
+    return [project / ".obra" / "memory" / f"{name}.md" for name in ("project_state", "work_plan", "decision_log")]

@@ -1,0 +1,90 @@
+"""Promise 1: when `record_operation` has returned, the operation survives `kill -9` at any instruction."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import open_memory
+from tests.promises.conftest import SMALL, Open, work
+
+# Records without end, refreshing and reading between, and says each id as soon as it has it.
+WORKER = """
+import json, sys
+from orchestra_mem import open_memory
+from tests.promises.conftest import SMALL, operation
+with open_memory(sys.argv[1], config=SMALL) as memory:
+    for number in range(1, 100_000):
+        kind, data = operation(number)
+        done = memory.record_operation(kind, {**data, "writer": sys.argv[2]})
+        print(json.dumps([done.id, number]), flush=True)
+        if number % 25 == 0:
+            memory.refresh()
+        if number % 7 == 0:
+            memory.get_orchestrator_context("next prompt")
+"""
+
+
+def _worker(project: Path, name: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", WORKER, str(project), name]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def _killed(worker: subprocess.Popen[str], lines: int, pause_s: float) -> dict[int, int]:
+    """Let a worker acknowledge some operations and kill it a moment later: the ids that it said, with their numbers."""
+    assert worker.stdout is not None
+    said = [worker.stdout.readline() for _ in range(lines)]
+    time.sleep(pause_s)
+    worker.send_signal(signal.SIGKILL)
+    said += worker.stdout.readlines()
+    worker.wait()
+    worker.stdout.close()
+    return dict(json.loads(line) for line in said if line.endswith("\n"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path, seed: int) -> None:
+    """At three moments, of one project: each operation is there once, as it was recorded, and recording goes on."""
+    chance = random.Random(seed)
+    expected: dict[int, tuple[int, str]] = {}
+    for life in "abc":
+        said = _killed(_worker(tmp_path, life), chance.randint(5, 90), chance.random() / 20)
+        expected |= {acknowledged: (number, life) for acknowledged, number in said.items()}
+    with open_memory(tmp_path, config=SMALL) as memory:
+        kept = {op.id: op.data for op in memory.operations()}
+        memory.get_orchestrator_context("next prompt")
+        next_id = memory.record_operation("note", {"text": "Went on."}).id
+    assert next_id == max(kept) + 1
+    for acknowledged, (number, life) in expected.items():
+        data = kept[acknowledged]
+        assert isinstance(data, dict)
+        assert str(number) in json.dumps(data)
+        assert data["writer"] == life
+
+
+def test_processes_record_side_by_side(tmp_path: Path) -> None:
+    """Two writers of one project, both killed: what either acknowledged is there, under ids that differ."""
+    workers = [_worker(tmp_path, name) for name in "xy"]
+    said = [_killed(worker, 60, 0.0) for worker in workers]
+    assert not set(said[0]) & set(said[1])
+    with open_memory(tmp_path, config=SMALL) as memory:
+        assert {*said[0], *said[1]} <= {op.id for op in memory.operations()}
+
+
+def test_a_second_session_has_the_first(open_project: Open) -> None:
+    """Closing and flushing keep every operation."""
+    for first in (1, 41, 81):
+        with open_project() as memory:
+            work(memory, 40, first)
+            memory.flush_session()
+    with open_project() as memory:
+        assert [op.id for op in memory.operations()] == list(range(1, 121))

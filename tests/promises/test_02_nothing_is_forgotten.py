@@ -1,0 +1,58 @@
+"""Promise 2: compaction shortens what is shown, never what is stored; summaries expand to their operations."""
+
+from __future__ import annotations
+
+from orchestra_mem import OrchestratorContextManager
+from tests.promises.conftest import Open, operation, work
+
+
+def test_every_summary_expands_to_its_operations_word_for_word(memory: OrchestratorContextManager) -> None:
+    """Of each level: as many as it counts, without a gap, with the data that was recorded."""
+    work(memory, 150)
+    memory.refresh()
+    summaries = memory.losses()
+    assert {summary.level for summary in summaries} >= {1, 2}
+    for summary in summaries:
+        covered = memory.expand(f"S{summary.id}").operations
+        assert [op.id for op in covered] == list(range(summary.first_operation, summary.last_operation + 1))
+        assert len(covered) == summary.operation_count
+        assert [(op.type, op.data) for op in covered] == [operation(op.id) for op in covered]
+
+
+def test_what_is_no_longer_shown_is_summarised(memory: OrchestratorContextManager) -> None:
+    """Each operation stands in working memory, in the session's document, or under a summary of it."""
+    work(memory, 150)
+    memory.refresh()
+    path = memory.session_memory.path
+    assert path is not None
+    shown = {op.id for op in memory.working_memory.get_all_operations()}
+    document = path.read_text(encoding="utf-8")
+    shown |= {number for number in range(1, 151) if f"(op {number})" in document}
+    for summary in memory.losses():
+        shown |= set(range(summary.first_operation, summary.last_operation + 1))
+    assert shown == set(range(1, 151))
+
+
+def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -> None:
+    """Through compaction and the end of the session."""
+    work(memory, 100)
+    memory.flush_session()
+    facts = memory.facts()
+    assert {fact.text for fact in facts} >= {operation(number)[1]["text"] for number in range(3, 101, 11)}
+    for fact in facts:
+        (source,) = memory.expand(f"K{fact.id}").operations
+        assert source.id == fact.operation
+        if source.type != "task_execution":  # of fields, the text is put together
+            assert fact.text in str(source.data)
+
+
+def test_facts_stand_in_what_the_model_is_given(open_project: Open) -> None:
+    """A rule of the first minute is in the context of a later session, among much else."""
+    rule = "Never write card numbers to the log."
+    with open_project() as memory:
+        memory.record_operation("user_message", {"text": rule})
+        work(memory, 120, 2)
+        memory.flush_session()
+    with open_project() as memory:
+        work(memory, 60, 200)
+        assert rule in memory.get_orchestrator_context("next prompt").render()

@@ -1,0 +1,111 @@
+"""Promise 3: the machine's text is merged with what people wrote; where both changed a line, the person's stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager
+from orchestra_mem.work_types import WorkKind
+from tests.promises.conftest import Open, documents, work
+
+
+def _save(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _replace(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{path.name} has no {old!r}:\n{text}"
+    _save(path, text.replace(old, new, 1))
+
+
+@pytest.fixture
+def project(memory: OrchestratorContextManager, tmp_path: Path) -> Path:
+    """A project whose documents have something in them, by the machine."""
+    epic = memory.state.create(WorkKind.EPIC, "Sign in")
+    memory.state.create(WorkKind.STORY, "Login form", parent=epic.id)
+    work(memory, 40)
+    memory.refresh()
+    return tmp_path
+
+
+def test_lines_of_a_person_stand_through_all_that_follows(
+    memory: OrchestratorContextManager, project: Path, open_project: Open
+) -> None:
+    """In each document: at its end, and in the middle; through records, refreshes, the end of sessions."""
+    for path in documents(project):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        middle = max(at for at, line in enumerate(lines) if line.startswith("## ")) + 1
+        lines[middle:middle] = ["\n", "A line in the middle, by Ada.\n"]
+        _save(path, "".join(lines) + "\n## Ada's notes\n\nThe  odd   spacing stays.\t\n")
+    for first in (100, 200, 300):
+        work(memory, 40, first)
+        memory.refresh()
+    memory.flush_session()
+    memory.close()
+    with open_project() as again:
+        work(again, 40, 400)
+        again.flush_session()
+    for path in documents(project):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("A line in the middle, by Ada.") == 1, path.name
+        assert text.count("\nThe  odd   spacing stays.\t\n") == 1, path.name
+
+
+def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorContextManager, project: Path) -> None:
+    """The next context has the person's words; what was deleted does not come back with a refresh."""
+    log = documents(project)[2]
+    _replace(log, "keep batch 3 of the mail queue in table t3", "keep batch 3 of the mail queue in REDIS")
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    _save(log, "".join(line for line in lines if "table t14." not in line))
+    work(memory, 60, 100)
+    memory.refresh()
+    text, context = log.read_text(encoding="utf-8"), memory.get_orchestrator_context("next prompt").render()
+    assert "mail queue in REDIS" in text
+    assert "mail queue in REDIS" in context
+    assert "mail queue in table t3." not in text
+    assert "table t14." not in text + context
+    assert any("REDIS" in fact.text for fact in memory.facts())
+    assert not any("table t14." in fact.text for fact in memory.facts())
+
+
+def test_a_text_that_was_opened_before_the_machine_wrote_loses_neither(
+    memory: OrchestratorContextManager, project: Path
+) -> None:
+    """An editor saves what it had loaded earlier, with a new line: the machine's later lines are there as well."""
+    log = documents(project)[2]
+    opened = log.read_text(encoding="utf-8")
+    memory.record_operation("decision", {"text": "We decided to ship the parser on Monday."})
+    memory.refresh()
+    assert "ship the parser on Monday" in log.read_text(encoding="utf-8")
+    _save(log, opened + "\nWritten by Ada meanwhile.\n")
+    work(memory, 5, 500)
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "Written by Ada meanwhile." in text
+    assert "ship the parser on Monday" in text
+
+
+def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
+    """A ticked line is done, a new one is a new item, and the document keeps both."""
+    plan = documents(project)[1]
+    _replace(plan, "- [ ] #2 Login form", "- [x] #2 Login form\n  - [ ] Forgotten password")
+    memory.get_orchestrator_context("next prompt")
+    assert memory.state.item(2).status == "done"
+    assert "Forgotten password" in [item.title for item in memory.state.items()]
+    memory.refresh()
+    assert "[x] #2 Login form" in plan.read_text(encoding="utf-8")
+
+
+def test_every_text_that_is_replaced_is_kept(memory: OrchestratorContextManager, project: Path) -> None:
+    """Each earlier text of a document that a person saved is among its versions once the machine has written."""
+    state = documents(project)[0]
+    for number in range(3):
+        _save(state, state.read_text(encoding="utf-8") + f"\nNote {number} by Ada.\n")
+        saved = state.read_text(encoding="utf-8")
+        work(memory, 30, 100 * number + 100)
+        memory.refresh()
+        versions = [path.read_text(encoding="utf-8") for path in state.parent.glob("versions/project_state*")]
+        assert saved in [*versions, state.read_text(encoding="utf-8")]

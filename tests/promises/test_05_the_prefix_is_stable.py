@@ -1,0 +1,48 @@
+"""Promise 5: between two refreshes each context begins with the bytes of the one before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestra_mem import OrchestratorContextManager
+from tests.promises.conftest import documents, work
+
+
+def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorContextManager) -> None:
+    """Over hundreds of records and queries; what is recalled for a query stands behind everything else."""
+    before, epochs = memory.get_orchestrator_context("next prompt"), set[int]()
+    for number in range(1, 250):
+        work(memory, 1, number)
+        context = memory.get_orchestrator_context("next prompt")
+        epochs.add(context.epoch)
+        if context.epoch == before.epoch:
+            assert context.render().startswith(before.render()), number
+        asked = memory.get_orchestrator_context("next prompt", query="which table has batch 3?")
+        if asked.epoch == context.epoch:
+            assert asked.render().startswith(context.prefix)
+            before = context
+        else:
+            before = memory.get_orchestrator_context("next prompt")
+    assert 1 < len(epochs) < 250 / 4
+
+
+def test_a_persons_edit_is_told_at_the_end(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """It does not rewrite what stands before; the next refresh takes it into its place."""
+    work(memory, 40)
+    memory.refresh()
+    before = memory.get_orchestrator_context("next prompt")
+    state = documents(tmp_path)[0]
+    state.write_text(state.read_text(encoding="utf-8") + "\n## Rules\n\n- Never deploy on Fridays.\n", encoding="utf-8")
+    after = memory.get_orchestrator_context("next prompt")
+    assert after.epoch == before.epoch
+    assert after.render().startswith(before.prefix)
+    assert "Never deploy on Fridays." in after.render()
+    memory.refresh()
+    assert "Never deploy on Fridays." in memory.get_orchestrator_context("next prompt").prefix
+
+
+def test_reading_twice_gives_the_same_bytes(memory: OrchestratorContextManager) -> None:
+    """Nothing of the clock or of chance is in it."""
+    work(memory, 30)
+    first = memory.get_orchestrator_context("next prompt").render()
+    assert {memory.get_orchestrator_context("next prompt").render() for _ in range(5)} == {first}

@@ -1,0 +1,41 @@
+"""Promise 6: everything works with neither."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# Every connection fails, and so does finding an address.
+PROGRAM = """
+import socket, sys
+def refuse(*given, **named):
+    raise OSError("no network")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from orchestra_mem import open_memory
+from tests.promises.conftest import SMALL, operation, work
+with open_memory(sys.argv[1], config=SMALL) as memory:
+    work(memory, 60)
+    assert memory.refresh() is not None
+    found = memory.search("where do we keep batch 14?")
+    assert "table t14" in found.hits[0].chunk.text, found
+    assert not found.notes, found.notes
+    assert any(hit.reasons.dense_rank for hit in found.hits), "meaning is searched too"
+    assert "table t14" in memory.get_orchestrator_context("x", query="where do we keep batch 14?").render()
+    assert memory.facts() and memory.losses()
+    assert memory.retriever.retrieve_context("migrate the mail queue", max_tokens=500).entries
+    assert memory.flush_session().is_file()
+print("done")
+"""
+
+
+def test_a_program_without_network_does_everything(tmp_path: Path) -> None:
+    """Records, refreshes, searches by words and by meaning, retrieves, flushes; no folder with caches is needed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path / "nowhere")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("done\n", 0), done.stderr
+    assert not (tmp_path / "nowhere").exists()

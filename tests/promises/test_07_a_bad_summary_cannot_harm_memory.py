@@ -1,0 +1,56 @@
+"""Promise 7: each summary is checked; whatever a model says, facts and identifiers are those of the operations."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.testing import EndlessModel, FailingModel, FaithfulModel, HangingModel, ScriptedModel
+from tests.promises.conftest import SMALL, Clock, work
+
+LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."
+MODELS: dict[str, Callable[[], ScriptedModel]] = {
+    "says nothing": lambda: ScriptedModel(""),
+    "invents": lambda: ScriptedModel(
+        json.dumps({"lines": [LIE], "summary": LIE, "facts": [{"kind": "decision", "quote": LIE}]})
+    ),
+    "answers in prose": lambda: ScriptedModel(LIE),
+    "never ends": EndlessModel,
+    "fails": lambda: FailingModel(RuntimeError("boom")),
+    "hangs": HangingModel,
+    "is good": FaithfulModel,
+}
+
+
+def _with_model(folder: Path, model: ScriptedModel | None) -> OrchestratorContextManager:
+    folder.mkdir()
+    return open_memory(folder, config={**SMALL, "llm": {"timeout_s": 1}}, clock=Clock(), model=model)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_whatever_a_model_says_the_memory_tells_what_was_recorded(tmp_path: Path, name: str) -> None:
+    """No summary has an identifier that its operations lack, the same facts stand as without a model."""
+    with _with_model(tmp_path / "without", None) as memory:
+        work(memory, 60)
+        memory.refresh()
+        expected = {fact.text for fact in memory.facts()}
+    with _with_model(tmp_path / "with", MODELS[name]()) as memory:
+        work(memory, 60)
+        memory.refresh()
+        time.sleep(1.5)  # the model reads behind
+        memory.refresh()
+        assert {fact.text for fact in memory.facts()} >= expected
+        for summary in memory.losses():
+            source = str([op.data for op in memory.expand(f"S{summary.id}").operations])
+            assert set(re.findall(r"src/\w+\.py|\bt\d+\b", summary.text)) <= set(
+                re.findall(r"src/\w+\.py|\bt\d+\b", source)
+            )
+        context = memory.get_orchestrator_context("next prompt").render()
+    stored = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "with" / ".obra").rglob("*.md"))
+    assert "nowhere_4711" not in context + stored

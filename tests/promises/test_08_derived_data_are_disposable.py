@@ -1,0 +1,49 @@
+"""Promise 8: delete what is derived, and the memory answers the same."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager
+from tests.promises.conftest import Open, work
+
+QUESTIONS = ["where do we keep batch 14?", "what failed in the mail queue?", "rate limiter", "table t25"]
+
+
+def _answers(memory: OrchestratorContextManager) -> list[list[str]]:
+    memory.update_index()
+    return [[hit.chunk.text for hit in memory.search(question, limit=5).hits] for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("harm", ["deleted", "emptied", "garbled"])
+def test_search_answers_the_same_without_its_index(tmp_path: Path, open_project: Open, harm: str) -> None:
+    """After the index was deleted, or its files were emptied or overwritten."""
+    with open_project() as memory:
+        work(memory, 80)
+        memory.flush_session()
+        expected = _answers(memory)
+        assert all(expected)
+    index = tmp_path / ".obra" / "index"
+    if harm == "deleted":
+        shutil.rmtree(index)
+    for path in [path for path in index.rglob("*") if path.is_file()]:
+        path.write_bytes(b"" if harm == "emptied" else b"\x7fnot an index\x00" * 99)
+    with open_project() as memory:
+        assert _answers(memory) == expected
+
+
+def test_a_session_document_is_made_again(tmp_path: Path, open_project: Open) -> None:
+    """The running session's document was deleted: what was recorded is in the context of the next start."""
+    with open_project() as memory:
+        work(memory, 30)
+        memory.get_orchestrator_context("next prompt")
+    (live,) = (tmp_path / ".obra" / "sessions").glob("*.md")
+    live.unlink()
+    with open_project() as memory:
+        context = memory.get_orchestrator_context("next prompt").render()
+        assert [op.id for op in memory.operations()] == list(range(1, 31))
+    assert "part_30.py" in context
+    assert "table t25" in context
