@@ -45,10 +45,10 @@ Weights = NDArray[np.floating[Any]]
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
-_STRENGTH = 5.0  # the inverse of the penalty on weights
-_FEATURES, _LEVELS = 29_000, 15  # of weights, on either side of 0: more features in few levels beat few in many
-_TAG_FEATURES, _TAG_LEVELS = 14_000, 127
-_COMMON_TO, _COMMON_IN_SLOTS = 4, 8  # writers
+_STRENGTH = 3.0  # the inverse of the penalty on weights
+_FEATURES, _LEVELS = 60_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
+_TAG_FEATURES, _TAG_LEVELS = 40_000, 127
+_COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
 _EPOCHS = 6
 _SEED = 7
