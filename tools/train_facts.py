@@ -56,14 +56,15 @@ def examples_of(records: Sequence[Record]) -> tuple[list[Sentence], list[int], l
     sentences, labels, writers = [], [], []
     for record in records:
         for operation, lines in operations_of(record):
-            left = list(lines)
             for field in fields_of(operation):
                 if field.source is Source.OUTPUT:
                     continue
                 for candidate in candidates_of(field):
-                    line = next((line for line in left if meets(candidate.text, line)), None)
-                    if line is None:
+                    told = [line for line in lines if meets(candidate.text, line)]
+                    if not told:
                         continue
+                    # people leave full stops out: where lines have run together, the fact among them counts
+                    line = max(told, key=lambda line: (line.kind not in NO_FACT, len(line.core)))
                     kind = "none" if line.kind in NO_FACT else line.kind.replace("_", " ")
                     sentences.append(candidate.sentence)
                     labels.append(CLASSES.index(kind))
