@@ -19,10 +19,11 @@ from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._models import find_model
 from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.kept import body_of, squeeze
+from orchestra_mem.core.text import visible
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.types import Summary

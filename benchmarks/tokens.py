@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, percentile, run, say
 from benchmarks._models import model_path
-from orchestra_mem.adapters.llama import GgufCounter, GgufVocabulary
+from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
 from orchestra_mem.core.context.calibration import Calibration
@@ -77,8 +77,7 @@ def check_model(name: str, texts: Sequence[str], prompts: Sequence[str]) -> tupl
     import llama_cpp
 
     vocabulary = GgufVocabulary(path)
-    counter = GgufCounter(vocabulary)
-    counts = [counter.count(text) for text in texts]
+    counts = [vocabulary.count(text) for text in texts]
     whole: Any = llama_cpp.Llama(str(path), n_ctx=1_024, n_threads=1, n_threads_batch=1, verbose=False)
     own = [len(whole.tokenize(text.encode(), add_bos=False, special=False)) for text in texts]
     read = []
@@ -134,9 +133,9 @@ def measure(options: Options, report: Report) -> None:
     report.add("gguf_prompt_count_error", max(prompt_errors), n=len(prompt_errors), note="tokens; read by the model")
     report.note(f"The counters' figures are against {models[0]}.")
     vocabulary = GgufVocabulary(model_path(models[0]))
-    vocabulary.load()
+    vocabulary.count("")
     counters: list[tuple[str, TokenCounter]] = [
-        ("gguf", GgufCounter(vocabulary)), ("tiktoken", TiktokenCounter()), ("estimate", EstimateCounter()),
+        ("gguf", vocabulary), ("tiktoken", TiktokenCounter()), ("estimate", EstimateCounter()),
     ]  # fmt: skip
     for label, counter in counters:
         tell(label, counter.count, texts, own, report)

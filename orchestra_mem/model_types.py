@@ -61,9 +61,6 @@ class LanguageModel(Protocol):
         """The window that prompt and answer share, in tokens."""
         ...
 
-    @property
-    def loaded(self) -> bool: ...
-
     def count_prompt(self, messages: Sequence[Message]) -> int:
         """Tokens of a prompt as the model counts it, its chat template included."""
         ...

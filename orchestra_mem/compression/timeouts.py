@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from orchestra_mem.core.documents.entries import visible
+from orchestra_mem.core.text import visible
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.types import Json

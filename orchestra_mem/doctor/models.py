@@ -15,6 +15,7 @@ from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
+    from orchestra_mem.adapters.openai_http import OpenAiModel
 
 # Enough to measure by, and half a minute at most for a model that reads three tokens a second.
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
@@ -30,13 +31,13 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
     except (TokenizerError, ModelError) as error:
         yield _missing(str(error))
         return
-    if models.prompted is None:
+    if models.model is None:
         yield Finding(part="model", health=Health.SOUND, words="none is set: summaries are made by extraction")
         return
     try:
-        yield from _asked(models.model) if models.model else _served(models.prompted)
+        yield from _asked(models.model)
         for doubt in models.doubts():
-            yield Finding(part="model's server", health=Health.NOTE, words=doubt)
+            yield Finding(part="model's doubts", health=Health.NOTE, words=doubt)
     except ModelError as error:
         yield _missing(str(error))
     finally:
@@ -59,39 +60,19 @@ def _missing(words: str) -> Finding:
     return Finding(part="model", health=Health.FAULT, words=words, advice=_MEANWHILE)
 
 
-def _asked(model: LlamaModel) -> Iterator[Finding]:
-    # Here, as its package is needed by those alone who have a model.
-    from orchestra_mem.adapters.llama import wait_policy
-
+def _asked(model: LlamaModel | OpenAiModel) -> Iterator[Finding]:
     start = time.perf_counter()
     prompt = [Message(role=Role.USER, text=_PROMPT)]
     said = model.generate(prompt, max_tokens=_ANSWER_TOKENS, timeout_s=_TIMEOUT_S)
     loading_s = time.perf_counter() - start - said.prompt_s - said.answer_s
-    trained = f" of the {model.trained_tokens:,} it was trained for" if model.trained_tokens else ""
     yield Finding(
         part="model", health=Health.SOUND,
-        words=f"{model.name} answers, in a window of {model.context_tokens:,} tokens{trained}",
-    )  # fmt: skip
-    threads = "1 thread" if model.threads == 1 else f"{model.threads} threads"
-    yield Finding(
-        part="model's speed", health=Health.SOUND,
-        words=f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
-        f"{_rate(said.answer_tokens, said.answer_s)} for answers, on {threads}; ready after {loading_s:.1f} s",
-    )  # fmt: skip
-    if waiting := wait_policy():
-        yield Finding(part="model's threads", health=Health.NOTE, words=waiting)
-
-
-def _served(model: LanguageModel) -> Iterator[Finding]:
-    said = model.generate([Message(role=Role.USER, text=_PROMPT)], max_tokens=_ANSWER_TOKENS, timeout_s=_TIMEOUT_S)
-    yield Finding(
-        part="model", health=Health.SOUND,
-        words=f"{model.name} answers over HTTP, in a window of {model.context_tokens:,} tokens",
+        words=f"{model.name} answers in a window of {model.context_tokens:,} tokens ({model.where})",
     )  # fmt: skip
     yield Finding(
         part="model's speed", health=Health.SOUND,
         words=f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
-        f"{_rate(said.answer_tokens, said.answer_s)} for answers",
+        f"{_rate(said.answer_tokens, said.answer_s)} for answers; ready after {loading_s:.1f} s",
     )  # fmt: skip
 
 

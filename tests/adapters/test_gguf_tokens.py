@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import TokenizerError, open_memory
-from orchestra_mem.adapters.llama import GgufCounter, GgufVocabulary, LlamaModel
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
 from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.model_types import Message, Role
@@ -84,14 +84,14 @@ def test_prompts_are_counted_as_the_model_reads_them(smollm: GgufVocabulary, who
 def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) -> None:
     """The vocabulary has nothing to do with the weights."""
     vocabulary = GgufVocabulary(smollm_gguf)
-    model, counter = LlamaModel(vocabulary, context_tokens=512, threads=1), GgufCounter(vocabulary)
+    model = LlamaModel(vocabulary, context_tokens=512, threads=1)
     text = "one two three\nfour " * 20
-    alone = counter.count(text)
+    alone = vocabulary.count(text)
     said = model.generate([Message(role=Role.USER, text=text)], max_tokens=1)
     assert said.prompt_tokens == model.count_prompt([Message(role=Role.USER, text=text)])
-    assert counter.count(text) == alone
+    assert vocabulary.count(text) == alone
     model.close()
-    assert counter.count(text) == alone
+    assert vocabulary.count(text) == alone
     vocabulary.close()
 
 
@@ -99,7 +99,7 @@ def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) 
 @given(st.lists(PIECES.map("".join)))
 def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]) -> None:
     """As `TokenCounter.additive` promises: pieces end with a line feed and begin with what is not white space."""
-    counter = GgufCounter(qwen)
+    counter = qwen
     pieces = [f".{text}\n" for text in texts]
     assert counter.additive
     assert counter.count("".join(pieces)) == sum(map(counter.count, pieces))
@@ -107,14 +107,14 @@ def test_counts_of_pieces_add_up_for_qwen(qwen: GgufVocabulary, texts: list[str]
 
 def test_other_vocabularies_say_that_counts_do_not_add_up(smollm: GgufVocabulary) -> None:
     """SmolLM2 takes two line feeds before a word for two tokens, and at the end of a text for one."""
-    counter = GgufCounter(smollm)
+    counter = smollm
     assert not counter.additive
     assert counter.count("a\n\nb") != counter.count("a\n\n") + counter.count("b")
 
 
 def test_known_counts(qwen: GgufVocabulary) -> None:
     """What Qwen's published tokenizer makes of these."""
-    counter: TokenCounter = GgufCounter(qwen)
+    counter: TokenCounter = qwen
     assert (counter.name, counter.exact) == ("vocabulary of qwen2.5-coder-0.5b-instruct-q4_k_m", True)
     assert qwen.tokens("hello world") == [14990, 1879]
     # Digits one each; what spells a special token is text; half a character is a question mark.
@@ -124,7 +124,7 @@ def test_known_counts(qwen: GgufVocabulary) -> None:
 
 def test_a_megabyte_is_counted(qwen: GgufVocabulary) -> None:
     """Of any one thing; llama.cpp stays on its feet."""
-    counts = [GgufCounter(qwen).count(unit * (1_000_000 // len(unit))) for unit in ("a", " ", "\n", "!", "ab ", "1")]
+    counts = [qwen.count(unit * (1_000_000 // len(unit))) for unit in ("a", " ", "\n", "!", "ab ", "1")]
     assert all(1_000 < count <= 1_000_000 for count in counts)
 
 
@@ -133,7 +133,7 @@ def test_threads_share_a_vocabulary(qwen_gguf: Path) -> None:
     vocabulary = GgufVocabulary(qwen_gguf)
     text = "The quick brown fox. " * 50
     with ThreadPoolExecutor(4) as threads:
-        counts = set(threads.map(lambda _: GgufCounter(vocabulary).count(text), range(40)))
+        counts = set(threads.map(lambda _: vocabulary.count(text), range(40)))
     assert len(counts) == 1
     vocabulary.close()
 
@@ -143,20 +143,20 @@ def test_threads_share_a_vocabulary(qwen_gguf: Path) -> None:
 
 def test_the_models_own_stands_first(qwen: GgufVocabulary) -> None:
     """Before tiktoken, and chosen at the first count."""
-    counter = open_counter("auto", exact=[GgufCounter(qwen)])
+    counter = open_counter("auto", own=qwen)
     assert counter.count("12345") == 5
-    assert (counter.name, counter.exact, counter.additive) == (GgufCounter(qwen).name, True, True)
+    assert (counter.name, counter.exact, counter.additive) == (qwen.name, True, True)
 
 
 def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """And why is told once."""
-    missing = GgufCounter(GgufVocabulary(tmp_path / "no.gguf"))
-    counter = open_counter("auto", exact=[missing])
+    missing = GgufVocabulary(tmp_path / "no.gguf")
+    counter = open_counter("auto", own=missing)
     with caplog.at_level(logging.WARNING):
         assert [counter.count("hello world") for _ in range(3)] == [2, 2, 2]
     assert (counter.name, counter.exact) == ("tiktoken cl100k_base", False)
     assert [record.message for record in caplog.records] == [
-        f"tokens are not counted as the model does: there is no file {tmp_path / 'no.gguf'}; llm.model_path names a "
+        f"tokens are not counted by vocabulary of no: there is no file {tmp_path / 'no.gguf'}; llm.model_path names a "
         "model's GGUF"
     ]
     with pytest.raises(TokenizerError, match=r"^there is no file"):

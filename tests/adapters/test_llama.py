@@ -273,7 +273,7 @@ def test_a_prompt_longer_than_the_window_is_refused(small: LlamaModel) -> None:
 def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None:
     """Nor does the window, which is no wider than the model was trained for."""
     assert small.count_prompt(COLOURS) > 20
-    assert small.trained_tokens == 8_192
+    assert small.where == "on 1 thread, trained for 8,192 tokens"
     wide = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=1_000_000)
     assert wide.context_tokens == 8_192
     assert not small.loaded
@@ -281,24 +281,26 @@ def test_counting_needs_no_weights(small: LlamaModel, smollm_gguf: Path) -> None
     wide.close()
 
 
-def test_it_is_loaded_in_the_background_and_let_go_when_idle(smollm_gguf: Path) -> None:
-    """Counts go on as if nothing were."""
-    vocabulary = GgufVocabulary(smollm_gguf)
-    model = LlamaModel(vocabulary, context_tokens=512, threads=1, idle_unload_s=0.5)
-    expected = model.count_prompt(COLOURS)
-    model.load()
-    states: set[bool] = set()
+def until_let_go(model: LlamaModel) -> None:
+    """Wait until it is idle."""
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not (states == {True, False} and not model.loaded):
-        states.add(model.loaded)
-        assert model.count_prompt(COLOURS) == expected
+    while model.loaded:
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-    assert states == {True, False}
+
+
+def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path) -> None:
+    """Counts go on as if nothing were."""
+    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1, idle_unload_s=0.3)
+    expected = model.count_prompt(COLOURS)
+    for _ in range(2):
+        assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
+        until_let_go(model)
+        assert model.count_prompt(COLOURS) == expected
+    model.close()
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
     model.close()
     assert not model.loaded
-    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    model.close()
 
 
 def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path: Path) -> None:
@@ -309,9 +311,7 @@ def test_a_file_that_is_gone_takes_no_counts_with_it(smollm_gguf: Path, tmp_path
     assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
     expected = model.count_prompt(COLOURS)
     path.unlink()
-    deadline = time.monotonic() + 30
-    while model.loaded and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until_let_go(model)
     assert model.count_prompt(COLOURS) == expected
     with pytest.raises(ModelError, match=r"^there is no file "):
         model.generate(COLOURS, max_tokens=2)
@@ -366,35 +366,21 @@ def test_it_is_quiet(smollm_gguf: Path) -> None:
 # How its threads wait
 
 
-@pytest.mark.parametrize(
-    ("before", "environment", "told"),
-    [
-        ("", {}, ""),
-        ("", {"OMP_WAIT_POLICY": "PASSIVE"}, ""),
-        ("", {"OMP_WAIT_POLICY": "active"}, "OpenMP was set up OMP_WAIT_POLICY=active before"),
-        ("import ctypes; ctypes.CDLL('libgomp.so.1')", {}, "OpenMP was set up without OMP_WAIT_POLICY before"),
-    ],
-)
-def test_threads_sleep_while_they_wait(smollm_gguf: Path, before: str, environment: dict[str, str], told: str) -> None:
-    """Unless the host has decided otherwise before: then it is told what that means and what to do."""
-    if "CDLL" in before and subprocess.run([sys.executable, "-c", before], check=False, capture_output=True).returncode:
-        pytest.skip("needs GNU's OpenMP")
-    code = (
-        f"{before}\n"
-        "import os, sys\n"
-        "from orchestra_mem.adapters.llama.library import load_library, wait_policy\n"
-        "load_library()\n"
-        "print(os.environ.get('OMP_WAIT_POLICY'), wait_policy(), sep='|')\n"
-    )
-    clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60, env=clean | environment
-    )
-    policy, words = done.stdout.strip().split("|")
-    assert words.startswith(told)
-    assert bool(words) == bool(told)
-    assert ("start the program with OMP_WAIT_POLICY=passive" in words) == bool(told)
-    assert policy == ("passive" if not told and not environment else environment.get("OMP_WAIT_POLICY", "None"))
+def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless who starts the program has decided otherwise: then it is told what that means and what to do."""
+    code = "import os, sys; from orchestra_mem.adapters.llama.library import load_library; load_library(); "
+    code += "print(os.environ['OMP_WAIT_POLICY'])"
+    for chosen, told in ((None, "passive"), ("active", "active")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        environment |= {"OMP_WAIT_POLICY": chosen} if chosen else {}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout == f"{told}\n"
+    model = LlamaModel(GgufVocabulary(smollm_gguf))
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    (doubt,) = model.doubts
+    assert doubt.startswith("OMP_WAIT_POLICY is active: the threads of llama.cpp spin while they wait")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    assert model.doubts == []
 
 
 def test_a_core_stays_free() -> None:
@@ -446,7 +432,7 @@ def test_a_model_too_large_for_memory_is_not_loaded(smollm_gguf: Path, monkeypat
 
 def test_without_the_library_its_install_line_is_told(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the first use, not before."""
-    monkeypatch.setattr("orchestra_mem.adapters.llama.library.library_folder", lambda: None)
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
     assert _refusal(smollm_gguf) == (
         "a GGUF needs llama-cpp-python, which is not installed; pip install 'orchestra-mem[llama]'"
     )

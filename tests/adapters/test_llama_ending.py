@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import logging
 import os
 import subprocess
 import sys
@@ -12,15 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, session, trial
-from orchestra_mem.adapters.llama import model as model_module
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
 from orchestra_mem.adapters.llama.embedder import GgufEmbedder
-from orchestra_mem.adapters.llama.ending import Stop
+from orchestra_mem.adapters.llama.ending import Held, Stop
 from orchestra_mem.errors import ClosedError, EmbedderError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.search_types import SearchMode
@@ -36,27 +35,27 @@ SOON_S = 5.0
 def hold_up(stage: str, patch: pytest.MonkeyPatch, mark: Path) -> None:
     """Have a stage of the loading take a minute; the file `mark` tells that it has begun, and in which process."""
     if stage.startswith("trial"):
-        wanted = "1" if stage.endswith("weights") else ""
-        program = (
-            "import os, pathlib, sys, time\n"
-            f"if sys.argv[3] == {wanted!r}:\n"
-            f"    pathlib.Path({str(mark)!r}).write_text(str(os.getpid()))\n"
-            "    time.sleep(60)\n"
-        )
-        patch.setattr(trial, "_PROGRAM", program + trial._PROGRAM)
-        patch.setattr(trial._Kept, "read", lambda self: {})
-        patch.setattr(trial._Kept, "write", lambda self, stage, verdict: None)
+        # In the place of the interpreter that tries; of its arguments the last is empty for a vocabulary.
+        slow = f'echo -n $$ > "{mark}.new" && mv "{mark}.new" "{mark}" && exec sleep 60'
+        test = '[ -z "$5" ]' if stage.endswith("vocabulary") else '[ -n "$5" ]'
+        script = mark.with_suffix(".sh")
+        script.write_text(f'#!/bin/sh\nif {test}; then {slow}; fi\nexec "{sys.executable}" "$@"\n')
+        script.chmod(0o755)
+        patch.setattr(sys, "executable", str(script))
+        patch.setenv("XDG_CACHE_HOME", str(mark.parent))  # nothing was tried before
     elif stage == "reading the file":
-        require_wanted, pieces = Stop.require_wanted, itertools.count()
+        path_open = Path.open
 
-        def slowly(stop: Stop, path: Path) -> None:
-            if next(pieces) > 1:  # it is also asked once before the reading
+        class Slow(FileIO):
+            def readinto(self, piece: Any) -> int | None:
                 mark.write_text(str(os.getpid()))
-                time.sleep(0.2)
-            require_wanted(stop, path)
+                time.sleep(1.5)
+                return super().readinto(piece)
 
-        patch.setattr(session, "_PIECE_BYTES", 300_000)
-        patch.setattr(Stop, "require_wanted", slowly)
+        def slowly(path: Path, *arguments: Any, **options: Any) -> Any:
+            return Slow(path) if options.get("buffering") == 0 else path_open(path, *arguments, **options)
+
+        patch.setattr(Path, "open", slowly)
 
 
 def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
@@ -165,36 +164,31 @@ def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) 
 def test_a_loading_that_cannot_be_ended_frees_what_it_loads(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing leaves it after a moment; its thread lets go of everything when llama.cpp has returned, and ends."""
     begun, go_on, freed = threading.Event(), threading.Event(), threading.Event()
-    load_model, close = session.load_model, session.LlamaSession.close
-    before = set(threading.enumerate())
 
-    def stubborn(path: Path, stop: Stop) -> object:
+    class Loaded:
+        def close(self) -> None:
+            freed.set()
+
+    def stubborn(stop: Stop) -> Loaded:
         begun.set()
         assert go_on.wait(30)
-        return load_model(path, Stop())  # it heeds nothing
+        return Loaded()  # it heeds nothing
 
-    def told(loaded: session.LlamaSession) -> None:
-        close(loaded)
-        freed.set()
+    def use() -> None:
+        with pytest.raises(ModelError, match="is no longer wanted"), held.use():
+            pass
 
-    monkeypatch.setattr(model_module, "_ENDS_S", 0.2)
-    vocabulary = GgufVocabulary(smollm_gguf)
-    model = LlamaModel(vocabulary, context_tokens=512, threads=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(session, "load_model", stubborn)
-        patch.setattr(session.LlamaSession, "close", told)
-        model.load()
+    held = Held(smollm_gguf, stubborn)
+    with ThreadPoolExecutor(1) as threads:
+        used = threads.submit(use)
         assert begun.wait(30)
         start = time.monotonic()
-        model.close()
+        held.close()
         assert time.monotonic() - start < SOON_S
         assert not freed.is_set()
         go_on.set()
         assert freed.wait(30)
-    until(lambda: set(threading.enumerate()) <= before)
-    assert not model.loaded
-    assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    model.close()
+        used.result()
 
 
 def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf: Path) -> None:
@@ -255,26 +249,6 @@ def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
     model.close()
     assert not model.loaded
     until(lambda: set(threading.enumerate()) <= before)
-
-
-def test_what_is_still_being_loaded_is_not_idle(
-    smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A loading that takes longer than a model may be idle is not thrown away when it is through."""
-    load_model = session.load_model
-
-    def slow(path: Path, stop: Stop) -> object:
-        time.sleep(1.5)
-        return load_model(path, stop)
-
-    monkeypatch.setattr(session, "load_model", slow)
-    model = LlamaModel(GgufVocabulary(smollm_gguf), context_tokens=512, threads=1, idle_unload_s=0.4)
-    with caplog.at_level(logging.INFO):
-        model.load()
-        time.sleep(0.8)
-        assert model.generate(COLOURS, max_tokens=2).answer_tokens == 2
-    model.close()
-    assert [each.message[:6] for each in caplog.records if each.message.startswith("loaded")] == ["loaded"]
 
 
 @pytest.mark.parametrize("stage", STAGES[1:])

@@ -17,8 +17,7 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.config_files import load_settings
 from orchestra_mem.adapters.llama import GgufVocabulary
-from orchestra_mem.adapters.openai_http import OpenAiModel
-from orchestra_mem.adapters.openai_http.server import Server
+from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.doctor import Health
 from orchestra_mem.doctor.models import check_model
@@ -93,11 +92,9 @@ def running(binary: Path, smollm_gguf: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def model(running: Running) -> Iterator[OpenAiModel]:
+def model(running: Running) -> OpenAiModel:
     """The model there."""
-    made = OpenAiModel(running.url)
-    yield made
-    made.close()
+    return OpenAiModel(Server(running.url))
 
 
 def asked(text: str) -> list[Message]:
@@ -144,38 +141,36 @@ def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
     assert first.answer_s > 0
 
 
-def test_a_cancelled_answer_frees_its_slot(model: OpenAiModel) -> None:
+def test_a_cancelled_answer_frees_its_slot(running: Running, model: OpenAiModel) -> None:
     """At once: the server stops where the connection ends, and does not write to the end for nobody."""
     stop = threading.Event()
     thread, found = in_background(model, stop)
-    until(lambda: busy_slots(model) == 1)
+    until(lambda: busy_slots(running) == 1)
     stop.set()
     thread.join(10)
     assert found[0].finish is Finish.CANCELLED
-    until(lambda: busy_slots(model) == 0, 5)
+    until(lambda: busy_slots(running) == 0, 5)
 
 
-def busy_slots(model: OpenAiModel) -> int:
+def busy_slots(server: Running) -> int:
     """How many are at work, as the server tells."""
-    slots = model._server.ask("GET", "/slots")
+    slots = Server(server.url).ask("GET", "/slots")
     return sum(bool(slot["is_processing"]) for slot in slots)
 
 
 def test_it_is_busy_when_every_slot_is(running: Running, model: OpenAiModel) -> None:
     """And idle as long as one is free."""
-    others = [OpenAiModel(running.url) for _ in range(SLOTS)]
     stop = threading.Event()
     threads = []
-    for number, other in enumerate(others, 1):
-        assert model.idle()
-        threads.append(in_background(other, stop)[0])
-        until(lambda wanted=number: busy_slots(model) == wanted)  # type: ignore[misc]
-    assert not model.idle()
+    for number in range(1, SLOTS + 1):
+        assert not model.busy()
+        threads.append(in_background(OpenAiModel(Server(running.url)), stop)[0])
+        until(lambda wanted=number: busy_slots(running) == wanted)  # type: ignore[misc]
+    assert model.busy()
     stop.set()
-    for thread, other in zip(threads, others, strict=True):
+    for thread in threads:
         thread.join(10)
-        other.close()
-    until(model.idle)
+    until(lambda: not model.busy())
 
 
 def test_what_does_not_fit_is_told(model: OpenAiModel) -> None:
@@ -232,11 +227,9 @@ def test_doctor_measures_it(running: Running, tmp_path: Path) -> None:
 def test_one_that_is_loading_is_waited_for(binary: Path, smollm_gguf: Path) -> None:
     """It says 503 until it is ready; the first call succeeds all the same."""
     server = Running(smollm_gguf)
-    model = OpenAiModel(server.url, server=Server(server.url, tries=12))
     try:
-        assert model.generate(asked("Hello."), max_tokens=2).prompt_tokens
+        assert OpenAiModel(Server(server.url, tries=12)).generate(asked("Hello."), max_tokens=2).prompt_tokens
     finally:
-        model.close()
         server.kill()
 
 
@@ -244,7 +237,7 @@ def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:
     """In mid-answer with how far it was; after it that it cannot be reached."""
     server = Running(smollm_gguf)
     server.await_health()
-    model = OpenAiModel(server.url, server=Server(server.url, tries=1))
+    model = OpenAiModel(Server(server.url, tries=1))
     errors: list[str] = []
 
     def run() -> None:
@@ -255,10 +248,9 @@ def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    until(lambda: busy_slots(model) == 1)
+    until(lambda: busy_slots(server) == 1)
     server.kill()
     thread.join(20)
     assert "broke off in mid-answer" in errors[0]
     with pytest.raises(ModelError, match="cannot be reached"):
         model.generate(asked("Still there?"), max_tokens=2)
-    model.close()

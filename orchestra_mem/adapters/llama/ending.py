@@ -1,4 +1,4 @@
-"""How work in llama.cpp is told to end: by its caller, by a closing, or because the interpreter ends.
+"""How long something of llama.cpp is held, and how work in it is told to end: when closed, or at the interpreter's end.
 
 Compiled code cannot be stopped from outside, and a program whose interpreter ends while a thread is in it may crash:
 so that thread is told to end, and then waited for.
@@ -10,15 +10,19 @@ import atexit
 import ctypes
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event, Lock, current_thread, main_thread
+from threading import Event, Lock, Timer, current_thread, main_thread
+from typing import Generic, Protocol, TypeVar
 
 from orchestra_mem.errors import ModelError
 
 # How often whoever waits for llama.cpp asks whether it is still wanted.
 ASK_EVERY_S = 0.02
+# Who closes waits so long for whoever is at work: while llama.cpp loads a file it looks at no sign.
+_ENDS_S = 2.0
+NO_MORE = "llama.cpp begins nothing any more: the program ends"
 
 _exiting = Event()
 _running: list[Stop] = []
@@ -48,26 +52,6 @@ class Stop:
             raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
 
 
-class Turn:
-    """A lock whose holder can be told to end; `stop` is the sign of those who hold it or wait for it now."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.stop = Stop()
-
-    @contextmanager
-    def closing(self) -> Iterator[None]:
-        """Tell everybody to end, and hold the lock; whoever comes afterwards has a new sign."""
-        self.stop.set()
-        while not self.lock.acquire(timeout=ASK_EVERY_S):
-            self.stop.set()
-        try:
-            self.stop = Stop()
-            yield
-        finally:
-            self.lock.release()
-
-
 @contextmanager
 def running(stop: Stop) -> Iterator[None]:
     """Have the interpreter's end set `stop` and wait for what is done here.
@@ -78,7 +62,7 @@ def running(stop: Stop) -> Iterator[None]:
     _running.append(stop)  # before the question, or the end could come between
     try:
         if exit_begun():
-            raise ModelError("llama.cpp begins nothing any more: the program ends")
+            raise ModelError(NO_MORE)
         yield
     finally:
         _running.remove(stop)
@@ -87,6 +71,87 @@ def running(stop: Stop) -> Iterator[None]:
 def exit_begun() -> bool:
     """Tell whether the interpreter ends; what it does last, as to close a memory, it does in the main thread."""
     return _exiting.is_set() and current_thread() is not main_thread()
+
+
+class Closable(Protocol):
+    """What can be held."""
+
+    def close(self) -> None:
+        """Let go of its memory."""
+        ...
+
+
+_T = TypeVar("_T", bound=Closable)
+
+
+class Held(Generic[_T]):
+    """Something that is loaded at its first use, used by one thread at a time, and let go when it is idle or closed.
+
+    Args:
+        path: the file that it is loaded from.
+        load: does that; it heeds the sign that it is given.
+        idle_s: seconds after the last use until it is let go; 0 for never.
+    """
+
+    def __init__(self, path: Path, load: Callable[[Stop], _T], *, idle_s: float = 0.0) -> None:
+        self.stop = Stop()
+        self.value: _T | None = None
+        self._path = path
+        self._load = load
+        self._idle_s = idle_s
+        self._lock = Lock()
+        self._timer: Timer | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[_T]:
+        """Have it for oneself.
+
+        Raises:
+            ModelError: it cannot be loaded, or has been closed.
+        """
+        with self._lock:
+            self._end_timer()
+            try:
+                self.stop.require_wanted(self._path)
+                if self.value is None:
+                    with running(self.stop):
+                        self.value = self._load(self.stop)
+                    self.stop.require_wanted(self._path)
+                yield self.value
+            finally:
+                if self.stop():
+                    self._let_go()
+                elif self._idle_s and self.value is not None:
+                    self._timer = Timer(self._idle_s, self._idle)
+                    self._timer.daemon = True
+                    self._timer.start()
+
+    def close(self) -> None:
+        """Let go of it for good. Whoever is at work with it is told to end, and lets go of it where that takes long."""
+        self.stop.set()
+        self._let_go_if_free(_ENDS_S)
+
+    def _idle(self) -> None:
+        self._let_go_if_free(0.0)
+
+    def _let_go_if_free(self, wait_s: float) -> None:
+        if self._lock.acquire(timeout=wait_s):
+            try:
+                self._let_go()
+            finally:
+                self._lock.release()
+
+    def _let_go(self) -> None:
+        self._end_timer()
+        value, self.value = self.value, None
+        if value is not None:
+            with suppress(ModelError), running(Stop()):  # while the interpreter ends the memory is left to the system
+                value.close()
+
+    def _end_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 @atexit.register

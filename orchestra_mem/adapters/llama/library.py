@@ -24,34 +24,24 @@ INSTALL = "pip install 'orchestra-mem[llama]'"
 # With one other process at work a generation took 510 s where the threads of llama.cpp spin at each of their hundreds
 # of meetings a token, and 13 s where they sleep. OpenMP reads it once, when the first program part loads it.
 _WAIT_POLICY = "OMP_WAIT_POLICY"
-_OPENMP_LIBRARIES = ("libgomp.so.1", "libiomp5", "libomp.")
 
 _lock = Lock()
 _library: Any = None
-_host_decided = ""
 # The library calls it for ever.
 _log_callback: Any = None
 
 
-def library_folder() -> Path | None:
-    """Where the package `llama_cpp` lies, without loading it; None where it is not installed."""
-    with suppress(ImportError, ValueError):
-        spec = find_spec("llama_cpp")
-        if spec is not None and spec.submodule_search_locations:
-            return Path(next(iter(spec.submodule_search_locations)))
-    return None
-
-
 def require_library() -> Path:
-    """Give the folder of the package `llama_cpp`.
+    """Give the folder of the package `llama_cpp`, without loading it.
 
     Raises:
         ModelError: it is not installed.
     """
-    folder = library_folder()
-    if folder is None:
-        raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
-    return folder
+    with suppress(ImportError, ValueError):
+        spec = find_spec("llama_cpp")
+        if spec is not None and spec.submodule_search_locations:
+            return Path(next(iter(spec.submodule_search_locations)))
+    raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
 
 
 def load_library() -> Any:
@@ -68,17 +58,23 @@ def load_library() -> Any:
 
 
 def wait_policy() -> str:
-    """Tell in words how the library's threads wait where this was decided otherwise before; empty where all is well."""
-    return _host_decided
+    """Tell in words where the library's threads spin while they wait; empty where they sleep."""
+    chosen = os.environ.get(_WAIT_POLICY, "passive")
+    if chosen.strip().lower() == "passive":
+        return ""
+    return (
+        f"{_WAIT_POLICY} is {chosen}: the threads of llama.cpp spin while they wait, which stalls them where other "
+        f"programs are at work; start the program with {_WAIT_POLICY}=passive"
+    )
 
 
 def _loaded() -> Any:
-    global _host_decided  # noqa: PLW0603
     require_library()
     by_host = "llama_cpp" in sys.modules
-    _host_decided = _decide_waiting()
-    if _host_decided:
-        _log.warning("%s", _host_decided)
+    # Heeded by whatever uses the same OpenMP later in this process, and by its children.
+    os.environ.setdefault(_WAIT_POLICY, "passive")
+    if waiting := wait_policy():
+        _log.warning("%s", waiting)
     try:
         from llama_cpp import llama_cpp as library
     except (ImportError, OSError, RuntimeError) as error:
@@ -87,29 +83,6 @@ def _loaded() -> Any:
         _hand_on_logs(library)
         library.llama_backend_init()
     return library
-
-
-def _decide_waiting() -> str:
-    """Have OpenMP's threads sleep while they wait; words where a host has decided otherwise for good."""
-    chosen = os.environ.get(_WAIT_POLICY)
-    if chosen is None and not _openmp_loaded():
-        # Heeded by whatever uses the same OpenMP later in this process, and by its children.
-        os.environ[_WAIT_POLICY] = chosen = "passive"
-    if chosen is not None and chosen.strip().lower() == "passive":
-        return ""
-    how = f"{_WAIT_POLICY}={chosen}" if chosen is not None else f"without {_WAIT_POLICY}"
-    return (
-        f"OpenMP was set up {how} before llama.cpp could be loaded: its threads spin while they wait, which stalls "
-        f"them where other programs are at work; start the program with {_WAIT_POLICY}=passive"
-    )
-
-
-def _openmp_loaded() -> bool:
-    """Tell whether this process has the OpenMP that llama.cpp would use; only Linux tells."""
-    with suppress(OSError):
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-        return any(line.rpartition("/")[2].startswith(_OPENMP_LIBRARIES) for line in maps.splitlines())
-    return False
 
 
 def _hand_on_logs(library: Any) -> None:

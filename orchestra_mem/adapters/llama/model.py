@@ -1,4 +1,4 @@
-"""A GGUF run by llama.cpp in this process: loaded on first use in a thread of its own, let go when idle."""
+"""A GGUF run by llama.cpp in this process: loaded on first use, answering in a thread beside, let go when idle."""
 
 from __future__ import annotations
 
@@ -6,25 +6,21 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, wait
-from functools import partial
-from weakref import finalize
+from concurrent.futures import Future, wait
+from threading import Event, Thread
 
-from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Stop, exit_begun
-from orchestra_mem.adapters.llama.library import default_threads, load_library
+from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, NO_MORE, Held, Stop, exit_begun, running
+from orchestra_mem.adapters.llama.library import default_threads, load_library, wait_policy
 from orchestra_mem.adapters.llama.room import require_room
-from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, Sampling, grammar_of
-from orchestra_mem.adapters.llama.trial import require_gguf, require_sound
+from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, grammar_of
+from orchestra_mem.adapters.llama.trial import require_gguf
 from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
-from orchestra_mem.adapters.llama.worker import Call, Worker
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.types import Json
 
 _log = logging.getLogger(__name__)
 
-# A worker that was told to end is waited for so long: while llama.cpp loads a file it looks at no sign.
-_ENDS_S = 2.0
 _NOTHING = Generation(
     text="", finish=Finish.CANCELLED, prompt_tokens=0, answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=0.0
 )
@@ -51,14 +47,7 @@ class LlamaModel:
         self._threads = threads or default_threads()
         self._idle_unload_s = idle_unload_s
         self._process = os.getpid()
-        self._open_worker()
-
-    def _open_worker(self) -> None:
-        load = partial(_load, self._vocabulary, self._wanted_tokens, self._threads)
-        self._worker = Worker(load, self._idle_unload_s)
-        # Its thread ends with a model that nobody has closed as well; the interpreter's end has a way of its own.
-        self._end_worker = finalize(self, self._worker.end)
-        self._end_worker.atexit = False
+        self._held = self._hold()
 
     @property
     def name(self) -> str:
@@ -66,42 +55,40 @@ class LlamaModel:
         return self._vocabulary.path.stem
 
     @property
-    def threads(self) -> int:
-        """How many threads of the processor a generation takes."""
-        return self._threads
-
-    @property
-    def trained_tokens(self) -> int:
-        """The window that the model was trained for, 0 where the file does not say.
-
-        Raises:
-            ModelError: llama.cpp is not installed or does not run here, or the file cannot be used.
-        """
-        return self._vocabulary.number("context_length") or 0
-
-    @property
     def context_tokens(self) -> int:
         """The window that prompt and answer share, in tokens.
 
         Raises:
-            ModelError: as `trained_tokens`.
+            ModelError: llama.cpp is not installed or does not run here, or the file cannot be used.
         """
-        return min(self._wanted_tokens, self.trained_tokens or self._wanted_tokens)
+        return min(self._wanted_tokens, self._vocabulary.number("context_length") or self._wanted_tokens)
 
     @property
     def loaded(self) -> bool:
         """Tell whether the model is in memory."""
-        return self._worker.session is not None
+        return self._held.value is not None
 
-    def load(self) -> None:
-        """Begin to load it in the background, so that the next generation need not wait as long."""
-        self._worker.submit(self._worker.load)
+    @property
+    def where(self) -> str:
+        """Say where it runs, and what the file says of its window."""
+        trained = self._vocabulary.number("context_length")
+        threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
+        return f"on {threads}" + (f", trained for {trained:,} tokens" if trained else "")
+
+    @property
+    def doubts(self) -> list[str]:
+        """What keeps it from being as quick as it could be, in words."""
+        return [wait_policy()] if wait_policy() else []
+
+    def busy(self) -> bool:
+        """Tell whether it answers somebody outside of this program: never."""
+        return False
 
     def count_prompt(self, messages: Sequence[Message]) -> int:
         """Count the tokens of a prompt, its chat template included; the vocabulary suffices for it.
 
         Raises:
-            ModelError: as `trained_tokens`, or the chat template refuses the messages.
+            ModelError: as `context_tokens`, or the chat template refuses the messages.
         """
         return len(self._vocabulary.prompt_tokens(messages))
 
@@ -121,16 +108,19 @@ class LlamaModel:
         Asked while it waits for its turn, loads, or reads the prompt, `cancelled` ends it there as well; a loading goes
         on, for the next one.
         """
-        if os.getpid() != self._process:  # its thread is not here, and what it holds may never be let go
+        if os.getpid() != self._process:  # what its threads hold may never be let go
             raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
-        worker, begun, late = self._worker, time.monotonic(), False
+        held, begun, late = self._held, time.monotonic(), False
 
-        def answer(stop: Stop) -> Generation:
-            session = loading.future.result()
-            sampling = Sampling(temperature=temperature, seed=seed, grammar=grammar_of(schema))
-            prompt = self._prompt(messages)
-            room = min(max_tokens, self.context_tokens - len(prompt))
-            return session.generate(prompt, max_tokens=room, sampling=sampling, stop=stop)
+        def answer(stop: Stop, answering: Event) -> Generation:
+            with held.use() as session:
+                prompt, grammar = self._prompt(messages), grammar_of(schema)
+                room = min(max_tokens, self.context_tokens - len(prompt))
+                with running(stop):
+                    answering.set()
+                    return session.generate(
+                        prompt, max_tokens=room, grammar=grammar, temperature=temperature, seed=seed, stop=stop
+                    )
 
         def unwanted() -> bool:
             nonlocal late
@@ -139,8 +129,12 @@ class LlamaModel:
             late = timeout_s is not None and time.monotonic() - begun >= timeout_s
             return late
 
-        loading = worker.submit(worker.load)
-        said = self._awaited(worker.submit(answer), worker, unwanted)
+        try:
+            said = _awaited(answer, lambda: held.stop() or unwanted())
+        except ModelError:
+            if not (held.stop() or exit_begun()):
+                raise
+            said = _NOTHING
         if said.finish is Finish.CANCELLED:
             # The interpreter's end is no fault of the model's: the caller is left to want an end as well.
             while exit_begun() and not unwanted():
@@ -162,46 +156,53 @@ class LlamaModel:
             raise ModelError(f"the chat template of {self.name} makes nothing of the messages")
         return prompt
 
-    @staticmethod
-    def _awaited(call: Call[Generation], worker: Worker, unwanted: Callable[[], bool]) -> Generation:
-        """Wait for an answer; where nobody wants it any more it ends early, and is nothing where it has not begun."""
-        try:
-            while not call.future.done():
-                if unwanted():
-                    call.end()
-                wait([call.future], timeout=ASK_EVERY_S)
-        finally:  # also where the caller's `cancelled` breaks, or at Ctrl-C: nothing may go on reading
-            call.end()
-            while not call.future.done():
-                wait([call.future], timeout=ASK_EVERY_S)
-        try:
-            return call.future.result()
-        except CancelledError:
-            return _NOTHING
-        except ModelError:
-            if worker.ended or exit_begun():  # seen elsewhere first
-                return _NOTHING
-            raise
-
     def close(self) -> None:
         """Let go of its memory, ending what is under way, its loading as well; loaded anew when used again."""
         if os.getpid() != self._process:
             return
-        worker, end = self._worker, self._end_worker
-        self._open_worker()
-        end()
+        held, self._held = self._held, self._hold()
+        held.close()
         self._vocabulary.close()
-        worker.join(_ENDS_S)
+
+    def _hold(self) -> Held[LlamaSession]:
+        return Held(self._vocabulary.path, self._load, idle_s=self._idle_unload_s)
+
+    def _load(self, stop: Stop) -> LlamaSession:
+        path, start = self._vocabulary.path, time.perf_counter()
+        require_gguf(path)  # the vocabulary may be loaded, and the file gone since
+        context_tokens = self.context_tokens
+        if not load_library().llama_supports_gpu_offload():
+            beside = min(context_tokens, BESIDE_TOKENS)
+            require_room(path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside)
+        session = LlamaSession(path, stop, context_tokens=context_tokens, threads=self._threads)
+        _log.info("loaded %s in %.0f ms, %d threads", path.stem, (time.perf_counter() - start) * 1e3, self._threads)
+        return session
 
 
-def _load(vocabulary: GgufVocabulary, wanted_tokens: int, threads: int, stop: Stop) -> LlamaSession:
-    path, start = vocabulary.path, time.perf_counter()
-    require_gguf(path)  # the vocabulary may be loaded, and the file gone since
-    context_tokens = min(wanted_tokens, vocabulary.number("context_length") or wanted_tokens)
-    if not load_library().llama_supports_gpu_offload():
-        beside = min(context_tokens, BESIDE_TOKENS)
-        require_room(path, vocabulary.number, context_tokens=context_tokens, beside_tokens=beside)
-    require_sound(path, weights=True, stop=stop)
-    session = LlamaSession(path, context_tokens=context_tokens, threads=threads, stop=stop)
-    _log.info("loaded %s in %.0f ms, %d threads", path.stem, (time.perf_counter() - start) * 1e3, threads)
-    return session
+def _awaited(answer: Callable[[Stop, Event], Generation], unwanted: Callable[[], bool]) -> Generation:
+    """Have an answer made in a thread beside; where nobody wants it any more it ends early.
+
+    It is nothing where it has not begun: then nobody waits for its turn or for the loading, and it never begins.
+    """
+    stop, answering = Stop(), Event()
+    found: Future[Generation] = Future()
+
+    def work() -> None:
+        try:
+            found.set_result(answer(stop, answering))
+        except BaseException as error:  # raised to whoever asks for the result
+            found.set_exception(error)
+
+    try:
+        Thread(target=work, name="llama", daemon=True).start()
+    except RuntimeError as error:  # the interpreter ends, and starts no threads any more
+        raise ModelError(NO_MORE) from error
+    try:
+        while wait([found], timeout=ASK_EVERY_S).not_done:
+            if unwanted():
+                stop.set()
+                if not answering.is_set():
+                    return _NOTHING
+        return found.result()
+    finally:  # also where the caller's `cancelled` breaks, or at Ctrl-C: nothing may go on reading
+        stop.set()

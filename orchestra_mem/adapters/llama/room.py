@@ -28,11 +28,10 @@ def require_room(
         ModelError: it does not.
     """
     available = available_bytes()
-    if available is None:
-        return
-    weights, cache = path.stat().st_size, cache_bytes(number, context_tokens + beside_tokens)
+    weights = path.stat().st_size
+    cache = _cache_bytes_a_token(number) * (context_tokens + beside_tokens)
     needed = weights + cache + _WORKING_BYTES
-    if needed > available:
+    if available is not None and needed > available:
         raise ModelError(
             f"{path.name} needs about {needed / 1e9:,.1f} GB of memory ({weights / 1e9:,.1f} for the model, "
             f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), and {available / 1e9:,.1f} GB are free; "
@@ -40,36 +39,29 @@ def require_room(
         )
 
 
-def cache_bytes(number: Callable[[str], int | None], context_tokens: int) -> int:
-    """Estimate what the cache of a window takes; 0 where the file does not say what it is made of."""
-    heads = number("attention.head_count")
-    cached_heads = number("attention.head_count_kv") or heads
-    layers, width = number("block_count"), number("embedding_length")
-    if not (heads and cached_heads and layers and width):
+def _cache_bytes_a_token(number: Callable[[str], int | None]) -> int:
+    """Estimate what the cache takes; 0 where the file does not say what it is made of."""
+    heads, layers, width = map(number, ("attention.head_count", "block_count", "embedding_length"))
+    if not (heads and layers and width):
         return 0
+    cached_heads = number("attention.head_count_kv") or heads
     head_width = number("attention.key_length") or width // heads
-    return 2 * layers * cached_heads * head_width * _CACHE_BYTES_A_NUMBER * context_tokens
+    return 2 * layers * cached_heads * head_width * _CACHE_BYTES_A_NUMBER
 
 
 def available_bytes() -> int | None:
     """Tell how much memory this process may still take, its container's limit heeded; None where that is not told."""
     found = []
-    for free in (_free_of_machine, _free_of_container):
-        with suppress(OSError, ValueError, KeyError):  # not on Linux, no such control, or no limit ("max")
-            found.append(free())
+    # Not on Linux, no such control, or no limit ("max").
+    with suppress(OSError, ValueError, KeyError):
+        found.append(_figures(Path("/proc/meminfo"))["MemAvailable:"] * 1024)
+    with suppress(OSError, ValueError, KeyError):
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        # Files that were read and can be read again count as used.
+        found.append(limit - used + _figures(Path("/sys/fs/cgroup/memory.stat"))["inactive_file"])
     return min(found, default=None)
 
 
-def _free_of_machine() -> int:
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return int(dict(line.split(":") for line in lines)["MemAvailable"].split()[0]) * 1024
-
-
-def _free_of_container() -> int:
-    folder = Path("/sys/fs/cgroup")
-    limit, used, counted = (
-        (folder / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current", "stat")
-    )
-    # Files that were read and can be read again count as used.
-    files = dict(line.split(" ") for line in counted.splitlines()).get("inactive_file", "0")
-    return int(limit) - int(used) + int(files)
+def _figures(path: Path) -> dict[str, int]:
+    lines = path.read_text(encoding="ascii").splitlines()
+    return {name: int(figure) for name, figure, *_ in map(str.split, lines)}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.llama.ending import Stop
-from orchestra_mem.adapters.llama.library import load_library
+from orchestra_mem.adapters.llama.loading import LoadedModel
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation
 from orchestra_mem.types import Json
@@ -40,16 +40,6 @@ BESIDE_TOKENS = 2_048
 _LEAST_COMMON = 24
 # What llama.cpp's own programs take where chance is wanted.
 _TOP_K, _TOP_P, _MIN_P = 40, 0.95, 0.05
-_PIECE_BYTES = 4_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampling:
-    """How the next token is chosen: `grammar` in GBNF, empty where any token will do."""
-
-    temperature: float = 0.0
-    seed: int = 0
-    grammar: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -60,49 +50,53 @@ class _Talk:
     read: list[int] = field(default_factory=list)
 
 
-class LlamaSession:
+class LlamaSession(LoadedModel):
     """A loaded model with a cache for two talks. For one thread at a time.
 
     Args:
         path: the GGUF.
+        stop: asked while it is loaded.
         context_tokens: the window, prompt and answer together.
         threads: of the processor.
-        stop: asked while it is loaded.
 
     Raises:
         ModelError: llama.cpp refuses, or `stop` says so.
     """
 
-    def __init__(self, path: Path, *, context_tokens: int, threads: int, stop: Stop) -> None:
-        self._library = library = load_library()
-        self._model: Any = load_model(path, stop)
-        parameters = library.llama_context_default_params()
+    def __init__(self, path: Path, stop: Stop, *, context_tokens: int, threads: int) -> None:
+        super().__init__(path, stop)
+        library = self.library
         # One buffer for both talks: what the one does not need the other may take.
         self._cells = context_tokens + min(context_tokens, BESIDE_TOKENS)
-        parameters.n_ctx, parameters.kv_unified = self._cells, True
         self._batch_tokens = _BATCH_TOKENS_OFFLOADED if library.llama_supports_gpu_offload() else _BATCH_TOKENS
-        parameters.n_batch = parameters.n_ubatch = self._batch_tokens
-        parameters.n_seq_max = _TALKS
-        parameters.n_threads = parameters.n_threads_batch = threads
-        parameters.no_perf = True
-        self._context: Any = library.llama_init_from_model(self._model, parameters)
-        if not self._context:
-            library.llama_model_free(self._model)
-            raise ModelError(f"llama.cpp cannot make a context of {context_tokens:,} tokens for {path}")
+        self._context = self.open_context(
+            self._cells, kv_unified=True, n_seq_max=_TALKS,
+            n_batch=self._batch_tokens, n_ubatch=self._batch_tokens, n_threads=threads, n_threads_batch=threads,
+        )  # fmt: skip
         self._memory = library.llama_get_memory(self._context)
-        self._vocabulary = library.llama_model_get_vocab(self._model)
         # The one used last stands last.
         self._talks = [_Talk(number) for number in range(_TALKS)]
         self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
+        self.frees.callback(library.llama_batch_free, self._batch)
         self._aborts = _abort_callback(library)
 
-    def generate(self, prompt: Sequence[int], *, max_tokens: int, sampling: Sampling, stop: Stop) -> Generation:
+    def generate(
+        self, prompt: Sequence[int], *, max_tokens: int, grammar: str, temperature: float, seed: int, stop: Stop
+    ) -> Generation:
         """Answer a prompt; where `stop` is set meanwhile, give what there is of the answer as cancelled.
+
+        Args:
+            prompt: its tokens.
+            max_tokens: the most that the answer may have.
+            grammar: in GBNF; empty where any token will do.
+            temperature: 0 for the likeliest answer.
+            seed: of chance.
+            stop: asked all the time.
 
         Raises:
             ModelError: llama.cpp fails.
         """
-        library, begun = self._library, time.perf_counter()
+        library, begun = self.library, time.perf_counter()
         library.llama_set_abort_callback(self._context, self._aborts, ctypes.addressof(stop.sign))
         talk = self._resumed(prompt)
         kept = len(talk.read)
@@ -110,10 +104,10 @@ class LlamaSession:
             self._read(talk, prompt[len(talk.read) :])
         evaluated, read = len(talk.read) - kept, time.perf_counter()
         said, tokens, finish = b"", 0, None
-        with closing(_Sampler(library, self._context, self._vocabulary, sampling)) as sampler:
+        with closing(_Sampler(self, self._context, grammar, _choices(library, temperature, seed))) as sampler:
             while tokens < max_tokens and not stop():
                 token = sampler.next()
-                if token is None or library.llama_vocab_is_eog(self._vocabulary, token):
+                if token is None or library.llama_vocab_is_eog(self.vocabulary, token):
                     finish = Finish.STOP
                     break
                 said += self._piece(token)
@@ -129,12 +123,6 @@ class LlamaSession:
             prompt_s=read - begun,
             answer_s=time.perf_counter() - read,
         )
-
-    def close(self) -> None:
-        """Free all of it. Nothing may be called any more."""
-        self._library.llama_batch_free(self._batch)
-        self._library.llama_free(self._context)
-        self._library.llama_model_free(self._model)
 
     def _resumed(self, prompt: Sequence[int]) -> _Talk:
         """Give the talk that has most in common with `prompt`, cut to what it need not read again.
@@ -162,7 +150,7 @@ class LlamaSession:
             batch.n_seq_id[place] = 1
             batch.seq_id[place][0] = talk.number
             batch.logits[place] = place == len(tokens) - 1
-        code = self._library.llama_decode(self._context, batch)
+        code = self.library.llama_decode(self._context, batch)
         if code == 0:
             talk.read += tokens
             return
@@ -175,20 +163,20 @@ class LlamaSession:
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
-            count = self._library.llama_token_to_piece(self._vocabulary, token, buffer, size, 0, False)
+            count = self.library.llama_token_to_piece(self.vocabulary, token, buffer, size, 0, False)
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
 
     def _forget(self, talk: _Talk, kept: int) -> None:
         """Drop what a talk has behind its first `kept` tokens; all where the model cannot drop a part."""
-        if self._library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
+        if self.library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
             del talk.read[kept:]
         else:
             self._drop(talk)
 
     def _drop(self, talk: _Talk) -> None:
-        self._library.llama_memory_seq_rm(self._memory, talk.number, -1, -1)
+        self.library.llama_memory_seq_rm(self._memory, talk.number, -1, -1)
         talk.read.clear()
 
 
@@ -207,41 +195,18 @@ def _abort_callback(library: Any) -> Any:
     return ctypes.cast(runtime.strlen, library.ggml_abort_callback)
 
 
-def load_model(path: Path, stop: Stop) -> Any:
-    """Load a model with its weights.
-
-    Raises:
-        ModelError: llama.cpp refuses, or `stop` says so.
-    """
-    # llama.cpp cannot be told to end while it reads the file, which takes minutes from a slow disk: so it is read into
-    # the system's cache first, out of which llama.cpp has a gigabyte in a tenth of a second.
-    piece = bytearray(_PIECE_BYTES)
-    try:
-        with path.open("rb", buffering=0) as file:
-            while file.readinto(piece):
-                stop.require_wanted(path)
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-    stop.require_wanted(path)
-    library, name = load_library(), str(path).encode("utf-8", "surrogateescape")
-    model = library.llama_model_load_from_file(name, library.llama_model_default_params())
-    if not model:
-        raise ModelError(f"llama.cpp cannot load {path}")
-    return model
-
-
 class _Sampler:
     """Chooses the next token of an answer: the likeliest, or by chance; of those that a grammar allows."""
 
-    def __init__(self, library: Any, context: Any, vocabulary: Any, how: Sampling) -> None:
-        self._library, self._context = library, context
-        self._size = library.llama_vocab_n_tokens(vocabulary)
-        self._chain = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
-        for sampler in _choices(library, how):
-            library.llama_sampler_chain_add(self._chain, sampler)
+    def __init__(self, loaded: LoadedModel, context: Any, grammar: str, choices: Sequence[Any]) -> None:
+        self._library, self._context = loaded.library, context
+        self._size = self._library.llama_vocab_n_tokens(loaded.vocabulary)
+        self._chain = self._library.llama_sampler_chain_init(self._library.llama_sampler_chain_default_params())
+        for choice in choices:
+            self._library.llama_sampler_chain_add(self._chain, choice)
         self._grammar = None
-        if how.grammar:
-            self._grammar = library.llama_sampler_init_grammar(vocabulary, how.grammar.encode(), b"root")
+        if grammar:
+            self._grammar = self._library.llama_sampler_init_grammar(loaded.vocabulary, grammar.encode(), b"root")
             if not self._grammar:
                 self.close()
                 raise ModelError("llama.cpp does not take the grammar that was made of the schema")
@@ -286,15 +251,15 @@ class _Sampler:
             self._library.llama_sampler_free(sampler)
 
 
-def _choices(library: Any, how: Sampling) -> list[Any]:
-    if how.temperature <= 0:
+def _choices(library: Any, temperature: float, seed: int) -> list[Any]:
+    if temperature <= 0:
         return [library.llama_sampler_init_greedy()]
     return [
         library.llama_sampler_init_top_k(_TOP_K),
         library.llama_sampler_init_top_p(_TOP_P, 1),
         library.llama_sampler_init_min_p(_MIN_P, 1),
-        library.llama_sampler_init_temp(how.temperature),
-        library.llama_sampler_init_dist(how.seed & 0xFFFFFFFF),
+        library.llama_sampler_init_temp(temperature),
+        library.llama_sampler_init_dist(seed & 0xFFFFFFFF),
     ]
 
 

@@ -16,7 +16,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -74,13 +73,12 @@ def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
     """
     folder = require_library()
     require_gguf(path)
-    kept = _Kept(folder, path)
-    stage = "model" if weights else "vocabulary"
-    verdict = kept.read().get(stage)
+    file, stage = _verdicts_file(folder, path), "model" if weights else "vocabulary"
+    verdict = _read(file).get(stage)
     if verdict is None:
         verdict, lasting = _try(folder, path, weights=weights, stop=stop)
         if lasting:
-            kept.write(stage, verdict)
+            _write(file, _read(file) | {stage: verdict})
     if verdict != _SOUND:
         raise ModelError(verdict)
 
@@ -153,38 +151,34 @@ def _cause(said: str) -> str:
     return str(found[-1]).strip() if found else lines[-1] if lines else "it gave no reason"
 
 
-class _Kept:
-    """The verdicts on a file by this library on this processor."""
+def _verdicts_file(folder: Path, path: Path) -> Path:
+    """Name the file that keeps the verdicts on a model by this library on this processor."""
+    import platformdirs
 
-    def __init__(self, folder: Path, path: Path) -> None:
-        import platformdirs
-
-        told = "\n".join((*_states(sorted((folder / "lib").iterdir())), *_states([path.resolve()]), _processor()))
-        name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-        self._file = Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
-
-    def read(self) -> dict[str, str]:
-        try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return {str(stage): str(verdict) for stage, verdict in found.items()} if isinstance(found, dict) else {}
-
-    def write(self, stage: str, verdict: str) -> None:
-        """Remember a verdict; where nothing can be written the next process tries again."""
-        temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(self.read() | {stage: verdict}), encoding="utf-8")
-            os.replace(temporary, self._file)
-        except OSError:
-            temporary.unlink(missing_ok=True)
+    states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
+              for each in (*sorted((folder / "lib").iterdir()), path.resolve())]  # fmt: skip
+    told = f"{states} {_processor()}"
+    name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
 
 
-def _states(files: Iterable[Path]) -> Iterable[str]:
-    for file in files:
-        status = file.stat()
-        yield f"{file} {status.st_size} {status.st_mtime_ns}"
+def _read(file: Path) -> dict[str, str]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(stage): str(verdict) for stage, verdict in found.items()} if isinstance(found, dict) else {}
+
+
+def _write(file: Path, verdicts: dict[str, str]) -> None:
+    """Remember verdicts; where nothing can be written the next process tries again."""
+    temporary = file.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(verdicts), encoding="utf-8")
+        os.replace(temporary, file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
 
 
 def _processor() -> str:
@@ -193,4 +187,4 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return f"{platform.machine()} {platform.processor()}"
-    return "\n".join(dict.fromkeys(line for line in lines if line.startswith(("model name", "flags", "Features"))))
+    return "\n".join({line: "" for line in lines if line.startswith(("model name", "flags", "Features"))})

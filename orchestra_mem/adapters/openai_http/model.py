@@ -6,22 +6,20 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
 
-from orchestra_mem.adapters.openai_http.server import NotServedError, Server, ServerFaultError, Stopped
+from orchestra_mem.adapters.openai_http.server import LOOK_EVERY_S, NotServedError, Server, ServerFaultError
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.02
 # A server may be started again with another window, which is seen this soon.
 _WINDOW_S = 30.0
 # Where nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
@@ -49,47 +47,75 @@ class _Answer:
     usage: Any = None
     timings: Any = None
 
+    def take(self, event: Any) -> None:
+        """Take in an event of the stream, or a whole answer; what has another shape says nothing."""
+        choices = _within(event, "choices")
+        for choice in choices if isinstance(choices, list) else ():
+            said = _within(choice, "delta", "content") or _within(choice, "message", "content")
+            if isinstance(said, str) and said:
+                self.first = self.first or time.perf_counter()
+                self.text += said
+                self.tokens += 1
+            self.finish = str(_within(choice, "finish_reason") or self.finish)
+        self.usage = _within(event, "usage") or self.usage
+        self.timings = _within(event, "timings") or self.timings
+
+    def cut(self) -> bool:
+        """End an answer that is longer than was asked for, of a server that does not heed that; whether it was.
+
+        An event counts as one token, whatever it holds: so its characters are bounded as well.
+        """
+        most_chars = _MOST_BYTES_A_TOKEN * self.most + _SHORT_BYTES
+        if self.tokens <= self.most and len(self.text) <= most_chars:
+            return False
+        self.text, self.finish = self.text[:most_chars], "length"
+        return True
+
+    def generation(self, finish: Finish) -> Generation:
+        """Give the answer with its figures."""
+        now = time.perf_counter()
+        prompt = _positive(_within(self.usage, "prompt_tokens"))
+        cached = _positive(_within(self.usage, "prompt_tokens_details", "cached_tokens"))
+        first = self.first or now
+        return Generation(
+            text=self.text,
+            finish=finish,
+            prompt_tokens=prompt,
+            answer_tokens=_positive(_within(self.usage, "completion_tokens")) or self.tokens,
+            evaluated_tokens=_positive(_within(self.timings, "prompt_n")) or max(0, prompt - cached),
+            prompt_s=max(0.0, first - self.started) if self.started else 0.0,
+            answer_s=max(0.0, now - first),
+        )
+
 
 class OpenAiModel:
     """A model behind an OpenAI-compatible server. Fulfils `LanguageModel`.
 
     Args:
-        base_url: the server's address, as http://127.0.0.1:8080.
+        server: makes the calls.
         model: its name there; empty for the one that the server has.
-        api_key: sent along where it is not empty.
         context_tokens: the window, where the server does not tell it.
         wanted_tokens: the window that contexts are made for; 0 where that is not known.
-        server: makes the calls; by default one with that address and key.
-
-    Raises:
-        ModelError: the address is none.
     """
 
-    def __init__(
-        self, base_url: str, *, model: str = "", api_key: str = "", context_tokens: int = 8_192,
-        wanted_tokens: int = 0, server: Server | None = None,
-    ) -> None:  # fmt: skip
-        self._server = server or Server(base_url, api_key=api_key, keep_alive=False)
+    where = "over HTTP"
+
+    def __init__(self, server: Server, *, model: str = "", context_tokens: int = 8_192, wanted_tokens: int = 0) -> None:
+        self._server = server
         self._model = model
         self._context_tokens = context_tokens
         self._window, self._window_told = 0, 0.0
         self._tells_progress = False
         self._serves: dict[str, bool] = {}  # questions, and whether each was ever answered
         self._way = 0  # of `_ways`, the first that the server takes
-        self._reached = False
         self._wanted_tokens = wanted_tokens
-        self._silent = self._cut = ""
+        self._silent = self._read_less = ""
         self._turn = threading.Lock()
 
     @property
     def name(self) -> str:
         """The model's name, or the server's address where none was given."""
         return self._model or urlsplit(self._server.url).netloc
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the server has answered."""
-        return self._reached
 
     @property
     def context_tokens(self) -> int:
@@ -126,19 +152,19 @@ class OpenAiModel:
             if isinstance(tokens, list):
                 return len(tokens)
         elif not self._serves["/apply-template"]:  # then it may be vLLM
-            found = self._asked("POST", "/tokenize", {"model": self._model, "messages": spoken})
-            if count := _positive(_within(found, "count")):
+            body = {"model": self._model, "messages": spoken}
+            if count := _positive(_within(self._asked("POST", "/tokenize", body), "count")):
                 return count
-        return sum(len(message.text.encode("utf-8", "replace")) // _BYTES_A_TOKEN + _MARKS for message in messages)
+        return sum(_bytes(message) // _BYTES_A_TOKEN + _MARKS for message in messages)
 
-    def idle(self) -> bool:
-        """Whether the server has a free slot, as llama-server tells in `/slots`; yes where it does not tell."""
+    def busy(self) -> bool:
+        """Whether no slot of the server is free, as llama-server tells in `/slots`; no where it does not tell."""
         try:
             slots = self._asked("GET", "/slots")
         except ModelError:
-            return True  # the next prompt says what is wrong
+            return False  # the next prompt says what is wrong
         known = [_within(slot, "is_processing") for slot in slots] if isinstance(slots, list) else []
-        return not known or not all(known)
+        return bool(known) and all(known)
 
     def generate(
         self,
@@ -155,11 +181,13 @@ class OpenAiModel:
         answer = _Answer(most=max_tokens)
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
 
-        def stopped() -> str:
+        def check() -> None:
             if cancelled is not None and cancelled():
                 raise _CancelledError
-            late = deadline is not None and time.monotonic() > deadline
-            return f"{answer.tokens:,} tokens of an answer in {timeout_s:g} s" if late else ""
+            if deadline is not None and time.monotonic() > deadline:
+                raise ServerFaultError(
+                    f"{self.name} was given up: {answer.tokens:,} tokens of an answer in {timeout_s:g} s"
+                )
 
         body: dict[str, Json] = {
             "messages": _spoken(messages), "max_tokens": max_tokens, "temperature": temperature, "seed": seed,
@@ -169,16 +197,17 @@ class OpenAiModel:
             body["model"] = self._model
         if self._tells_progress:  # llama-server sees that a connection has ended when it next writes to it
             body["return_progress"] = True
-        finish = Finish.CANCELLED
         try:
-            with self._turn_taken(stopped):
-                self._answer(body, schema, answer, stopped)
-                finish = Finish.LENGTH if answer.finish == "length" else Finish.STOP
+            while not self._turn.acquire(timeout=LOOK_EVERY_S):
+                check()
+            try:
+                self._answer(body, schema, answer, check)
+            finally:
+                self._turn.release()
         except _CancelledError:
-            pass
-        done = _generation(answer, finish)
-        if answer.finish:
-            self._doubt(sum(len(message.text.encode("utf-8", "replace")) for message in messages), done)
+            return answer.generation(Finish.CANCELLED)
+        done = answer.generation(Finish.LENGTH if answer.finish == "length" else Finish.STOP)
+        self._doubt(sum(map(_bytes, messages)), done)
         return done
 
     @property
@@ -191,7 +220,7 @@ class OpenAiModel:
                 f"{self._wanted_tokens:,}: start the server with a larger one, or set "
                 f"orchestrator.context_window.max_tokens to {self._window}"
             )
-        return [doubt for doubt in (small, self._silent, self._cut) if doubt]
+        return [doubt for doubt in (small, self._silent, self._read_less) if doubt]
 
     def _doubt(self, prompt_bytes: int, done: Generation) -> None:
         """Compare what the server tells of an answer with what it was given."""
@@ -200,31 +229,25 @@ class OpenAiModel:
             return
         self._silent = ""
         if prompt_bytes > _MOST_BYTES_A_TOKEN * done.prompt_tokens + _SHORT_BYTES:
-            self._cut = (
+            self._read_less = (
                 f"{self._server.url} read {done.prompt_tokens:,} tokens of a prompt of {prompt_bytes:,} bytes, so not "
                 "all of it: its window is smaller than it says; start it with a larger one (Ollama: num_ctx)"
             )
 
-    @contextmanager
-    def _turn_taken(self, stopped: Stopped) -> Iterator[None]:
-        while not self._turn.acquire(timeout=_LOOK_EVERY_S):
-            if why := stopped():
-                raise ModelError(f"{self.name} was given up: {why}")
-        try:
-            yield
-        finally:
-            self._turn.release()
-
     def _answer(
-        self, body: dict[str, Json], schema: Mapping[str, Json] | None, answer: _Answer, stopped: Stopped
+        self, body: dict[str, Json], schema: Mapping[str, Json] | None, answer: _Answer, check: Callable[[], None]
     ) -> None:
+        def read(response: httpx.Response) -> None:
+            self._read(response, answer)
+
         ways = _ways(schema)
         for place in range(min(self._way, len(ways) - 1), len(ways)):
+            answer.started = time.perf_counter()
             try:
-                self._streamed({**body, **ways[place]}, answer, stopped)
+                self._server.prompt({**body, **ways[place]}, read, check)
             except NotServedError as error:
                 if error.status not in (400, 422, 500) or not ways[place]:
-                    raise ModelError(str(error)) from error
+                    raise
                 continue
             if place > self._way:
                 self._way = place
@@ -232,20 +255,25 @@ class OpenAiModel:
                     logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
             return
 
-    def _streamed(self, body: dict[str, Json], answer: _Answer, stopped: Stopped) -> None:
-        answer.started = time.perf_counter()
-        with self._server.calling("POST", "/v1/chat/completions", body, stopped, lambda: answer.tokens) as reply:
-            self._reached = True
-            if reply.headers.get("content-type", "").startswith("text/event-stream"):
-                for line in reply.lines():
+    def _read(self, response: httpx.Response, answer: _Answer) -> None:
+        try:
+            if response.headers.get("content-type", "").startswith("text/event-stream"):
+                for line in self._server.lines(response):
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
-                        break
-                    if _cut(answer):
-                        break
+                        return
                 if not answer.finish:
                     raise httpx.ReadError("the stream ended without an end")
-            else:
-                self._take_whole(reply.json(), answer)
+                return
+        except httpx.HTTPError as error:
+            raise ServerFaultError(
+                f"{self._server.url} broke off in mid-answer, {answer.tokens:,} tokens into it"
+            ) from error
+        answer.take(self._server.json(response))
+        if not (answer.tokens or answer.finish):
+            raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion")
+        answer.cut()
+        answer.tokens = 0  # of a server that does not stream, only usage tells them
+        answer.finish = answer.finish or "stop"
 
     def _take(self, data: str, answer: _Answer) -> bool:
         """Take in an event of the stream; whether it was the last."""
@@ -256,37 +284,13 @@ class OpenAiModel:
             event = json.loads(data)
         except (ValueError, RecursionError):
             raise ServerFaultError(f"{self._server.url} sent an event that is no JSON: {data[:80]!r}") from None
-        if not isinstance(event, dict):
-            return False
-        if (error := event.get("error")) is not None:
-            words = error.get("message") if isinstance(error, dict) else error
+        if (error := _within(event, "error")) is not None:
+            words = _within(error, "message") or error
             raise ServerFaultError(
                 f"{self._server.url} failed {answer.tokens:,} tokens into its answer: {str(words)[:200]}"
             )
-        try:
-            for choice in event.get("choices") or ():
-                said = (choice.get("delta") or {}).get("content")
-                if isinstance(said, str) and said:
-                    answer.first = answer.first or time.perf_counter()
-                    answer.text += said
-                    answer.tokens += 1
-                answer.finish = choice.get("finish_reason") or answer.finish
-        except (TypeError, AttributeError):
-            raise ServerFaultError(f"{self._server.url} sent an event of another shape: {data[:80]!r}") from None
-        answer.usage = event.get("usage") or answer.usage
-        answer.timings = event.get("timings") or answer.timings
-        return False
-
-    def _take_whole(self, found: Any, answer: _Answer) -> None:
-        """Take in the answer of a server that does not stream."""
-        try:
-            (choice, *_) = found["choices"]
-            answer.text = str(choice["message"]["content"] or "")
-            answer.finish = choice.get("finish_reason") or "stop"
-            answer.usage, answer.timings = found.get("usage"), found.get("timings")
-            _cut(answer)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion") from None
+        answer.take(event)
+        return answer.cut()
 
     def _asked(self, method: str, path: str, body: Json = None) -> Any:
         """What the server says to a question; None where it refuses.
@@ -302,12 +306,11 @@ class OpenAiModel:
         except NotServedError:
             self._serves.setdefault(key, False)
             return None
-        self._reached = self._serves[key] = True
+        self._serves[key] = True
         return found
 
     def close(self) -> None:
-        """Let go of connections; opened anew when used again."""
-        self._server.close()
+        """Do nothing: no connection outlives its call."""
 
 
 def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
@@ -322,40 +325,16 @@ def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
     ]
 
 
-def _cut(answer: _Answer) -> bool:
-    """End an answer that is longer than was asked for, of a server that does not heed that; whether it was.
-
-    An event counts as one token, whatever it holds: so its characters are bounded as well.
-    """
-    most_chars = _MOST_BYTES_A_TOKEN * answer.most + _SHORT_BYTES
-    if answer.tokens <= answer.most and len(answer.text) <= most_chars:
-        return False
-    answer.text, answer.finish = answer.text[:most_chars], "length"
-    return True
-
-
-def _generation(answer: _Answer, finish: Finish) -> Generation:
-    now = time.perf_counter()
-    prompt = _positive(_within(answer.usage, "prompt_tokens"))
-    cached = _positive(_within(answer.usage, "prompt_tokens_details", "cached_tokens"))
-    first = answer.first or now
-    return Generation(
-        text=answer.text,
-        finish=finish,
-        prompt_tokens=prompt,
-        answer_tokens=_positive(_within(answer.usage, "completion_tokens")) or answer.tokens,
-        evaluated_tokens=_positive(_within(answer.timings, "prompt_n")) or max(0, prompt - cached),
-        prompt_s=max(0.0, first - answer.started) if answer.started else 0.0,
-        answer_s=max(0.0, now - first),
-    )
-
-
 def _spoken(messages: Sequence[Message]) -> list[Json]:
     # Halves of characters, which no server takes, become question marks.
     return [
         {"role": message.role.value, "content": message.text.encode("utf-8", "replace").decode("utf-8")}
         for message in messages
     ]
+
+
+def _bytes(message: Message) -> int:
+    return len(message.text.encode("utf-8", "replace"))
 
 
 def _within(found: Any, *keys: str) -> Any:

@@ -1,4 +1,4 @@
-"""Calls to a server over HTTP: tried again where that may help, left alone where it does not, and faults in words."""
+"""Calls to a server over HTTP: prompts are tried again where that may help, questions are not; faults in words."""
 
 from __future__ import annotations
 
@@ -8,151 +8,46 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from functools import partial
-from queue import Empty, Full, Queue
-from typing import Any
+from concurrent.futures import Future, wait
+from contextlib import closing, suppress
+from functools import cached_property, partial
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import httpx2 as httpx
 from circuitbreaker import CircuitBreaker
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from orchestra_mem.errors import ModelError
 from orchestra_mem.settings import address_fault
 from orchestra_mem.types import Json
 
+_T = TypeVar("_T")
+
+LOOK_EVERY_S = 0.02
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MAX_QUOTED = 200
 # No answer of a model's server is as long; one that does not end must not fill the memory.
-_MOST_BYTES = 32 * 1024 * 1024
-_LOOK_EVERY_S = 0.02
-# So many chunks of a body are read before somebody wants them.
-_AHEAD = 64
+_MOST_BYTES = 16 * 1024 * 1024
+_CONNECT_S = 5.0
 # Questions about the server itself take milliseconds; a machine that is busy generating takes longer.
 _QUESTION_S = 10.0
 
-Stopped = Callable[[], str]
-"""Says why a call is to end, empty where it is not; what it raises ends the call as well."""
 
-
-class ServerFaultError(Exception):
+class ServerFaultError(ModelError):
     """The server failed; counted by the breaker."""
-
-    def __init__(self, words: str, *, after_s: float = 0.0) -> None:
-        super().__init__(words)
-        self.after_s = after_s
 
 
 class _PassingError(ServerFaultError):
-    """One that may pass: the call is made again."""
+    """A fault that may pass: the call is made again."""
 
 
-class NotServedError(Exception):
+class NotServedError(ModelError):
     """The server does not know what is asked of it; `status` is what it answered with."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
-
-
-class Reply:
-    """A response and its body, which comes from a thread of its own: whoever waits for it can leave at any time."""
-
-    def __init__(self, client: httpx.Client, request: httpx.Request, check: Callable[[], None], url: str) -> None:
-        self._check = check
-        self._url = url
-        self._came: Queue[Any] = Queue(_AHEAD)  # the response, chunks of its body, None at the end; or an error
-        self._left = threading.Event()
-        self._stream: Any = None
-        self._whole = False
-        request.extensions["trace"] = self._trace
-        work = partial(self._exchange, client, request)
-        threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
-        try:
-            self._response: httpx.Response = self._next()
-        except BaseException:
-            self.close()
-            raise
-        self.status, self.headers = self._response.status_code, self._response.headers
-
-    def lines(self) -> Iterator[str]:
-        """Give the lines of the body as they come; they end with line feeds and with nothing else."""
-        rest = b""
-        for chunk in self._chunks():
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode("utf-8", "replace") for line in lines)
-            self._bound(len(rest))
-        yield rest.decode("utf-8", "replace")
-
-    def body(self) -> bytes:
-        """Give the whole body."""
-        body = bytearray()
-        for chunk in self._chunks():
-            body += chunk
-            self._bound(len(body))
-        return bytes(body)
-
-    def json(self) -> Any:
-        """Give the body as JSON; something else is a fault."""
-        try:
-            return json.loads(self.body())
-        except (ValueError, RecursionError):
-            kind = self.headers.get("content-type", "no type").partition(";")[0]
-            raise ServerFaultError(
-                f"{self._url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
-            ) from None
-
-    def close(self) -> None:
-        """End the connection, unless the body has been read to its end: then it may be used again."""
-        self._left.set()
-        sock = self._stream.get_extra_info("socket") if self._stream is not None and not self._whole else None
-        if sock is not None:
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
-
-    def _chunks(self) -> Iterator[bytes]:
-        while (chunk := self._next()) is not None:
-            yield chunk
-        self._whole = True
-
-    def _next(self) -> Any:
-        while True:
-            self._check()
-            with suppress(Empty):
-                came = self._came.get(timeout=_LOOK_EVERY_S)
-                if isinstance(came, Exception):
-                    raise came
-                return came
-
-    def _bound(self, size: int) -> None:
-        if size > _MOST_BYTES:
-            raise ServerFaultError(f"{self._url} sent {size:,} bytes without an end")
-
-    def _trace(self, event: str, told: Mapping[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._stream = told["return_value"]
-            if self._left.is_set():
-                self.close()
-
-    def _exchange(self, client: httpx.Client, request: httpx.Request) -> None:
-        try:
-            with closing(client.send(request, stream=True)) as response:
-                self._stream = self._stream or response.extensions.get("network_stream")
-                self._hand_on(response)
-                for chunk in response.iter_bytes():
-                    self._hand_on(chunk)
-                    if self._left.is_set():
-                        return
-            self._hand_on(None)
-        except Exception as error:  # raised to whoever waits
-            self._hand_on(error)
-
-    def _hand_on(self, what: httpx.Response | bytes | Exception | None) -> None:
-        while not self._left.is_set():
-            with suppress(Full):
-                self._came.put(what, timeout=_LOOK_EVERY_S)
-                return
 
 
 class Server:
@@ -162,55 +57,38 @@ class Server:
         base_url: its address, with or without `/v1`. A name and a password in it are sent along in place of the key,
             and are no part of `url`, which is shown and logged.
         api_key: sent along where it is not empty.
-        connect_s: the most that connecting may take.
-        tries: how often a call is made at the most.
-        failures: after so many in a row it is left alone ...
+        tries: how often a prompt is sent at the most.
+        failures: after so many failed prompts in a row it is left alone ...
         reset_s: ... for so long; then one more decides.
         verify: the certificates that are trusted; the system's by default.
-        keep_alive: whether connections are used again. One of its own can be ended before its answer begins, and then
-            a server ends its work.
 
     Raises:
         ModelError: the address is none, or the key cannot be sent.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        *,
-        api_key: str = "",
-        connect_s: float = 5.0,
-        tries: int = 3,
-        failures: int = 5,
-        reset_s: float = 60.0,
+        self, base_url: str, *, api_key: str = "", tries: int = 3, failures: int = 5, reset_s: int = 60,
         verify: ssl.SSLContext | bool = True,
-        keep_alive: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if problem := address_fault(base_url):
             raise ModelError(f"llm.base_url {problem}")
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ModelError("llm.api_key cannot be sent: it holds a line feed, or letters that are not ASCII")
         parts = urlsplit(base_url)
         user, _, place = parts.netloc.rpartition("@")
         self.url = parts._replace(netloc=place).geturl().rstrip("/").removesuffix("/v1").rstrip("/")
         self._auth = (unquote(parts.username or ""), unquote(parts.password or "")) if user else None
-        if not (api_key.isascii() and api_key.isprintable()):
-            raise ModelError("llm.api_key cannot be sent: it holds a line feed, or letters that are not ASCII")
-        # What is on this machine is not behind the proxy that the environment names.
-        host = parts.hostname or ""
-        self._local = host == "localhost" or host.startswith("127.") or host == "::1"
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._connect_s = connect_s
+        self._host = parts.hostname or ""
         self._tries = tries
         self._failures = failures
         self._verify = verify
-        self._keep_alive = keep_alive
         self._breaker = CircuitBreaker(
-            failure_threshold=failures, recovery_timeout=int(reset_s), expected_exception=ServerFaultError
+            failure_threshold=failures, recovery_timeout=reset_s, expected_exception=ServerFaultError
         )
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
 
     def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
-        """Give the JSON that the server answers a question with.
+        """Give the JSON that the server answers a question with. It is asked once.
 
         Raises:
             NotServedError: it does not know the question.
@@ -218,35 +96,22 @@ class Server:
         """
         deadline = time.monotonic() + timeout_s
 
-        def stopped() -> str:
-            return f"no answer in {timeout_s:g} s" if time.monotonic() > deadline else ""
+        def check() -> None:
+            if time.monotonic() > deadline:
+                raise ServerFaultError(f"{self.url} was given up: no answer in {timeout_s:g} s")
 
-        with self.calling(method, path, body, stopped, lambda: 0, timeout_s=2 * timeout_s) as reply:
-            return reply.json()
+        return self._exchange(method, path, body, self.json, check, 2 * timeout_s)
 
-    @contextmanager
-    def calling(
-        self,
-        method: str,
-        path: str,
-        body: Json,
-        stopped: Stopped,
-        received: Callable[[], int],
-        *,
-        timeout_s: float | None = None,
-    ) -> Iterator[Reply]:
-        """Call the server, as often as is worth while, and give its reply to be read.
+    def prompt(self, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None]) -> _T:
+        """Give what `read` makes of the response to a prompt.
 
         Args:
-            method: of HTTP.
-            path: behind the address.
-            body: sent as JSON.
-            stopped: asked all the time; the call ends where it says why.
-            received: how many tokens there are of the answer; for words, where it breaks off.
-            timeout_s: how long the server may stay silent, be the call waited for or not.
+            body: what is sent to `/v1/chat/completions`.
+            read: called in another thread.
+            check: called all the time; what it raises ends the call.
 
         Raises:
-            NotServedError: the server does not know what is asked of it.
+            NotServedError: the server does not take what it is sent.
             ModelError: it cannot be reached, or fails.
         """
         if self._breaker.opened:
@@ -254,49 +119,85 @@ class Server:
                 f"{self.url} is left alone after {self._failures} failures in a row, the next try is in "
                 f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
             )
-        check = partial(self._end_if, stopped)
-        try:
-            reply = self._retrying(check)(self._begin, method, path, body, check, timeout_s)
-            with closing(reply), self._breaker:
-                try:
-                    yield reply
-                except httpx.HTTPError as error:
-                    raise ServerFaultError(
-                        f"{self.url} broke off in mid-answer, {received():,} tokens into it"
-                    ) from error
-        except ServerFaultError as error:
-            raise ModelError(str(error)) from error
+        retrying = Retrying(
+            stop=stop_after_attempt(self._tries),
+            wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
+            retry=retry_if_exception_type(_PassingError),
+            sleep=partial(_sleep, check),
+            reraise=True,
+        )
+        exchange = partial(self._exchange, "POST", "/v1/chat/completions", body, read, check)
+        found: _T = retrying(self._breaker.call, exchange)
+        return found
 
-    def _begin(self, method: str, path: str, body: Json, check: Callable[[], None], timeout_s: float | None) -> Reply:
-        """Send a request and give the reply, its status well, before its body is read."""
-        with self._breaker, self._translated():
-            client = self._opened()
-            request = client.build_request(
+    def json(self, response: httpx.Response) -> Any:
+        """Give the body of a response as JSON; something else is a fault."""
+        try:
+            return json.loads(self._body(response))
+        except (ValueError, RecursionError):
+            kind = response.headers.get("content-type", "no type").partition(";")[0]
+            raise ServerFaultError(
+                f"{self.url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
+            ) from None
+
+    def lines(self, response: httpx.Response) -> Iterator[str]:
+        """Give the lines of a response as they come; they end with line feeds and with nothing else."""
+        rest = b""
+        for chunk in response.iter_bytes():
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from (line.decode("utf-8", "replace") for line in lines)
+            self._bound(len(rest))
+        yield rest.decode("utf-8", "replace")
+
+    def _body(self, response: httpx.Response) -> bytes:
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            self._bound(len(body))
+        return bytes(body)
+
+    def _bound(self, size: int) -> None:
+        if size > _MOST_BYTES:
+            raise ServerFaultError(f"{self.url} sent {size:,} bytes without an end")
+
+    def _exchange(
+        self, method: str, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None],
+        timeout_s: float | None = None,
+    ) -> _T:  # fmt: skip
+        """Make one call; `timeout_s` is how long the server may stay silent, be the call waited for or not."""
+
+        def accepted(response: httpx.Response) -> _T:
+            if response.status_code < 300:
+                return read(response)
+            raise self._refusal(response)
+
+        try:
+            request = self._client.build_request(
                 method, f"{self.url}{path}", json=body, headers=self._headers,
-                timeout=httpx.Timeout(timeout_s, connect=self._connect_s),
+                timeout=httpx.Timeout(timeout_s, connect=_CONNECT_S),
             )  # fmt: skip
-            reply = Reply(client, request, check, self.url)
-            if reply.status < 300:
-                return reply
-            with closing(reply):
-                refusal = reply.body()
-            words = f"{self.url} answered with {reply.status}{_quoted(refusal)}"
-            # llama-cpp-python's server says 500 where it does not know the form that is asked for.
-            if reply.status in _RETRIED_STATUS and b"response_format" not in refusal:
-                raise _PassingError(words, after_s=_seconds(reply.headers.get("retry-after", "")))
-        raise NotServedError(reply.status, words)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except httpx.TransportError as error:
-            raise self._fault(error) from error
+            return _Exchange(self._client, request, accepted).result(check)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ServerFaultError(f"{self.url}: {error}") from error
+            raise self._fault(error) from error
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        # What is on this machine is not behind the proxy that the environment names.
+        local = self._host in ("localhost", "::1") or self._host.startswith("127.")
+        # A connection is used once: it can then be ended before its answer begins, and so a server ends its work.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        return httpx.Client(auth=self._auth, verify=self._verify, limits=limits, trust_env=not local)
+
+    def _refusal(self, response: httpx.Response) -> ModelError:
+        status, refusal = response.status_code, self._body(response)
+        words = f"{self.url} answered with {status}{_quoted(refusal)}"
+        # llama-cpp-python's server says 500 where it does not know the form that is asked for.
+        if status in _RETRIED_STATUS and b"response_format" not in refusal:
+            return _PassingError(words)
+        return NotServedError(status, words)
 
     def _fault(self, error: Exception) -> ServerFaultError:
-        if any(isinstance(each, ssl.SSLError) for each in _causes(error)) or "CERTIFICATE_VERIFY" in str(error):
+        if "CERTIFICATE_VERIFY" in str(error):
             return ServerFaultError(
                 f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"
             )
@@ -304,55 +205,61 @@ class Server:
             return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or mend llm.base_url")
         if isinstance(error, httpx.TimeoutException):
             return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
-        return _PassingError(f"{self.url} broke off before its answer: {error}")
+        if isinstance(error, httpx.TransportError):
+            return _PassingError(f"{self.url} broke off before its answer: {error}")
+        return ServerFaultError(f"{self.url}: {error}")
 
-    def _retrying(self, check: Callable[[], None]) -> Retrying:
-        jittered = wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2)
 
-        def wait(state: RetryCallState) -> float:
-            error = state.outcome.exception() if state.outcome else None
-            asked = error.after_s if isinstance(error, _PassingError) else 0.0
-            return max(asked, jittered(state))
+class _Exchange(Generic[_T]):
+    """A request that is made in a thread of its own: whoever waits for what comes of it can leave at any time."""
 
-        def sleep(seconds: float) -> None:
-            deadline = time.monotonic() + seconds
-            while (left := deadline - time.monotonic()) > 0:
+    def __init__(self, client: httpx.Client, request: httpx.Request, read: Callable[[httpx.Response], _T]) -> None:
+        self._found: Future[_T] = Future()
+        self._left = threading.Event()
+        self._stream: Any = None
+        request.extensions["trace"] = self._trace
+        work = partial(self._make, client, request, read)
+        threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
+
+    def result(self, check: Callable[[], None]) -> _T:
+        """Wait for what was read; where `check` raises, the connection is ended."""
+        try:
+            check()
+            while wait([self._found], timeout=LOOK_EVERY_S).not_done:
                 check()
-                time.sleep(min(left, _LOOK_EVERY_S))
+            return self._found.result()
+        finally:
+            self._left.set()
+            self._end()
 
-        return Retrying(
-            stop=stop_after_attempt(self._tries),
-            wait=wait,
-            retry=retry_if_exception_type(_PassingError),
-            sleep=sleep,
-            reraise=True,
-        )
+    def _end(self) -> None:
+        sock = self._stream.get_extra_info("socket") if self._stream is not None else None
+        if sock is not None:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
-    def _end_if(self, stopped: Stopped) -> None:
-        if why := stopped():
-            raise ServerFaultError(f"{self.url} was given up: {why}")
+    def _trace(self, event: str, told: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = told["return_value"]
+            if self._left.is_set():
+                self._end()
 
-    def _opened(self) -> httpx.Client:
-        with self._lock:
-            if self._client is None:
-                limits = httpx.Limits(max_keepalive_connections=None if self._keep_alive else 0)
-                self._client = httpx.Client(
-                    auth=self._auth, verify=self._verify, limits=limits, trust_env=not self._local
-                )
-            return self._client
-
-    def close(self) -> None:
-        """Let go of connections; opened anew when used again."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+    def _make(
+        self, client: httpx.Client, request: httpx.Request, read: Callable[[httpx.Response], _T]
+    ) -> None:  # fmt: skip
+        try:
+            with closing(client.send(request, stream=True)) as response:
+                found = read(response)
+            self._found.set_result(found)
+        except BaseException as error:  # raised to whoever waits
+            self._found.set_exception(error)
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+def _sleep(check: Callable[[], None], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        check()
+        time.sleep(min(left, LOOK_EVERY_S))
 
 
 def _quoted(body: bytes) -> str:
@@ -364,10 +271,3 @@ def _quoted(body: bytes) -> str:
     except (ValueError, AttributeError, RecursionError):
         return ""
     return f": {' '.join(said.split())[:_MAX_QUOTED]}" if said else ""
-
-
-def _seconds(text: str) -> float:
-    try:
-        return min(30.0, max(0.0, float(text)))
-    except ValueError:
-        return 0.0
