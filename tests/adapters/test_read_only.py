@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, ReadOnlyDatabase, SqliteEventLog
-from orchestra_mem.adapters.files import FileDocumentStore, ReadOnlyDocumentStore, why_read_only
+from orchestra_mem.adapters.database import Database, SqliteEventLog
+from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
@@ -120,7 +120,7 @@ def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:
     path.write_text("text")
     (tmp_path / ".a.md.1.tmp~").touch()
     before = _files(tmp_path)
-    store = ReadOnlyDocumentStore(versions=versions, lock_file=tmp_path / "lock")
+    store = FileDocumentStore(versions=versions, lock_file=tmp_path / "lock", read_only=True)
     with store.lock(), store.lock():
         assert store.read(path) == "text"
         assert [store.read_version(version) for version in store.versions("a")] == ["old"]
@@ -139,7 +139,7 @@ def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:
 
 def test_database_is_read_and_refuses_to_be_written(project: Path) -> None:
     """By one call at a time, and not at all once it is closed."""
-    database = ReadOnlyDatabase(project / ".obra" / "obra.db")
+    database = Database(project / ".obra" / "obra.db", read_only=True)
     log = SqliteEventLog(database)
     assert log.last_operation() == 2
     assert database.check() is None
@@ -159,7 +159,7 @@ def test_without_a_database_an_empty_one_elsewhere_takes_its_place(tmp_path: Pat
     if empty:
         path.touch()
     before, copies = _files(tmp_path), set(Path(tempfile.gettempdir()).glob("orchestra-mem-*"))
-    database = ReadOnlyDatabase(path)
+    database = Database(path, read_only=True)
     assert SqliteEventLog(database).last_operation() == 0
     database.close()
     assert _files(tmp_path) == before
@@ -175,9 +175,9 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
         memory.record_operation("note", 1)
         for name in ("obra.db", "obra.db-wal"):
             shutil.copyfile(tmp_path / ".obra" / name, tmp_path / name)
-    monkeypatch.setattr("orchestra_mem.adapters.database.read_only._readable", lambda address: False)
+    monkeypatch.setattr("orchestra_mem.adapters.database.read_only._is_readable", lambda address: False)
     before = _files(tmp_path)
-    database = ReadOnlyDatabase(path)
+    database = Database(path, read_only=True)
     assert SqliteEventLog(database).last_operation() == 1
     database.close()
     assert _files(tmp_path) == before
@@ -190,13 +190,13 @@ def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeyp
         connection.execute("PRAGMA user_version = 0")
     connection.close()
     with pytest.raises(StorageReadOnlyError, match=r"has schema 0, this program reads schema \d+; open it once where"):
-        ReadOnlyDatabase(path)
+        Database(path, read_only=True)
 
 
 def test_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
     """As where it may be written."""
     path = tmp_path / "obra.db"
     path.write_bytes(b"no database at all, " * 500)
-    for kind in (Database, ReadOnlyDatabase):
+    for read_only in (False, True):
         with pytest.raises(DatabaseDamagedError, match="file is not a database; move the file away and put back"):
-            kind(path)
+            Database(path, read_only=read_only)

@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem import StorageReadOnlyError, open_memory
-from orchestra_mem.adapters.database import Database, ReadOnlyDatabase, SqliteWorkStore, work_queries
+from orchestra_mem.adapters.database import Database, SqliteWorkStore, work_queries
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
@@ -200,7 +200,7 @@ def test_where_nothing_may_be_written_work_can_be_read(tmp_path: Path, database:
     """And a change is refused in words."""
     state = _state(database)
     item = state.create(WorkKind.TASK, "Öffnen")
-    reading = ReadOnlyDatabase(tmp_path / "obra.db")
+    reading = Database(tmp_path / "obra.db", read_only=True)
     try:
         same = _state(reading)
         assert same.items(WorkFilter(text="öffnen")) == [item]

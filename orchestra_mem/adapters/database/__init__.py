@@ -5,13 +5,10 @@ from orchestra_mem.adapters.database.draft_store import SqliteDraftStore, Sqlite
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.job_store import SqliteJobQueue
 from orchestra_mem.adapters.database.ledger import SqliteLedger
-from orchestra_mem.adapters.database.read_only import ReadOnlyDatabase, ReadOnlyEventLog
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 
 __all__ = [
     "Database",
-    "ReadOnlyDatabase",
-    "ReadOnlyEventLog",
     "SqliteDraftStore",
     "SqliteEventLog",
     "SqliteJobQueue",

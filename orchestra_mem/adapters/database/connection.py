@@ -1,7 +1,7 @@
-"""SQLite in WAL mode: the connection, transactions, migrations, and the translation of its errors.
+"""SQLite in WAL mode: the connections, transactions, migrations, and the translation of its errors.
 
-What the tables mean lives in `event_log.py` and `ledger.py`. One connection writes, guarded by a lock; readers come
-from a pool, so that a long listing never holds up a record.
+What the tables mean lives in the stores. One connection writes, guarded by a lock; readers come from a pool, so that a
+long listing never holds up a record.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
+from orchestra_mem.adapters.database.read_only import find_readable
+from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
 from orchestra_mem.errors import (
     ClosedError,
     DatabaseDamagedError,
     SchemaTooNewError,
     StorageError,
+    StorageReadOnlyError,
     database_error,
 )
 from orchestra_mem.ports import WritePoint
@@ -31,9 +35,12 @@ _CHECKPOINT_PAGES = 4_000
 class Database:
     """One SQLite file. Safe to share between threads; several processes may open the same file.
 
+    With `read_only` it is read as it stands, or from a copy where SQLite cannot do that, and every write is refused.
+
     Raises:
         DatabaseDamagedError: the file is no database of this program.
         SchemaTooNewError: a newer program has written it.
+        StorageReadOnlyError: it is to be read only, and an older program has written it.
     """
 
     def __init__(
@@ -43,8 +50,10 @@ class Database:
         full_sync: bool = False,
         busy_timeout_s: float = 30.0,
         write_point: WritePoint | None = None,
+        read_only: bool = False,
     ) -> None:
         self.path = path
+        self.read_only = read_only
         self._timeout_s = busy_timeout_s
         self._full_sync = full_sync
         self._write_point = write_point
@@ -55,29 +64,48 @@ class Database:
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
         self._file: tuple[int, int] | None = None
-        with self._translated("opening"):
-            self._writer = self._connect()
-            try:
-                # Before anything is changed: another program's file stays as it is, its journal mode too.
-                self._check_ours(self._writer)
-                self._prepare()
-                self._migrate()
-                with suppress(FileNotFoundError):  # where it is read from a copy
-                    self._file = _identity(path)
-            except BaseException:
-                self._writer.close()
-                raise
+        self._address, self._copy = find_readable(path) if read_only else (path.absolute().as_uri(), None)
+        try:
+            with self._translated("opening"):
+                self._writer = self._connect()
+                try:
+                    self._prepare()
+                except BaseException:
+                    self._writer.close()
+                    raise
+        except BaseException:
+            self._remove_copy()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(
-            self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False, cached_statements=64
-        )
+            self._address, uri=True, timeout=self._timeout_s, isolation_level=None, check_same_thread=False,
+            cached_statements=64,
+        )  # fmt: skip
+
+    def _prepare(self) -> None:
+        # Before anything is changed: another program's file stays as it is, its journal mode too.
+        version = self._check_ours(self._writer)
+        if not self.read_only:
+            self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
+            self._writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        elif _has_tables(self._writer) and version < len(MIGRATIONS):
+            raise StorageReadOnlyError(
+                f"{self.path} has schema {version}, this program reads schema {len(MIGRATIONS)}; open it once where it "
+                "may be written to"
+            )
+        if version < len(MIGRATIONS):
+            # In a copy there is nobody else.
+            with nullcontext(self._writer) if self.read_only else self.transaction("migrate") as connection:
+                self._migrate(connection)
+        with suppress(FileNotFoundError):  # where it is read from a copy
+            self._file = _identity(self.path)
 
     def _check_ours(self, connection: sqlite3.Connection) -> int:
         """Give the schema's number, 0 for an empty file."""
         version = _pragma(connection, "user_version")
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if (version or tables) and _pragma(connection, "application_id") != APPLICATION_ID:
+        if (version or _has_tables(connection)) and _pragma(connection, "application_id") != APPLICATION_ID:
             raise DatabaseDamagedError(
                 f"{self.path} is an SQLite database of another program; move it away or choose another folder"
             )
@@ -88,33 +116,29 @@ class Database:
             )
         return version
 
-    def _prepare(self) -> None:
-        self._writer.execute("PRAGMA journal_mode = WAL")
-        self._writer.execute(f"PRAGMA synchronous = {'FULL' if self._full_sync else 'NORMAL'}")
-        self._writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-
-    def _migrate(self) -> None:
-        if self._check_ours(self._writer) == len(MIGRATIONS):
-            return
-        with self.transaction("migrate") as connection:
-            # Asked again: another process may have done it meanwhile.
-            version = self._check_ours(connection)
-            for step in MIGRATIONS[version:]:
-                for statement in step.split(";"):
-                    connection.execute(statement)
-            if version < len(MIGRATIONS):
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        # Asked again: another process may have done it meanwhile.
+        version = self._check_ours(connection)
+        for step in MIGRATIONS[version:]:
+            for statement in step.split(";"):
+                connection.execute(statement)
+        if version < len(MIGRATIONS):
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     @property
     def schema_version(self) -> int:
         """The number of the last migration that this file has seen."""
-        with self.reading("reading the schema") as connection:
-            return _pragma(connection, "user_version")
+        return int(self.value("reading the schema", "PRAGMA user_version"))
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[sqlite3.Connection]:
         """Write within one transaction, all or nothing. May be nested: the outermost one commits."""
+        if self.read_only:
+            raise StorageReadOnlyError(
+                f"{name}: {self.path}: this memory may be read and not be written; give this user the right to write "
+                "there, then open it again"
+            )
         with self._lock:
             connection = self._open_writer()
             try:
@@ -132,13 +156,41 @@ class Database:
                     self._tell(f"{name}.commit.before")
                     connection.execute("COMMIT")
                 except BaseException:
-                    _roll_back(connection)
+                    # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails,
+                    # the next transaction does it; the error that led here is the one to tell.
+                    if connection.in_transaction:
+                        with suppress(sqlite3.Error):
+                            connection.execute("ROLLBACK")
                     raise
                 finally:
                     self._depth = 0
             except sqlite3.Error as error:
                 raise _translate(error, name, self.path) from error
             self._tell(f"{name}.commit.after")
+
+    def write(self, name: str, query: str, values: Values = ()) -> sqlite3.Cursor:
+        """Run a statement in a transaction of that name, or within the one that is under way."""
+        with self.transaction(name) as connection:
+            return connection.execute(query, bound(values))
+
+    def write_all(self, name: str, query: str, rows: Iterable[Values]) -> None:
+        """Run a statement for each of several rows, all or none."""
+        with self.transaction(name) as connection:
+            connection.executemany(query, map(bound, rows))
+
+    def rows(self, name: str, query: str, values: Values = ()) -> list[Any]:
+        """Give the rows that a query finds."""
+        with self.reading(name) as connection:
+            return connection.execute(query, bound(values)).fetchall()
+
+    def find(self, name: str, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
+        """Give the records of a table that a condition or an order leads to."""
+        return [table.load(row) for row in self.rows(name, f"{table.select} {tail}", values)]
+
+    def value(self, name: str, query: str, values: Values = ()) -> Any:
+        """Give the first value of the first row that a query finds, None where there is none."""
+        rows = self.rows(name, query, values)
+        return rows[0][0] if rows else None
 
     @contextmanager
     def reading(self, name: str) -> Iterator[sqlite3.Connection]:
@@ -185,8 +237,7 @@ class Database:
 
     def change_count(self) -> int:
         """A number that differs whenever another connection has committed since. Microseconds."""
-        with self._lock, self._translated("reading"):
-            return _pragma(self._open_writer(), "data_version")
+        return self.commit_count()[0]
 
     def commit_count(self) -> tuple[int, int]:
         """What differs after every commit, by this connection or another. Microseconds."""
@@ -196,8 +247,7 @@ class Database:
 
     def check(self) -> str | None:
         """Look through the whole file; None where it is sound, else SQLite's words for the fault."""
-        with self.reading("checking") as connection:
-            result = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        result = str(self.value("checking", "PRAGMA quick_check(1)"))
         return None if result == "ok" else result
 
     def checkpoint(self) -> None:
@@ -217,6 +267,11 @@ class Database:
             for connection in [*self._readers, self._writer]:
                 connection.close()
             self._readers.clear()
+            self._remove_copy()
+
+    def _remove_copy(self) -> None:
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def _open_writer(self) -> sqlite3.Connection:
         if self._closed:
@@ -255,16 +310,12 @@ def _identity(path: Path) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is not None
+
+
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    """Undo a transaction. SQLite itself has done so after some errors (a full disk is one)."""
-    if connection.in_transaction:
-        # Where even this fails, the next transaction does it; the error that led here is the one to tell.
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
 
 
 def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:

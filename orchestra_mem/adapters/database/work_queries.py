@@ -10,7 +10,6 @@ from itertools import islice, product
 from orchestra_mem.core.work.wording import search_words
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
-MAX_ID = 2**63 - 1  # what SQLite can be asked for
 _ORDER = "priority, rank, id"
 # Up to so many texts are looked up one by one and sorted; more of them lie so close together in the backlog that the
 # first are soon come by there.
@@ -32,8 +31,8 @@ def listing(connection: sqlite3.Connection, where: WorkFilter) -> tuple[str, lis
 
 
 def limit_value(limit: int | None) -> int:
-    """A limit as SQLite takes it."""
-    return -1 if limit is None else min(max(limit, 0), MAX_ID)
+    """A limit as SQLite takes it: -1 for none."""
+    return -1 if limit is None else max(limit, 0)
 
 
 def _rare(connection: sqlite3.Connection, text: str) -> str:

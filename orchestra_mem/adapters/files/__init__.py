@@ -1,7 +1,6 @@
 """Documents on disk: atomic writes, appends, locks, versions."""
 
-from orchestra_mem.adapters.files.place import outside_target
-from orchestra_mem.adapters.files.read_only import ReadOnlyDocumentStore, why_read_only
+from orchestra_mem.adapters.files.place import outside_target, why_read_only
 from orchestra_mem.adapters.files.store import FileDocumentStore
 
-__all__ = ["FileDocumentStore", "ReadOnlyDocumentStore", "outside_target", "why_read_only"]
+__all__ = ["FileDocumentStore", "outside_target", "why_read_only"]

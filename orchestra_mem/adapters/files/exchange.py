@@ -11,12 +11,17 @@ import hashlib
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 # Linux, <linux/fs.h> and <fcntl.h>.
 _RENAME_EXCHANGE = 2
@@ -127,59 +132,39 @@ def settled(path: Path, wait_s: float = _WAIT_S) -> bytes | None:
     None as well for a folder. Where the system does not tell who has a file open, it is what the file holds now.
     """
     end = time.monotonic() + wait_s
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
+    with suppress(IsADirectoryError), path.open("rb", buffering=0) as file:
         while True:
-            lease = _lease(descriptor)
+            lease = _lease(file.fileno())
             if lease is not False:
-                try:
-                    data = _read_all(descriptor)
-                except IsADirectoryError:
-                    return None
-                if lease is None or _unbroken(descriptor):
+                file.seek(0)
+                data = file.readall()
+                if lease is None or _still_leased(file.fileno()):
                     return data
-                _release(descriptor)
             if time.monotonic() >= end:
-                return None
+                break
             time.sleep(_POLL_S)
-    finally:
-        os.close(descriptor)
+    return None
 
 
 def _lease(descriptor: int) -> bool | None:
     """Ask for a read lease, which nobody is given while a writer has the file open; None where there are no leases."""
     try:
-        import fcntl
-
         # By default the kernel would end the process when somebody opens the file; this signal is ignored.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except (ImportError, AttributeError):
+    except (NameError, AttributeError):
         return None
     except OSError as error:
         return False if error.errno == errno.EAGAIN else None
     return True
 
 
-def _unbroken(descriptor: int) -> bool:
-    """Whether nobody has begun to open the file for writing since the lease was given."""
-    import fcntl
-
-    return fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
-
-
-def _release(descriptor: int) -> None:
-    import fcntl
-
+def _still_leased(descriptor: int) -> bool:
+    """Whether nobody has begun to open the file for writing since the lease was given; else it is given up."""
+    if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
+        return True
     fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-
-
-def _read_all(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(descriptor, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)
+    return False
 
 
 def put_back(

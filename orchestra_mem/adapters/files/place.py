@@ -14,6 +14,14 @@ from orchestra_mem.core.documents.damage import MOST_BYTES
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError
 
 
+def why_read_only(home: Path) -> str | None:
+    """Say why a memory can be read alone: what of it this user may not write to; None where all may be written."""
+    for path in (home, home / "obra.lock", home / "obra.db"):
+        if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            return f"{path} cannot be written to"
+    return None
+
+
 def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
     """Where a symbolic link leads that leaves the folders of a memory; None for anything else."""
     if not path.is_symlink():
@@ -29,21 +37,16 @@ def check_place(path: Path, homes: Iterable[Path]) -> os.stat_result:
         DocumentError: something else does.
         OSError: nothing does, or it cannot be seen.
     """
+    ending = "nothing is read or written there; put the document itself in its place"
     target = outside_target(path, homes)
     if target is not None:
-        raise DocumentError(
-            f"{path} is a symbolic link that leads out of the memory, to {target}: nothing is read or written there; "
-            "put the document itself in its place"
-        )
+        raise DocumentError(f"{path} is a symbolic link that leads out of the memory, to {target}: {ending}")
     try:
         status = path.stat()
     except OSError as error:
         if isinstance(error, FileNotFoundError) or not path.is_symlink():
             raise
-        raise DocumentError(
-            f"{path} is a symbolic link that leads nowhere ({error.strerror}): nothing is read or written there; put "
-            "the document itself in its place"
-        ) from error
+        raise DocumentError(f"{path} is a symbolic link that leads nowhere ({error.strerror}): {ending}") from error
     if stat.S_ISDIR(status.st_mode):
         raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away")
     if not stat.S_ISREG(status.st_mode):

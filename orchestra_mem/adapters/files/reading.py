@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from orchestra_mem.adapters.files.encoding import decode
+from orchestra_mem.adapters.files.disk import decode, telling
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.adapters.files.place import check_place, check_rights, check_size, outside_target
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
-from orchestra_mem.errors import DocumentError, StorageError, storage_error
+from orchestra_mem.errors import DocumentError, StorageError
 from orchestra_mem.types import FileState
 
 
@@ -70,14 +70,11 @@ class DocumentReader:
             DocumentError: something else than a file stands there, or a link that leads out.
             StorageError: it cannot be read.
         """
-        try:
+        with telling("reading", path), suppress(FileNotFoundError):
             size = check_place(path, self.homes(path)).st_size
             with path.open("rb") as file:
                 return shown(file.read(SHOWN_BYTES if size > MOST_BYTES else -1), size)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise storage_error(error, "reading", path) from error
+        return None
 
     def faults(self, path: Path) -> list[tuple[int, str]]:
         """What is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
@@ -92,13 +89,10 @@ class DocumentReader:
         return found
 
     def _read_bytes(self, path: Path) -> bytes | None:
-        try:
+        with telling("reading", path), suppress(FileNotFoundError):
             check_size(path, check_place(path, self.homes(path)).st_size)
             return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise storage_error(error, "reading", path) from error
+        return None
 
     def state(self, path: Path) -> FileState | None:
         """What tells cheaply whether a document has changed, None where there is none: then one may be begun.

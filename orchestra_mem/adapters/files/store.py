@@ -15,7 +15,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.adapters.files.encoding import decode, encode, write_all
+from filelock import FileLock, Timeout
+
+from orchestra_mem.adapters.files.disk import decode, encode, sync_folder, telling, write_all
 from orchestra_mem.adapters.files.exchange import (
     ForeignText,
     aside_of,
@@ -25,26 +27,26 @@ from orchestra_mem.adapters.files.exchange import (
     put_back,
     settled,
 )
-from orchestra_mem.adapters.files.lock import ProcessLock
 from orchestra_mem.adapters.files.place import check_place, check_rights
 from orchestra_mem.adapters.files.reading import DocumentReader
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
-from orchestra_mem.errors import (
-    DocumentConflictError,
-    LockTimeoutError,
-    StorageError,
-    storage_error,
-)
+from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 
 logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp~"
+_LOCK_POLL_S = 0.002
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 class FileDocumentStore(DocumentReader):
-    """Fulfils `ports.DocumentStore`. Safe to share between threads; processes keep apart by the lock file."""
+    """Fulfils `ports.DocumentStore`. Safe to share between threads; processes keep apart by the lock file.
+
+    With `read_only` every change is refused and no lock file is made. Documents are replaced in one step by whoever may
+    write them, so they read whole without a lock; of an append half may be seen.
+    """
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class FileDocumentStore(DocumentReader):
         lock_timeout_s: float = 30.0,
         full_sync: bool = False,
         write_point: WritePoint | None = None,
+        read_only: bool = False,
     ) -> None:
         super().__init__(homes=(versions.parent, lock_file.parent))
         self._versions = versions
@@ -61,11 +64,14 @@ class FileDocumentStore(DocumentReader):
         self._lock_timeout_s = lock_timeout_s
         self._full_sync = full_sync
         self._write_point = write_point
-        self._file_lock = ProcessLock(lock_file, timeout_s=lock_timeout_s)
+        self._read_only = read_only
+        self._process_lock = FileLock(
+            str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
+        )
         self._thread_lock = threading.RLock()
-        self._holds = 0  # how often the holder has taken the lock
-        # Folders that wait to be flushed, with the name of what was written there; None where none has to wait.
-        self._unsynced: dict[Path, str] | None = None
+        # Folders that wait to be flushed, with the name of what was written there.
+        self._unsynced: dict[Path, str] = {}
+        self._syncs_once = False
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -73,17 +79,36 @@ class FileDocumentStore(DocumentReader):
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
             raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
         try:
-            if not self._holds:
-                self._file_lock.acquire()
-            self._holds += 1
+            if self._read_only:
+                yield
+                return
+            with telling("locking", self._lock_file):
+                self._acquire()
             try:
                 yield
             finally:
-                self._holds -= 1
-                if not self._holds:
-                    self._file_lock.release()
+                self._process_lock.release()
         finally:
             self._thread_lock.release()
+
+    def _acquire(self) -> None:
+        try:
+            self._process_lock.acquire()
+        except Timeout:
+            raise LockTimeoutError(
+                f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
+                "see storage.lock_timeout_s, or end that process"
+            ) from None
+
+    @contextmanager
+    def _changing(self, doing: str, path: Path) -> Iterator[None]:
+        if self._read_only:
+            raise StorageReadOnlyError(
+                f"{doing} {path}: this memory may be read and not be written; give this user the right to write "
+                "there, then open it again"
+            )
+        with telling(doing, path):
+            yield
 
     def _check_change(self, path: Path) -> None:
         with suppress(FileNotFoundError):
@@ -102,25 +127,27 @@ class FileDocumentStore(DocumentReader):
         """
         # Through a link, so that the link stays and what it leads to is replaced.
         link, path = path, Path(os.path.realpath(path))
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
-        try:
+        with self._changing("writing", path):
             self._check_change(link)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._write_new(temporary, text, name)
-                self._sync_folders(but=path.parent)
-                if self.read(path) != expected:
-                    raise _conflict(path)
-                if expected is None:
-                    self._put_new(temporary, path, name)
-                else:
-                    self._put_in_place(temporary, path, encode(text), encode(expected), name)
-            finally:
-                with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
-            self._sync_folder(path.parent, name)
-        except OSError as error:
-            raise storage_error(error, "writing", path) from error
+            self._put(path, text, expected, name)
+
+    def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._write_new(temporary, text, name)
+            # What was kept of it before must stand before the document is replaced.
+            self._flush_folders(but=path.parent)
+            if self.read(path) != expected:
+                raise _conflict(path)
+            if expected is None:
+                self._put_new(temporary, path, name)
+            else:
+                self._put_in_place(temporary, path, encode(text), encode(expected), name)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        self._written_in(path.parent, name)
 
     def _put_new(self, temporary: Path, path: Path, name: str) -> None:
         self._tell(f"{name}.rename.before")
@@ -156,7 +183,7 @@ class FileDocumentStore(DocumentReader):
             self._take_back(aside, path, came_out, ours=ours, expected=expected, name=name)
         aside.unlink()
         if came_out != expected:
-            self._sync_folder(path.parent, name)
+            self._written_in(path.parent, name)
             raise _conflict(path)
 
     def _take_back(
@@ -166,7 +193,7 @@ class FileDocumentStore(DocumentReader):
         for lost in put_back(aside, path, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
             if lost != expected:
                 self._keep_saved(path.stem, aside, lost)
-        self._sync_folders(but=path.parent)
+        self._flush_folders(but=path.parent)
 
     def _keep_saved(self, document: str, file: Path, data: bytes) -> None:
         """Keep as a version what somebody saved, and what would stand nowhere else."""
@@ -187,15 +214,14 @@ class FileDocumentStore(DocumentReader):
             StorageReadOnlyError: it is marked as read-only.
             StorageError: the disk refused; the document is as before.
         """
-        data = encode(text)
-        try:
+        with self._changing("appending to", path):
             self._check_change(path)
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
             try:
                 size = os.fstat(descriptor).st_size
                 self._tell(f"{name}.append.before")
                 try:
-                    write_all(descriptor, data)
+                    write_all(descriptor, encode(text))
                 except OSError:
                     os.ftruncate(descriptor, size)
                     raise
@@ -207,53 +233,35 @@ class FileDocumentStore(DocumentReader):
                     raise DocumentConflictError(f"{path} was replaced by someone else while it was being added to")
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise storage_error(error, "appending to", path) from error
 
     def move(self, path: Path, target: Path, *, name: str) -> None:
         """Move a document to another folder; what stands there already is never replaced."""
-        try:
+        with self._changing("moving", path):
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists():
                 raise DocumentConflictError(f"{target} exists already; {path} was not moved")
             self._tell(f"{name}.rename.before")
             os.rename(path, target)
             self._tell(f"{name}.rename.after")
-            self._sync_folder(target.parent, name)
-            self._sync_folder(path.parent, name)
-        except OSError as error:
-            raise storage_error(error, "moving", path) from error
+            self._written_in(target.parent, name)
+            self._written_in(path.parent, name)
 
     def keep_version(
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
     ) -> Version:
         """Keep an earlier text. The lock must be held, so that no sequence number is used twice."""
-        try:
-            self._versions.mkdir(parents=True, exist_ok=True)
+        with self._changing("keeping a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
-            try:
-                self._write_new(temporary, text, "version")
-                self._tell("version.rename.before")
-                os.replace(temporary, path)
-                self._tell("version.rename.after")
-            except BaseException:
-                with suppress(OSError):
-                    temporary.unlink(missing_ok=True)
-                raise
-            self._sync_folder(self._versions, "version")
-        except OSError as error:
-            raise storage_error(error, "keeping a version in", self._versions) from error
-        return read_name(path, len(encode(text)))
+            self._put(path, text, None, "version")
+        version = read_name(path, len(encode(text)))
+        assert version is not None
+        return version
 
     def versions(self, document: str) -> list[Version]:
         """The kept texts of a document, oldest first."""
-        try:
-            found = list(scan(self._versions, document))
-        except OSError as error:
-            raise storage_error(error, "listing", self._versions) from error
-        return sorted(found, key=lambda version: version.sequence)
+        with telling("listing", self._versions):
+            return sorted(scan(self._versions, document), key=lambda version: version.sequence)
 
     def read_version(self, version: Version) -> str:
         """The text of a version.
@@ -261,15 +269,15 @@ class FileDocumentStore(DocumentReader):
         Raises:
             StorageError: its file is gone or cannot be read.
         """
-        try:
-            return decode(Path(version.path).read_bytes())
-        except FileNotFoundError:
-            raise StorageError(f"{version.path} is gone") from None
-        except OSError as error:
-            raise storage_error(error, "reading", Path(version.path)) from error
+        path = Path(version.path)
+        with telling("reading", path), suppress(FileNotFoundError):
+            return decode(path.read_bytes())
+        raise StorageError(f"{path} is gone")
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove all but the newest `keep` versions that the machine wrote; a person's are never removed."""
+        if self._read_only:
+            return 0
         own = [version for version in self.versions(document) if version.author is Author.MACHINE]
         for version in (old := own[: max(0, len(own) - keep)]):
             self._tell("version.prune.before")
@@ -285,7 +293,7 @@ class FileDocumentStore(DocumentReader):
         version where somebody has saved there since.
         """
         removed = 0
-        for folder in (*folders, self._versions):
+        for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
                     saved = foreign_text(leftover)
@@ -300,7 +308,7 @@ class FileDocumentStore(DocumentReader):
             self._keep_saved(saved.path.stem, leftover, saved.data)
         else:
             self._take_back(leftover, saved.path, saved.data, ours=saved.ours, expected=saved.ours, name="document")
-            self._sync_folder(saved.path.parent, "document")
+            self._written_in(saved.path.parent, "document")
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
@@ -310,20 +318,18 @@ class FileDocumentStore(DocumentReader):
             StorageError: a folder could not be flushed; what was written in it may be gone after power loss.
         """
         with self.lock():
-            if self._unsynced is not None:
+            if self._syncs_once:
                 yield
                 return
-            self._unsynced = {}
+            self._syncs_once = True
             try:
                 yield
             finally:
-                try:
-                    self._sync_folders()
-                finally:
-                    self._unsynced = None
+                self._syncs_once = False
+                self._flush_folders()
 
     def _write_new(self, path: Path, text: str, name: str) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
             self._tell(f"{name}.write.before")
             write_all(descriptor, encode(text))
@@ -333,33 +339,17 @@ class FileDocumentStore(DocumentReader):
         finally:
             os.close(descriptor)
 
-    def _sync_folder(self, folder: Path, name: str) -> None:
-        if self._unsynced is not None:
-            self._unsynced[folder] = name
-            return
-        if os.name == "nt":  # Windows has no handle for a folder that could be flushed
-            return
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        self._tell(f"{name}.folder-fsync.after")
+    def _written_in(self, folder: Path, name: str) -> None:
+        self._unsynced[folder] = name
+        if not self._syncs_once:
+            self._flush_folders()
 
-    def _sync_folders(self, but: Path | None = None) -> None:
-        """Flush the folders that wait for it: a version must stand before its document is replaced."""
-        waiting, self._unsynced = self._unsynced, None
-        try:
-            for folder, name in list((waiting or {}).items()):
-                if folder != but:
-                    try:
-                        self._sync_folder(folder, name)
-                    except OSError as error:
-                        raise storage_error(error, "flushing", folder) from error
-                    if waiting is not None:
-                        del waiting[folder]
-        finally:
-            self._unsynced = waiting
+    def _flush_folders(self, but: Path | None = None) -> None:
+        for folder in [folder for folder in self._unsynced if folder != but]:
+            name = self._unsynced.pop(folder)
+            with telling("flushing", folder):
+                sync_folder(folder)
+            self._tell(f"{name}.folder-fsync.after")
 
     def _tell(self, point: str) -> None:
         if self._write_point is not None:

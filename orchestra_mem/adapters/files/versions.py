@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 
-from orchestra_mem.errors import StorageError
 from orchestra_mem.types import Author, Version, VersionReason
 
 _TIME = "%Y%m%dT%H%M%S.%fZ"
@@ -24,15 +24,11 @@ def version_name(document: str, sequence: int, *, time: datetime, author: Author
     return f"{document}.{stamp}.{sequence:06d}.{author.value}.{reason.value}.md"
 
 
-def read_name(path: Path, size_bytes: int) -> Version:
-    """Read a version's record off the name of its file; an author or a reason that is not known counts as a person's.
-
-    Raises:
-        StorageError: it is not the name of a version.
-    """
+def read_name(path: Path, size_bytes: int) -> Version | None:
+    """Read a version's record off its file's name; an author or a reason that is not known counts as a person's."""
     match = _VERSION.fullmatch(path.name)
     if match is None:
-        raise StorageError(f"{path} does not have the name of a version")
+        return None
     known = match["author"] in set(Author) and match["reason"] in set(VersionReason)
     return Version(
         document=match["document"],
@@ -47,21 +43,14 @@ def read_name(path: Path, size_bytes: int) -> Version:
 
 def scan(folder: Path, document: str) -> Iterator[Version]:
     """Find the versions of a document in a folder, in no order; files with other names are passed over."""
-    for entry, match in _entries(folder):
-        if match["document"] == document:
-            with suppress(FileNotFoundError):  # pruned by another process meanwhile
-                yield read_name(Path(entry.path), entry.stat().st_size)
+    for path in folder.glob(f"{escape(document)}.*.md"):
+        with suppress(FileNotFoundError):  # pruned by another process meanwhile
+            version = read_name(path, path.stat().st_size)
+            if version is not None and version.document == document:
+                yield version
 
 
 def last_sequence(folder: Path) -> int:
     """The highest sequence number of all versions in a folder, 0 where there are none."""
-    return max((int(match["sequence"]) for _, match in _entries(folder)), default=0)
-
-
-def _entries(folder: Path) -> Iterator[tuple[os.DirEntry[str], re.Match[str]]]:
-    if not folder.is_dir():
-        return
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if match := _VERSION.fullmatch(entry.name):
-                yield entry, match
+    names = os.listdir(folder) if folder.is_dir() else ()
+    return max((int(match["sequence"]) for name in names if (match := _VERSION.fullmatch(name))), default=0)
