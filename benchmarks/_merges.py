@@ -6,9 +6,9 @@ import random
 import time
 from collections.abc import Iterator
 
+from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.tiers.document_merge import merged
 
 _WORDS = (
     "parser cache window token model shard build deploy review branch merge release test module server client timeout "

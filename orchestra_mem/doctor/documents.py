@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestra_mem.adapters.files import outside_target, why_read_only
 from orchestra_mem.build import HOME
+from orchestra_mem.build.wiring import Place
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, text_faults
 from orchestra_mem.doctor.search_index import ANEW, inspect_index
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import DocumentName
 
 # Larger ones are not looked through: no person edits such a document, somebody has pasted something.
 _LOOKED_THROUGH_BYTES = 50_000_000
-_RIGHTS = ("is marked as read-only", "cannot be written to")
 _LEFT = "and the file is left as it is"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DocumentProblem:
     """What is wrong with a document: where, what, and what happens until it is mended.
 
@@ -41,98 +40,80 @@ class DocumentProblem:
         return f"{self.path}:{self.line}: {self.problem}" if self.line else f"{self.path} {self.problem}"
 
 
-def document_paths(project: Path, settings: Settings) -> list[Path]:
-    """The episodic documents and those of sessions that have not ended.
+def check_documents(project: Path, settings: Settings) -> list[DocumentProblem]:
+    """Find every problem of the episodic documents, and of those of sessions that have not ended.
 
     An episodic one is meant to be there once anything has been kept; before, only where it is.
     """
-    memory, sessions = (project / folder for folder in _folders(settings))
-    kept = (project / HOME / "obra.db").exists()
-    episodic = [memory / f"{name.value}.md" for name in DocumentName]
-    return [*(path for path in episodic if kept or path.exists()), *sorted(sessions.glob("session_*.md"))]
-
-
-def check_documents(project: Path, settings: Settings) -> list[DocumentProblem]:
-    """Find every problem of every document."""
-    found: list[DocumentProblem] = []
-    for folder in _folders(settings):
-        path = project / folder
-        if path.exists() and not path.is_dir():
-            found.append(_whole(path, "is no folder", "no memory can be opened here"))
-    return found or [
-        problem for path in document_paths(project, settings) for problem in check_document(path, project, settings)
-    ]
+    place = Place.of(project, settings)
+    folders = [path for path in (place.memory, place.sessions) if path.exists() and not path.is_dir()]
+    if folders:
+        return [DocumentProblem(path, 0, "is no folder", "no memory can be opened here") for path in folders]
+    kept = (place.home / "obra.db").exists()
+    paths = [path for path in place.documents() if kept or path.exists()]
+    paths += sorted(place.sessions.glob("session_*.md"))
+    return [problem for path in paths for problem in check_document(path, project, settings)]
 
 
 def check_index(project: Path) -> list[DocumentProblem]:
     """Find what is wrong with the search index, which is made of the documents and of what was recorded."""
     index = inspect_index(project, thorough=True)
-    return [] if index.fault is None else [_whole(index.database, index.fault, ANEW)]
+    return [] if index.fault is None else [DocumentProblem(index.database, 0, index.fault, ANEW)]
 
 
 def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentProblem]:
     """Find every problem of one document; where it lies is told first, then what it holds, line by line."""
-    home = project / HOME
-    problems = _check(path, [home, *(project / folder for folder in _folders(settings))])
-    # Where nothing of the memory may be written that is told once, and not of each document.
-    return [*problems] if why_read_only(home) is None else [each for each in problems if each.problem not in _RIGHTS]
+    place = Place.of(project, settings)
+    link = _link_fault(path, place) if path.is_symlink() else None
+    faults = [link] if link else _faults(path, place)
+    return [DocumentProblem(path, line, problem, meanwhile) for line, problem, meanwhile in faults]
 
 
-def _folders(settings: Settings) -> tuple[str, str]:
-    return settings.orchestrator.memory_dir, settings.orchestrator.session_dir
+def _link_fault(path: Path, place: Place) -> tuple[int, str, str] | None:
+    target = outside_target(path, [place.home, place.memory, place.sessions])
+    if target is not None:
+        refused = "nothing of it is read, served or written; put the document itself in its place"
+        return 0, f"is a symbolic link that leads out of {HOME}, to {target}", refused
+    if not path.exists():
+        target = Path(os.path.realpath(path))
+        return 0, f"is a symbolic link to {target}, which is not there", "nothing of it is served"
+    return None
 
 
-def _check(path: Path, homes: Sequence[Path]) -> Iterator[DocumentProblem]:
-    if path.is_symlink():
-        yield from (found := list(_check_link(path, homes)))
-        if found:
-            return
+def _faults(path: Path, place: Place) -> Iterator[tuple[int, str, str]]:
+    """Find line, problem and what happens meanwhile."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            yield _whole(path, "is a folder", "nothing of it is served or written; what was recorded is safe")
+            yield 0, "is a folder", "nothing of it is served or written; what was recorded is safe"
         elif not stat.S_ISREG(status.st_mode):
-            yield _whole(path, "is no file", "nothing of it can be relied on; what was recorded is safe")
+            yield 0, "is no file", "nothing of it can be relied on; what was recorded is safe"
         else:
-            yield from _check_rights(path, status)
-            yield from _check_content(path, status.st_size)
+            # Where nothing of the memory may be written that is told once, and not of each document.
+            if why_read_only(place.home) is None:
+                yield from _right_faults(path, status.st_mode)
+            yield from _content_faults(path, status.st_size)
     except FileNotFoundError:
-        if not path.is_symlink():
-            again = "the next command that opens the memory writes it anew"
-            yield _whole(path, "is not there", f"{again}; `orchestra-mem history` lists its earlier texts")
+        again = "the next command that opens the memory writes it anew"
+        yield 0, "is not there", f"{again}; `orchestra-mem history` lists its earlier texts"
     except OSError as error:
-        yield _whole(path, f"cannot be read: {error.strerror or error}", "nothing of it is served")
+        yield 0, f"cannot be read: {error.strerror or error}", "nothing of it is served"
 
 
-def _check_link(path: Path, homes: Sequence[Path]) -> Iterator[DocumentProblem]:
-    target = outside_target(path, homes)
-    if target is not None:
-        refused = "nothing of it is read, served or written; put the document itself in its place"
-        yield _whole(path, f"is a symbolic link that leads out of {HOME}, to {target}", refused)
-    elif not path.exists():
-        target = Path(os.path.realpath(path))
-        yield _whole(path, f"is a symbolic link to {target}, which is not there", "nothing of it is served")
-
-
-def _check_rights(path: Path, status: os.stat_result) -> Iterator[DocumentProblem]:
+def _right_faults(path: Path, mode: int) -> Iterator[tuple[int, str, str]]:
     # Who may do everything (root) is told as well what somebody has marked as not to be written.
-    if not status.st_mode & 0o222:
-        yield _whole(path, _RIGHTS[0], f"it is served, {_LEFT}; `chmod u+w` lets the machine write there")
+    if not mode & 0o222:
+        yield 0, "is marked as read-only", f"it is served, {_LEFT}; `chmod u+w` lets the machine write there"
     elif not os.access(path, os.W_OK):
-        yield _whole(path, _RIGHTS[1], "it is served; what the machine would write waits")
+        yield 0, "cannot be written to", "it is served; what the machine would write waits"
 
 
-def _check_content(path: Path, size_bytes: int) -> Iterator[DocumentProblem]:
-    size, most = f"is of {size_bytes / 1e6:,.0f} MB", MOST_BYTES / 1e6
+def _content_faults(path: Path, size_bytes: int) -> Iterator[tuple[int, str, str]]:
+    size = f"is of {size_bytes / 1e6:,.0f} MB"
     served = f"its first {SHOWN_BYTES / 1e6:,.1f} MB are served, {_LEFT}; take out what was pasted"
     if size_bytes > _LOOKED_THROUGH_BYTES:
-        yield _whole(path, f"{size}, over {_LOOKED_THROUGH_BYTES / 1e6:,.0f} MB, and was not looked through", served)
+        yield 0, f"{size}, over {_LOOKED_THROUGH_BYTES / 1e6:,.0f} MB, and was not looked through", served
         return
     if size_bytes > MOST_BYTES:
-        yield _whole(path, f"{size}, over {most:,.0f} MB", served)
-    for line, problem, meanwhile in text_faults(path.read_bytes()):
-        yield DocumentProblem(path=path, line=line, problem=problem, meanwhile=meanwhile)
-
-
-def _whole(path: Path, problem: str, meanwhile: str) -> DocumentProblem:
-    return DocumentProblem(path=path, line=0, problem=problem, meanwhile=meanwhile)
+        yield 0, f"{size}, over {MOST_BYTES / 1e6:,.0f} MB", served
+    yield from text_faults(path.read_bytes())

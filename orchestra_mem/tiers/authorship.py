@@ -11,20 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import (
-    Blame,
-    Names,
-    Origin,
-    OriginOf,
-    Writer,
-    carry,
-    line_origins,
-    names_in,
-    new_blame,
-    ranges,
-)
+from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.work.plan_lines import parse_row
+from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -47,16 +36,6 @@ class BlamedLine:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A text that a document had; `time` is None where nobody noted it."""
-
-    text: str
-    author: Author
-    time: datetime | None
-    plan: bool = False
-
-
 class Authorship:
     """Tells who wrote what."""
 
@@ -67,7 +46,7 @@ class Authorship:
         session: SessionMemoryManager,
         ledger: Ledger,
         store: DocumentStore,
-        work: WorkTracker | None = None,
+        work: WorkTracker,
     ) -> None:
         self._work = work
         self._episodic = episodic
@@ -86,77 +65,74 @@ class Authorship:
         stem = document.removesuffix(".md")
         if stem == SESSION:
             text, blame = self._of_session()
+        elif stem in list(DocumentName):
+            text, blame = self._of_episodic(DocumentName(stem))
         else:
-            try:
-                text, blame = self._of_episodic(DocumentName(stem))
-            except ValueError:
-                known = ", ".join([*(name.value for name in DocumentName), SESSION])
-                raise NotFoundError(f"there is no document {document!r}; there are: {known}") from None
-        lines = zip(split_lines(text), line_origins(blame), strict=True)
+            known = ", ".join([*DocumentName, SESSION])
+            raise NotFoundError(f"there is no document {document!r}; there are: {known}")
+        lines = zip(split_lines(text), blame, strict=True)
         return [BlamedLine(line=number, text=line, origin=origin) for number, (line, origin) in enumerate(lines, 1)]
 
     def _of_episodic(self, name: DocumentName) -> tuple[str, Blame]:
-        text, blame = "", new_blame("", self._origin(_State("", Author.MACHINE, None)))
+        text = ""
+        blame: Blame = ()
         seen: dict[str, Blame] = {}
-        for state in self._states(name):
+        for state, author in self._states(name):
             # An earlier text that was put back whole has its authors again.
-            blame = seen.get(state.text) or carry(blame, text, state.text, self._origin(state))
-            text = state.text
-            seen[text] = blame
+            plan = name is DocumentName.WORK_PLAN
+            blame = seen.get(state) or carry(blame, text, state, self._origin(state, author, plan=plan))
+            seen[state] = blame
+            text = state
         return text, blame
 
-    def _states(self, name: DocumentName) -> Iterator[_State]:
-        """The texts that a document had, oldest first; what never stood in it is left out."""
-        plan = name is DocumentName.WORK_PLAN
+    def _states(self, name: DocumentName) -> Iterator[tuple[str, Author]]:
+        """The texts that a document had, oldest first, and whose each is; what never stood in it is left out."""
         for version in self._episodic.history(name.value):
             if version.reason is not VersionReason.CONFLICT:
-                text = self._store.read_version(version)
-                machine = version.author is Author.MACHINE
-                yield _State(text, version.author, _written_at(text) if machine else None, plan)
+                yield self._store.read_version(version), version.author
         text = self._episodic.text(name)
         last = self._episodic.texts.last_written(name, text)
         if last.left is not None:
-            yield _State(last.left, Author.MACHINE, _written_at(last.left), plan)
+            yield last.left, Author.MACHINE
         if last.digest != digest(text):
-            yield _State(text, Author.PERSON, None)
+            yield text, Author.PERSON
 
     def _of_session(self) -> tuple[str, Blame]:
         session = self._session.session
         if session is None:
             raise NotFoundError("no session is under way; its document is blamed while it is")
         own, text = self._session.machine_text(session), self._session.readable_text(session)
-        blame = new_blame(own, self._origin(_State(own, Author.MACHINE, None)))
-        return text, carry(blame, own, text, self._origin(_State(text, Author.PERSON, None)))
+        blame = carry((), "", own, self._origin(own, Author.MACHINE))
+        return text, carry(blame, own, text, self._origin(text, Author.PERSON))
 
-    def _origin(self, state: _State) -> OriginOf:
-        if state.author is Author.PERSON:
-            written = Origin(Writer.PERSON, time=state.time)
-            return lambda line, path: written
+    def _origin(self, text: str, author: Author, *, plan: bool = False) -> OriginOf:
+        """What tells where the new lines of a text of somebody's come from."""
+        time = _written_at(text)
+        if author is Author.PERSON:
+            return lambda line, path: Origin(Writer.PERSON)
 
         def origin(line: str, path: tuple[str, ...]) -> Origin:
-            item = parse_row(line.lstrip(" \t")) if self._work and state.plan else None
-            if item is not None and (found := self._work_origin(item.number)):
-                return found
+            item = parse_row(line.lstrip(" \t")) if plan else None
             named = names_in(line)
             if named == Names() and path:
                 named = names_in(path[-1])
-            return self._machine_origin(named, state.time)
+            return (item and self._work_origin(item.number)) or self._machine_origin(named, time)
 
         return origin
 
     def _work_origin(self, number: int) -> Origin | None:
         """Where the line of a work item comes from: who last changed what it says, and from which operation."""
-        assert self._work is not None
         try:
             events = [event for event in self._work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
         except NotFoundError:
             return None
         if not events:
             return None
-        operations = ranges(event.operation for event in events[-1:] if event.operation)
-        if events[-1].author is Author.PERSON:
-            return Origin(Writer.PERSON, operations, events[-1].time)
-        return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, events[-1].time)
+        last = events[-1]
+        operations = ranges([last.operation] if last.operation else [])
+        if last.author is Author.PERSON:
+            return Origin(Writer.PERSON, operations, last.time)
+        return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
     def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
         facts = self._ledger.must_keeps_by_id(named.facts)

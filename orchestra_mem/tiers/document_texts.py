@@ -1,4 +1,4 @@
-"""Read what people have made of the episodic documents, whichever text their editors had open; keep earlier texts.
+"""Read what people have made of the episodic documents, whichever text their editors had open.
 
 An editor that was opened before the machine last wrote saves a text that never had what came since. The text that it
 was opened on is found again, and what the person did to that is done to the document as it was.
@@ -8,42 +8,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import count_said, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.documents.owned_lines import undone
-from orchestra_mem.errors import NotFoundError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger
-from orchestra_mem.tiers.document_merge import brought_forward
-from orchestra_mem.types import Author, DocumentName, ReadDocument, Version, VersionReason, WrittenDocument
+from orchestra_mem.core.documents.owned_lines import undone, with_numbers
+from orchestra_mem.ports import DocumentStore, Ledger
+from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
+# What stands in the database for a byte that is no UTF-8.
+_UNREADABLE = "\ufffd"
 # So many lines, changed and saved, may be changed back in the same editor before it saves again.
 _MOST_TAKEN_BACK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonText:
-    """A document as it stands on disk.
+    """A document as it stands on disk, in a file with this `digest`.
 
-    `base` is the machine's own last text, "" where it never wrote one, and `said` what a person has made of the file
-    that it left, without the conflicts that are shown. `read` is the text as edits were last read, None where none were
-    since the machine wrote; then `before` is what it left. `digest` tells the file; `touched` is whether that differs
-    from the one that the machine left.
+    `base` is the machine's own last text, "" where it never wrote one. `said` is what a person has made of the file
+    that it left, without the conflicts that are shown, and with the numbers that are known; `before` is that text as
+    it was last read, or as the machine left it where nobody has read it since.
     """
 
     base: str
     before: str
-    read: str | None
     said: str
     digest: str
-    touched: bool
 
     @property
     def as_read(self) -> ReadDocument:
@@ -60,12 +57,12 @@ class PersonTexts:
         ledger: Ledger,
         store: DocumentStore,
         path: Callable[[DocumentName], Path],
-        numbered: Callable[[DocumentName, str], str],
+        with_item_numbers: Callable[[str], str],
     ) -> None:
-        self._numbered = numbered
         self._ledger = ledger
         self._store = store
         self._path = path
+        self._with_item_numbers = with_item_numbers
 
     def digests(self) -> tuple[dict[DocumentName, str], bool]:
         """The digest of each file that can be read now, and whether one holds what was not read yet."""
@@ -74,9 +71,10 @@ class PersonTexts:
         for name in DocumentName:
             current = self._store.read_settled(self._path(name))
             if current is not None and current.strip():
-                last, read = self.last_written(name, current), self._ledger.last_read(name.value)
+                last = self.last_written(name, current)
+                read = self._read_since(name, last)
                 found[name] = digest(current)
-                unread |= found[name] != (read.file if read.base == digest(last.text or "") else last.digest)
+                unread |= found[name] != (read.file if read else last.digest)
         return found, unread
 
     def all(self) -> dict[DocumentName, PersonText]:
@@ -90,21 +88,16 @@ class PersonTexts:
             if current is None or not current.strip():
                 continue
             last = self.last_written(name, current)
-            said = self.said(name, current, last)
+            read, said = self._read_since(name, last), self.said(name, current, last)
             if said is not None:
-                touched = last.digest != digest(current)
-                read = self._ledger.last_read(name.value)
-                again = read.text if read.base == digest(last.text or "") else None
-                left = without_conflicts(last.left or "") if touched else said
-                texts[name] = PersonText(
-                    base=last.text or "",
-                    before=left if again is None else again,
-                    read=again,
-                    said=said,
-                    digest=digest(current),
-                    touched=touched,
-                )
+                before = read.text if read else without_conflicts(last.left or "")
+                texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
+
+    def _read_since(self, name: DocumentName, last: WrittenDocument) -> ReadDocument | None:
+        """The document as it was last read since the machine wrote it."""
+        read = self._ledger.last_read(name.value)
+        return read if read.base == digest(last.text or "") else None
 
     def last_written(self, name: DocumentName, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
@@ -118,14 +111,24 @@ class PersonTexts:
 
     def said(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
         """What a person has made of the machine's last text; None where it cannot be told what the file was made of."""
-        person = without_conflicts(current)
+        read = self._read_since(name, last)
+        if read and read.file == digest(current) and _UNREADABLE not in read.text:
+            return read.text  # what the ledgers have taken in, whatever these have done since
+        person = self.numbered(name, without_conflicts(current))
         if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
             return person
         opened = self._opened(name, current, last.left)
         if opened is None:
             return None
-        opened, person = (self._numbered(name, text) for text in (without_conflicts(opened), person))
-        return brought_forward(name, opened, last.left, person, self._ledger.by_hand())
+        own = {fact.id for fact in self._ledger.by_hand()}
+        left = without_conflicts(last.left)
+        return brought_forward(self.numbered(name, without_conflicts(opened)), left, person, own)
+
+    def numbered(self, name: DocumentName, text: str) -> str:
+        """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
+        if name is DocumentName.WORK_PLAN:
+            text = self._with_item_numbers(text)
+        return with_numbers(name, text, self._ledger.by_hand())
 
     def _opened(self, name: DocumentName, current: str, left: str) -> str | None:
         """The text that an editor had open when it saved; None where it is not known.
@@ -164,59 +167,3 @@ def _ancestor(known: Sequence[str], text: str) -> str:
         if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
             return undone(saved, known[-1], text)
     return undone(known[0], known[-1], text)
-
-
-class DocumentVersions:
-    """Keeps what stands in a document as a version; the store's lock must be held."""
-
-    def __init__(self, *, store: DocumentStore, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-
-    def keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
-        """Keep a text, and where it is a person's, first the one that they made it of."""
-        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
-        if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
-            # What the person took out stands only in the text before.
-            self._keep_left(name, last.left)
-        return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
-
-    def keep_taken_in(self, name: DocumentName, text: str, last: WrittenDocument) -> None:
-        """Keep a person's text that the machine has nothing to add to, once: somebody may save over it unseen."""
-        if not self._is_newest(name, text):
-            self.keep(name, text, last, VersionReason.EDIT)
-
-    def keep_gone(self, name: DocumentName, left: str, path: Path) -> None:
-        """Keep the last text of a document that somebody has taken away, and say that a new one is begun."""
-        version = self._keep_left(name, left)
-        logger.warning(
-            "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
-            path,
-            version.sequence,
-            name.value,
-        )
-
-    def _keep_left(self, name: DocumentName, left: str) -> Version:
-        return self._store.keep_version(
-            name.value, left, time=self._clock(), author=Author.MACHINE, reason=VersionReason.EDIT
-        )
-
-    def _is_newest(self, name: DocumentName, text: str) -> bool:
-        with suppress(StorageError):  # one that cannot be read is kept again
-            versions = self._store.versions(name.value)
-            return bool(versions) and self._store.read_version(versions[-1]) == text
-        return False
-
-    def find(self, name: DocumentName, sequence: int | None) -> Version:
-        """A version by its number, by default the newest.
-
-        Raises:
-            NotFoundError: there is none.
-        """
-        versions = self._store.versions(name.value)
-        found = [version for version in versions if sequence in (None, version.sequence)]
-        if not found:
-            kept = ", ".join(str(version.sequence) for version in versions) or "none"
-            wanted = "any version" if sequence is None else f"version {sequence}"
-            raise NotFoundError(f"{name.value} does not have {wanted}; kept are: {kept}")
-        return found[-1]

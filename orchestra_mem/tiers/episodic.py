@@ -8,22 +8,24 @@ version first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import unified_diff
+from functools import lru_cache
+from itertools import accumulate, takewhile
 from pathlib import Path
 
+from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, with_later_time
-from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.owned_lines import with_numbers
+from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, timeless, with_later_time
+from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.tiers.document_merge import difference, merged, shown_blocks, timeless
-from orchestra_mem.tiers.document_texts import DocumentVersions, PersonTexts
+from orchestra_mem.tiers.document_texts import PersonTexts
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
@@ -42,22 +44,6 @@ class _Plan:
     last: WrittenDocument
 
 
-@dataclass(slots=True)
-class _Written:
-    """Which documents were changed, and which could not be written."""
-
-    changed: set[DocumentName] = field(default_factory=set)
-    failed: dict[DocumentName, StorageError] = field(default_factory=dict)
-
-    @contextmanager
-    def noting(self, name: DocumentName) -> Iterator[None]:
-        """Take note of an error, so that the other documents are written all the same."""
-        try:
-            yield
-        except StorageError as error:
-            self.failed[name] = error
-
-
 class EpisodicMemoryManager:
     """The third tier. Safe to share between threads and processes: writes are locked and conditional."""
 
@@ -70,19 +56,18 @@ class EpisodicMemoryManager:
         clock: Clock,
         folder: Path,
         keep_versions: int,
-        work: WorkPlan | None = None,
+        work: WorkPlan,
         size_tokens: int = 0,
         short_share: float = 0.25,
     ) -> None:
         self._ledger = ledger
         self._store = store
         self._counter = counter
-        self._versions = DocumentVersions(store=store, clock=clock)
+        self._clock = clock
         self.folder = folder
         self._keep_versions = keep_versions
         self._work = work
-        self._numbered = work.numbered if work else _unchanged
-        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, numbered=self._numbered)
+        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, with_item_numbers=work.numbered)
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
         )
@@ -105,7 +90,13 @@ class EpisodicMemoryManager:
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
-        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason, taken).failed
+        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason, taken)
+
+    def integrate_session(
+        self, view: ProjectView, taken: Mapping[DocumentName, str] | None = None
+    ) -> dict[DocumentName, StorageError]:
+        """Take in what an ended session has brought; see `update`."""
+        return self.update(view, VersionReason.FLUSH, taken)
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the documents that are not there; the others stay untouched.
@@ -114,8 +105,8 @@ class EpisodicMemoryManager:
             StorageError: one could not be written.
         """
         missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
-        written = self._write_all({name: render_document(name, view) for name in missing}, VersionReason.REFRESH)
-        for error in written.failed.values():
+        failed = self._write_all({name: render_document(name, view) for name in missing}, VersionReason.REFRESH)
+        for error in failed.values():
             raise error
 
     def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
@@ -128,92 +119,96 @@ class EpisodicMemoryManager:
             DocumentError: something else than a file stands there, or it is being saved all the time.
             StorageError: the disk refused; the document is as before.
         """
-        written = self._write_all({name: text}, reason)
-        for error in written.failed.values():
+        before = self._store.state(self.path(name))
+        for error in self._write_all({name: text}, reason).values():
             raise error
-        return bool(written.changed)
-
-    def integrate_session(
-        self, view: ProjectView, taken: Mapping[DocumentName, str] | None = None
-    ) -> dict[DocumentName, StorageError]:
-        """Take in what an ended session has brought; see `update`."""
-        return self.update(view, VersionReason.FLUSH, taken)
+        return self._store.state(self.path(name)) != before
 
     def _write_all(
         self, texts: Mapping[DocumentName, str], reason: VersionReason, taken: Mapping[DocumentName, str] | None = None
-    ) -> _Written:
-        """Merge the machine's new texts into their documents.
+    ) -> dict[DocumentName, StorageError]:
+        """Merge the machine's new texts into their documents; those that could not be written, and why.
 
         Where somebody saves meanwhile it is merged anew, unless the texts depend on what people have saved.
         """
-        done = _Written()
+        failed: dict[DocumentName, StorageError] = {}
         waiting = dict(texts)
         try:
             with self._store.lock():
                 for _ in range(WRITE_TRIES if taken is None else 1):
-                    self._write_once(waiting, reason, done, taken)
-                    again = [name for name, error in done.failed.items() if isinstance(error, DocumentConflictError)]
-                    waiting = {name: texts[name] for name in again}
+                    found = self._write_once(waiting, reason, taken)
+                    failed = {name: error for name, error in failed.items() if name not in waiting} | found
+                    waiting = {name: texts[name] for name in found if isinstance(found[name], DocumentConflictError)}
                     if not waiting:
                         break
         except StorageError as error:
             # Neither document was done for sure: the lock, or the flushing of a folder at the end.
-            done.failed.update(dict.fromkeys(waiting, error))
-        return done
+            failed.update(dict.fromkeys(waiting, error))
+        return failed
 
     def _write_once(
-        self,
-        texts: Mapping[DocumentName, str],
-        reason: VersionReason,
-        done: _Written,
-        taken: Mapping[DocumentName, str] | None,
-    ) -> None:
+        self, texts: Mapping[DocumentName, str], reason: VersionReason, taken: Mapping[DocumentName, str] | None
+    ) -> dict[DocumentName, StorageError]:
         """All versions first, then all documents, so that the disk is waited for once for each folder."""
-        plans: list[_Plan] = []
-        for name, text in texts.items():
-            done.failed.pop(name, None)
-            with done.noting(name):
-                plans += self._plan(name, text, taken)
+        plans: dict[DocumentName, _Plan] = {}
+        failed: dict[DocumentName, StorageError] = {}
+
+        def plan(name: DocumentName) -> None:
+            if found := self._plan(name, texts[name], taken):
+                plans[name] = found
+
+        def all_but_failed(names: Iterable[DocumentName], step: Callable[[DocumentName], None]) -> None:
+            for name in names:
+                try:
+                    if name not in failed:
+                        step(name)
+                except StorageError as error:  # the other documents are written all the same
+                    failed[name] = error
+
+        all_but_failed(texts, plan)
         with self._store.syncing_once():
-            for plan in plans:
-                with done.noting(plan.name):
-                    self._settle(plan.name, plan.last)
-                    self._ledger.announce_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
-                    if plan.current is not None:
-                        self._versions.keep(plan.name, plan.current, plan.last, reason)
-                    elif plan.last.left is not None:
-                        self._versions.keep_gone(plan.name, plan.last.left, self.path(plan.name))
-            for plan in plans:
-                if plan.name not in done.failed:
-                    with done.noting(plan.name):
-                        self._store.replace(self.path(plan.name), plan.merged, expected=plan.current, name="document")
-        for plan in plans:
-            if plan.name not in done.failed:
-                with done.noting(plan.name):
-                    self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
-                    self._store.prune_versions(plan.name.value, self._keep_versions)
-                    done.changed.add(plan.name)
+            all_but_failed(plans, lambda name: self._announce(plans[name], reason))
+            all_but_failed(plans, lambda name: self._replace(name, plans[name].merged, plans[name].current))
+        all_but_failed(plans, lambda name: self._confirm(plans[name]))
+        return failed
 
-    def _settle(self, name: DocumentName, last: WrittenDocument) -> None:
-        """Confirm a write that a killed process has done: what is announced next takes its place in the ledger."""
+    def _announce(self, plan: _Plan, reason: VersionReason) -> None:
+        name, last = plan.name, plan.last
         if last != self._ledger.written(name.value):
+            # A killed process has done that write: what is announced next takes its place in the ledger.
             self._ledger.confirm_write(name.value, last.text or "", last.digest or "", last.left or "")
+        self._ledger.announce_write(name.value, plan.text, digest(plan.merged), plan.merged)
+        if plan.current is not None:
+            self._keep(name, plan.current, last, reason)
+        elif last.left is not None:
+            logger.warning(
+                "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
+                self.path(name),
+                self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
+                name.value,
+            )
 
-    def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> list[_Plan]:
-        """What is to be written, if anything: where a document would say the same, its file is left as it is."""
+    def _replace(self, name: DocumentName, text: str, expected: str | None, point: str = "document") -> None:
+        self._store.replace(self.path(name), text, expected=expected, name=point)
+
+    def _confirm(self, plan: _Plan) -> None:
+        self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
+        self._store.prune_versions(plan.name.value, self._keep_versions)
+
+    def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> _Plan | None:
+        """What is to be written; None where a document would say the same: then its file is left as it is."""
         current = self._store.read_to_change(self.path(name))
         last = self.texts.last_written(name, current)
         text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
-            return []
+            return None
         if current is None:
-            return [_Plan(name=name, text=text, merged=text, current=None, last=last)]
+            return _Plan(name=name, text=text, merged=text, current=None, last=last)
         said = self.texts.said(name, current, last)
         if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
-        person = without_conflicts(current) if said is None else said
-        found = merged(last.text, text, with_numbers(name, self._numbered(name, person), self._ledger.by_hand()))
+        found = merged(last.text, text, self.texts.numbered(name, without_conflicts(current)) if said is None else said)
         marked = mark(found, current)
         if found.conflicts:
             logger.warning(
@@ -221,16 +216,34 @@ class EpisodicMemoryManager:
                 "`orchestra-mem conflicts`",
                 self.path(name),
             )
-        if timeless(marked) == timeless(current):
-            # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
-            # written: an older text that is saved over it takes nothing of it out.
-            if said is not None and not untouched:
-                self._versions.keep_taken_in(name, current, last)
-            self._store.prune_versions(name.value, self._keep_versions)
-            left = current if said is not None else last.left or text
-            self._ledger.confirm_write(name.value, text, last.digest or "", left)
-            return []
-        return [_Plan(name=name, text=text, merged=marked, current=current, last=last)]
+        if timeless(marked) != timeless(current):
+            return _Plan(name=name, text=text, merged=marked, current=current, last=last)
+        # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
+        # written: an older text that is saved over it takes nothing of it out.
+        if said is not None and not untouched and not self._is_newest(name, current):
+            self._keep(name, current, last, VersionReason.EDIT)
+        self._store.prune_versions(name.value, self._keep_versions)
+        self._ledger.confirm_write(
+            name.value, text, last.digest or "", current if said is not None else last.left or text
+        )
+        return None
+
+    def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
+        """Keep a text as a version, and where it is a person's, first the one that they made it of."""
+        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
+        if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
+            # What the person took out stands only in the text before.
+            self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
+        return self._keep_version(name, text, author, reason)
+
+    def _keep_version(self, name: DocumentName, text: str, author: Author, reason: VersionReason) -> Version:
+        return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
+
+    def _is_newest(self, name: DocumentName, text: str) -> bool:
+        with suppress(StorageError):  # one that cannot be read is kept again
+            versions = self._store.versions(name.value)
+            return bool(versions) and self._store.read_version(versions[-1]) == text
+        return False
 
     def text(self, name: DocumentName) -> str:
         """A document as it stands, empty where there is none.
@@ -242,8 +255,7 @@ class EpisodicMemoryManager:
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """A document's blocks without its front matter, as contexts show them; none where nothing can be."""
-        blocks = self.short_forms.shown(name, self._whole(name))
-        return tuple(map(self._work.corrected, blocks)) if self._work else blocks
+        return tuple(map(self._work.corrected, self.short_forms.shown(name, self._whole(name))))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         try:
@@ -251,7 +263,7 @@ class EpisodicMemoryManager:
         except StorageError as error:  # told as the document's fault
             logger.debug("%s", error)
             return ()
-        return shown_blocks(text)
+        return _shown_blocks(text)
 
     def get_project_state(self, max_tokens: int) -> str:
         """What stands in `project_state.md`, as much of it as fits."""
@@ -262,21 +274,14 @@ class EpisodicMemoryManager:
         return self._fitting(DocumentName.WORK_PLAN, max_tokens)
 
     def _fitting(self, name: DocumentName, max_tokens: int) -> str:
-        chosen = ""
-        for block in self.blocks(name):
-            if self._counter.count(chosen + block.text) > max_tokens:
-                break
-            chosen += block.text
-        return chosen
+        texts = accumulate(block.text for block in self.blocks(name))
+        return max(takewhile(lambda text: self._counter.count(text) <= max_tokens, texts), key=len, default="")
 
     def get_recent_decisions(self, max_tokens: int) -> list[str]:
         """The newest entries of `decision_log.md` that fit together, oldest first."""
-        entries = [block.text.strip() for block in self.blocks(DocumentName.DECISION_LOG) if block.level == 3]
-        chosen: list[str] = []
-        for entry in reversed(entries):
-            if self._counter.count("\n".join([entry, *chosen])) > max_tokens:
-                break
-            chosen.insert(0, entry)
+        chosen = [block.text.strip() for block in self.blocks(DocumentName.DECISION_LOG) if block.level == 3]
+        while chosen and self._counter.count("\n".join(chosen)) > max_tokens:
+            del chosen[0]
         return chosen
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
@@ -301,6 +306,16 @@ class EpisodicMemoryManager:
         versions = self._store.versions(stem)
         return versions or self._store.versions(_document(stem).value)
 
+    def _version(self, name: DocumentName, sequence: int | None) -> Version:
+        """A version by its number, by default the newest."""
+        versions = self._store.versions(name.value)
+        found = [version for version in versions if sequence in (None, version.sequence)]
+        if not found:
+            kept = ", ".join(str(version.sequence) for version in versions) or "none"
+            wanted = "any version" if sequence is None else f"version {sequence}"
+            raise NotFoundError(f"{name.value} does not have {wanted}; kept are: {kept}")
+        return found[-1]
+
     def diff(self, document: str, sequence: int | None = None) -> str:
         """Unified difference from a version (by default the newest) to the document as it stands.
 
@@ -308,9 +323,11 @@ class EpisodicMemoryManager:
             NotFoundError: there is no such document or version.
         """
         name = _document(document)
-        version = self._versions.find(name, sequence)
+        version = self._version(name, sequence)
         before, after = self._store.read_version(version), self.text(name)
-        return difference(before, after, f"{name.value} (version {version.sequence})", f"{name.value} (now)")
+        old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+        names = f"{name.value} (version {version.sequence})", f"{name.value} (now)"
+        return "".join(unified_diff(old, new, *names))
 
     def restore(self, document: str, sequence: int) -> Version:
         """Put an earlier text back, word for word; the present one becomes a version.
@@ -323,7 +340,7 @@ class EpisodicMemoryManager:
         """
         name = _document(document)
         with self._store.lock():
-            version = self._versions.find(name, sequence)
+            version = self._version(name, sequence)
             old = self._store.read_version(version)
             current = self._store.read(self.path(name))
             if current == old:
@@ -341,8 +358,8 @@ class EpisodicMemoryManager:
         kept = None
         with self._store.lock():
             if expected is not None:
-                kept = self._versions.keep(name, expected, self.texts.last_written(name, expected), reason)
-            self._store.replace(self.path(name), text, expected=expected, name=point)
+                kept = self._keep(name, expected, self.texts.last_written(name, expected), reason)
+            self._replace(name, text, expected, point)
         return kept
 
     def faults(self) -> list[DocumentFault]:
@@ -364,13 +381,15 @@ class EpisodicMemoryManager:
         return {name: self._store.state(self.path(name)) for name in DocumentName}
 
 
-def _unchanged(name: DocumentName, text: str) -> str:
-    return text
-
-
 def _document(name: str) -> DocumentName:
     try:
         return DocumentName(name.removesuffix(".md"))
     except ValueError:
         known = ", ".join(known.value for known in DocumentName)
         raise NotFoundError(f"there is no document {name!r}; there are: {known}") from None
+
+
+@lru_cache(maxsize=len(DocumentName))
+def _shown_blocks(text: str) -> tuple[Block, ...]:
+    """A document's blocks as contexts show them, without front matter and conflicts; a refresh asks several times."""
+    return tuple(block for block in split_blocks(without_conflicts(text)) if not block.front)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.search.echoes import without_recalled
+from orchestra_mem.core.text import visible
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Session
 

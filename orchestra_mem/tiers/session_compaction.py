@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 
-from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import (
@@ -26,6 +26,7 @@ from orchestra_mem.core.summaries.compaction import (
 )
 from orchestra_mem.core.summaries.kept import squeeze, without_states
 from orchestra_mem.core.summaries.levels import merged_summary, merges, summary_of
+from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.fact_extractor import FactExtractor

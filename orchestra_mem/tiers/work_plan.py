@@ -14,9 +14,8 @@ from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.work.plan_edits import plan_edits, unknown_numbers
-from orchestra_mem.core.work.plan_layout import with_item_numbers
-from orchestra_mem.core.work.plan_lines import (
+from orchestra_mem.core.documents.plan_edits import plan_edits, unknown_numbers, with_item_numbers
+from orchestra_mem.core.documents.plan_lines import (
     PlanLine,
     has_work,
     is_reference,
@@ -25,7 +24,7 @@ from orchestra_mem.core.work.plan_lines import (
     reference_now,
     remark_number,
 )
-from orchestra_mem.core.work.plan_view import WorkView
+from orchestra_mem.core.documents.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
@@ -36,6 +35,7 @@ from orchestra_mem.work_types import WorkItem, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
+_PLAN_FILE = DocumentName.WORK_PLAN.value
 _SUBJECT = "work item #"
 _PLAN = "work plan"
 _WAITS = "before what it waits for"
@@ -109,21 +109,18 @@ class WorkPlan:
 
     # Reading
 
-    def numbered(self, name: DocumentName, text: str, base: str = "") -> str:
-        """A document in which new lines of work bear the numbers that they got; all else stays byte for byte.
+    def numbered(self, text: str) -> str:
+        """A plan in which new lines of work bear the numbers that they got; all else stays byte for byte.
 
-        A line of `base` whose number somebody has taken away gets it back.
+        A line whose number somebody has taken away gets it back.
         """
         # A text may lack the heading of work, as one does that was written before there was any.
-        if name is not DocumentName.WORK_PLAN or not self._tracker.events(limit=1):
-            return text
-        lines = plan_lines(text)
+        lines = plan_lines(text) if self._tracker.events(limit=1) else ()
         if all(line.number for line in lines):
             return text
         taken = {line.number for line in lines}
-        before = [
-            line for each in (self._ledger.last_read(name.value).text, base) for line in plan_lines(each) if line.number
-        ]
+        known = (self._ledger.last_read(_PLAN_FILE).text, self._ledger.written(_PLAN_FILE).left or "")
+        before = [line for each in known for line in plan_lines(each) if line.number]
         created = self._created_last()
         given: dict[int, int] = {}
 
@@ -155,37 +152,31 @@ class WorkPlan:
             if item.status.is_open or taken_out.get(item.id)
         ]
 
-    def take_in(self, text: PersonText | None) -> int:
-        """Do to the tracker what was said in the plan since it was last read; how much of it changed.
+    def take_in(self, text: PersonText) -> None:
+        """Do to the tracker what was said in the plan since it was last read, and note that it was read.
 
         Raises:
             StorageError: the tracker or the ledger cannot be written.
         """
-        if text is None:
-            return 0
-        if not has_work(text.base) or not (text.touched or text.read is not None):
-            # Without work, and where nobody has touched it since the machine wrote it, the plan says nothing of work.
-            self._ledger.note_read(DocumentName.WORK_PLAN.value, text.as_read)
-            return 0
-        said = self.numbered(DocumentName.WORK_PLAN, text.said, text.base)
-        before = text.base if text.read is None else text.read
-        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(before, said)) if item}
-        edits = plan_edits(before, said, known)
-        self._shown = _numbers(said)
-        self._hear(before, said)
+        if not has_work(text.base):
+            self._ledger.note_read(_PLAN_FILE, text.as_read)
+            return
+        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(text.before, text.said)) if item}
+        edits = plan_edits(text.before, text.said, known)
+        self._shown = _numbers(text.said)
+        self._hear(text.before, text.said)
         editor = WorkEditor(self._tracker, self._tell)
         # What was done and that it was read are one: whoever dies in between has done nothing.
         with self._tracker.together():
             editor.apply(edits)
-            said = with_item_numbers(said, lambda line: editor.created.get(-1 - line.place, 0))
-            self._ledger.note_read(DocumentName.WORK_PLAN.value, replace(text.as_read, text=said))
+            said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
+            self._ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
         if edits:
             logger.info("took in from the work plan: %d changes of work", editor.changes)
-        return editor.changes
 
     def look(self, text: str) -> None:
         """Take note of which items the plan shows, and that people need no more be told of lines without a number."""
-        read = self._ledger.last_read(DocumentName.WORK_PLAN.value)
+        read = self._ledger.last_read(_PLAN_FILE)
         said = read.text if read.file == digest(text) else text
         lines, self._shown = plan_lines(said), _numbers(said)
         if lines and all(line.number for line in lines) and self._tells_of_plan():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import (
     Limits,
@@ -28,7 +28,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-COUNTER = CachedCounter(open_counter("tiktoken"), max_entries=5_000)
+COUNTER = open_counter("tiktoken")
 LIMITS = Limits.for_threshold(40_000, ratio=0.7, floor=2_000, segment=2_000, summary_ratio=0.2, fan_in=8)
 
 

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.entries import (
-    clip,
-    entry_title,
-    flat,
-    is_critical,
-    label,
-    make_entry,
-    plain_text,
-    visible,
-)
+from orchestra_mem.core.documents.entries import clip, entry_title, flat, is_critical, label, make_entry, plain_text
+from orchestra_mem.core.text import visible
 from orchestra_mem.types import Json, Operation
 from tests.timing import assert_quick
 

@@ -11,19 +11,12 @@ from markdown_it import MarkdownIt
 from orchestra_mem.core.documents.markdown import (
     PIN,
     Block,
-    append_entry,
-    append_section,
-    delete_section,
     front_matter,
     front_matter_fault,
-    insert_section,
     join_blocks,
-    replace_lines,
-    replace_section,
     split_blocks,
     without_front_matter,
 )
-from orchestra_mem.errors import NotFoundError
 from tests.timing import assert_linear
 
 LINES = st.sampled_from(
@@ -235,61 +228,6 @@ def test_a_block_knows_the_lines_of_its_heading(text: str, lines: str) -> None:
 def test_a_comment_that_is_never_closed_hides_nothing() -> None:
     """Half a comment does not take the rest of the document into one block."""
     assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
-
-
-SHELF = "---\r\na: 1\r\n---\r\n# T \r\n\r\n## A\r\n\r\n- a\t\r\n\r\n\r\nB\r\n---\r\n- b\r\n### C\r\n- c"
-
-
-@pytest.mark.parametrize(
-    ("edited", "old", "new"),
-    [
-        (replace_section(SHELF, "A", "- x\n- y"), "- a\t", "- x\r\n- y"),
-        (replace_section(SHELF, "B", "- x"), "- b\r\n### C\r\n- c", "- x"),
-        (replace_section("# A", "A", "x\n"), "# A", "# A\n\nx"),
-        (replace_section("# A\n\n# B\n", "A", "x\n"), "# A\n\n", "# A\n\nx\n\n"),
-        (delete_section(SHELF, "A"), "## A\r\n\r\n- a\t\r\n\r\n\r\n", ""),
-        (delete_section(SHELF, "B"), "B\r\n---\r\n- b\r\n### C\r\n- c", ""),
-        (insert_section(SHELF, "B", "## X\n- x\n"), "B\r\n---", "## X\r\n- x\r\n\r\nB\r\n---"),
-        (insert_section(SHELF, "A", "## X", after=True), "B\r\n---", "## X\r\n\r\nB\r\n---"),
-        (append_section(SHELF, "## X\n"), "- c", "- c\r\n\r\n## X\r\n"),
-        (append_section("", "## X"), "", "## X\n"),
-        (append_entry(SHELF, "A", "- x"), "- a\t\r\n", "- a\t\r\n- x\r\n"),
-        (append_entry(SHELF, "B", "- x"), "- b\r\n", "- b\r\n- x\r\n"),
-        (append_entry(SHELF, "B", "### X\nx\n"), "- c", "- c\r\n\r\n### X\r\nx\r\n"),
-        (append_entry(SHELF, "C", "- x"), "- c", "- c\r\n- x"),
-        (append_entry("# A\n", "A", "- x\n"), "# A\n", "# A\n\n- x\n"),
-        (replace_lines(SHELF, 8, 8, "x"), "- a\t\r\n", "x\r\n"),
-        (replace_lines(SHELF, 8, 8, ""), "- a\t\r\n", ""),
-        (replace_lines(SHELF, 8, 7, "x\ny\n"), "- a\t", "x\r\ny\r\n- a\t"),
-        (replace_lines(SHELF, 15, 15, "x"), "- c", "x"),
-        (replace_lines(SHELF, 16, 15, "x"), "- c", "- c\r\nx"),
-    ],
-)
-def test_an_edit_changes_its_own_lines_alone(edited: str, old: str, new: str) -> None:
-    """All other bytes stay, and what is new has the document's line ends."""
-    sources = [text for text in (SHELF, "", "# A", "# A\n", "# A\n\n# B\n") if text.replace(old, new, 1) == edited]
-    assert sources, edited
-
-
-@given(STRUCTURED, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["- x", "### X\n\nx\n"]))
-def test_an_appended_entry_leaves_every_other_line(lines: list[str], end: str, entry: str) -> None:
-    """Whatever stands in the document: its lines are there, in order, and besides them the entry and blank lines."""
-    text = end.join(["# Top", *lines, ""])
-    new = append_entry(text, "Top", entry)
-    left = new.split(end)
-    for line in text.split(end):
-        assert line in left
-        del left[: left.index(line) + 1]
-    count = len(new.split(end)) - len(text.split(end))
-    assert 1 <= count <= 5
-    assert all(line in new.split(end) for line in entry.splitlines())
-
-
-def test_a_section_that_is_not_there_is_told_with_those_that_are() -> None:
-    """The message names what may be meant."""
-    with pytest.raises(NotFoundError) as error:
-        replace_section("# A\n## B\n", "C", "x")
-    assert str(error.value) == "the document has no section 'C'; its headings are: 'A', 'B'"
 
 
 def test_a_pin_holds_for_its_block_alone() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.work.plan_edits import LineEdit, plan_edits
-from orchestra_mem.core.work.plan_layout import carried, relaid, with_item_numbers
-from orchestra_mem.core.work.plan_lines import (
+from orchestra_mem.core.documents.agreement import brought_forward, merged
+from orchestra_mem.core.documents.plan_edits import LineEdit, plan_edits, with_item_numbers
+from orchestra_mem.core.documents.plan_lines import (
     FUTURE,
     PlanLine,
     item_line,
@@ -25,7 +25,6 @@ from orchestra_mem.core.work.plan_lines import (
 )
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
-from orchestra_mem.tiers.document_merge import merged
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -277,7 +276,7 @@ def test_a_line_without_its_title_keeps_it() -> None:
     now = PLAN.replace("- [ ] #12 Tidy up (task)", "- [x] #12")
     (edit,) = plan_edits(PLAN, now).changed
     assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
-    _, person = carried(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
+    person = brought_forward(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
     assert "- [x] #12 Sweep up (task)\n" in person
 
 
@@ -385,8 +384,7 @@ def test_an_old_text_changes_only_what_was_changed_in_it() -> None:
     """Word by word: the new title is the person's, the tick that came since stays."""
     left = _machine(PLAN)
     person = PLAN.replace("#10 Login form", "#10 Sign-in form").replace("- [ ] #12", "- [x] #12")
-    opened, said = carried(PLAN, left, person)
-    assert relaid(opened, left, left) == (left, left)
+    said = brought_forward(PLAN, left, person)
     lines = {line.number: line for line in plan_lines(said)}
     assert (lines[10].title, lines[10].ticked) == ("Sign-in form", True)
     assert lines[12].ticked

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqliteLedger
+from orchestra_mem.adapters.database import Database, SqliteLedger, SqliteWorkStore
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
@@ -21,6 +21,8 @@ from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+from orchestra_mem.tiers.state import StateManager
+from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -37,6 +39,7 @@ class Shelf:
         self.database = Database(folder / "obra.db")
         self.ledger = SqliteLedger(self.database)
         self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
+        state = StateManager(store=SqliteWorkStore(self.database), clock=lambda: self.now)
         self.memory = EpisodicMemoryManager(
             ledger=self.ledger,
             store=self.store,
@@ -44,6 +47,7 @@ class Shelf:
             clock=lambda: self.now,
             folder=folder / "memory",
             keep_versions=keep_versions,
+            work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
         )
 
     def machine(self, text: str, name: DocumentName = PLAN) -> bool:

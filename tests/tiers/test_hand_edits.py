@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.tiers.document_merge import brought_forward, merged
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
 from tests.conftest import Clock
 
@@ -371,7 +371,7 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
     """Where both wrote at one place, in the document's line ends, with or without a last one."""
     person = text.replace("b", "mine")
     left = text.replace("b", "theirs")
-    found = brought_forward(STATE, text, left, person, ())
+    found = brought_forward(text, left, person)
     assert found.split() == ["a", "mine", "theirs"]
     assert ("\r" in found) == ("\r" in text)
 
@@ -708,6 +708,6 @@ def test_every_free_line_that_a_person_saved_last_stands(
     opened: str, left: str, person: str, name: DocumentName
 ) -> None:
     """Whatever was opened, and whatever the machine has left since."""
-    found = brought_forward(name, opened, left, person, ())
+    found = brought_forward(opened, left, person)
     rows = set(found.split("\n"))
     assert [row for row in free_rows(person) if row not in rows] == []

@@ -7,13 +7,11 @@ comes back is written by who brought it back, since a text does not tell what st
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import groupby
 from typing import TypeAlias
 
 from orchestra_mem.core.documents.alignment import matched_lines, matched_sections, sections, split_lines
@@ -39,20 +37,12 @@ class Origin:
     writer: Writer
     operations: tuple[tuple[int, int], ...] = ()
     time: datetime | None = None
-    reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """So many neighbouring lines of one origin."""
-
-    count: int
-    origin: Origin
-
-
-Blame: TypeAlias = tuple[Run, ...]
-# The origin of a new line, from its text and the titles of the headings above it from the top down.
+Blame: TypeAlias = tuple[Origin, ...]
+"""The origin of each line of a text."""
 OriginOf: TypeAlias = Callable[[str, tuple[str, ...]], Origin]
+"""Gives the origin of a new line, from its text and the titles of the headings above it from the top down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +74,6 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def new_blame(text: str, origin_of: OriginOf) -> Blame:
-    """The blame of a text whose every line is new."""
-    return carry((), "", text, origin_of)
-
-
-def line_origins(blame: Blame) -> Iterator[Origin]:
-    """The origin of each line, in order."""
-    for run in blame:
-        for _ in range(run.count):
-            yield run.origin
-
-
 def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -> Blame:
     """The blame of a new text: lines that stay keep their origin, also in sections that moved.
 
@@ -106,9 +84,8 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
         ValueError: `blame` is not of `old_text`; it has another number of lines.
     """
     old, new = split_lines(old_text), split_lines(new_text)
-    origins = list(line_origins(blame))
-    if len(origins) != len(old):
-        raise ValueError(f"the blame is of {len(origins):,} lines, the text has {len(old):,}")
+    if len(blame) != len(old):
+        raise ValueError(f"the blame is of {len(blame):,} lines, the text has {len(old):,}")
     if old == new:
         return blame
     old_sections, new_sections = sections(old_text, len(old)), sections(new_text, len(new))
@@ -119,38 +96,26 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
             pairs[other.start + j] = one.start + i
     if len(pairs) < min(len(old), len(new)):
         _match_moved(old, new, pairs)
-    return _runs(
-        origins[pairs[place]] if place in pairs else origin_of_new(new[place], section.path)
+    return tuple(
+        blame[pairs[place]] if place in pairs else origin_of_new(new[place], section.path)
         for section in new_sections
         for place in range(section.start, section.stop)
     )
-
-
-def _runs(origins: Iterable[Origin]) -> Blame:
-    return tuple(Run(sum(1 for _ in group), origin) for origin, group in groupby(origins))
 
 
 def _match_moved(old: Sequence[str], new: Sequence[str], pairs: dict[int, int]) -> None:
     """Add pairs (by new place) of lines that stay but in another section or order."""
     used = set(pairs.values())
     wanted: defaultdict[str, list[int]] = defaultdict(list)
+    free: defaultdict[str, list[int]] = defaultdict(list)
     for place, line in enumerate(new):
         if place not in pairs and line and not line.isspace():
             wanted[line].append(place)
-    free: defaultdict[str, list[int]] = defaultdict(list)
     for place, line in enumerate(old):
         if line in wanted and place not in used:
             free[line].append(place)
     for line, places in free.items():
-        _take_nearest(places, wanted[line], pairs)
-
-
-def _take_nearest(places: list[int], wanted: Sequence[int], pairs: dict[int, int]) -> None:
-    """Pair places of one line: each that is wanted, in order, takes the nearest that is left."""
-    for place in wanted:
-        if not places:
-            return
-        nth = bisect_left(places, place)
-        if nth == len(places) or (nth and place - places[nth - 1] <= places[nth] - place):
-            nth -= 1
-        pairs[place] = places.pop(nth)
+        for place in wanted[line][: len(places)]:
+            nearest = min(places, key=lambda free: (abs(free - place), free))
+            places.remove(nearest)
+            pairs[place] = nearest

@@ -12,11 +12,11 @@ from datetime import date
 from functools import lru_cache
 from typing import TypeVar
 
+from orchestra_mem.core.text import visible
 from orchestra_mem.types import Json, Operation
 
 T = TypeVar("T")
 
-_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
 _MAX_ITEMS = 40
 _MAX_FLAT_DEPTH = 8
 _LEAST_CHARS = 80
@@ -180,21 +180,6 @@ def label(name: str) -> str:
 def _label(name: str) -> str:
     words = re.split(r"[\s_]+", visible(name).strip())
     return " ".join(_ACRONYMS.get(word.lower(), word[:1].upper() + word[1:]) for word in words)[:_TITLE_CHARS]
-
-
-def visible(text: str) -> str:
-    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay.
-
-    A comment of markdown's becomes text as well: data must not pin itself.
-    """
-    if "<!--" in text:
-        text = text.replace("<!--", "<\\!--")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # All that is unshowable is unprintable too, and to ask for that is the quicker search by far.
-    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
 
 
 def clip(text: str, max_chars: int, note: str = "") -> str:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from orchestra_mem.core.documents import plan_view
 from orchestra_mem.core.documents.markdown import front_matter
-from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.core.work import plan_view
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 FORMAT = "1"
@@ -85,6 +85,11 @@ def updated_at(text: str) -> str:
     """When the machine wrote a document, as its front matter says; empty where it does not."""
     found = _UPDATED.search(text, 0, _HEAD_CHARS)
     return found["time"] if found else ""
+
+
+def timeless(text: str) -> list[str]:
+    """The lines that say something: not when the document was last written."""
+    return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
 
 
 def with_later_time(text: str, before: str) -> str:

@@ -67,36 +67,30 @@ class _Text:
 
     def stretch(self, first: int, last: int, left_out: Mapping[int, int]) -> list[str]:
         """The lines of neighbouring sections, of some without so many at the beginning."""
-        if first == last:
-            return []
-        if not left_out:
-            return self.lines[self.sections[first].start : self.sections[last - 1].stop]
         return [line for number in range(first, last) for line in self.of(number)[left_out.get(number, 0) :]]
 
 
 @dataclass(slots=True)
 class _Draft:
-    """The result so far: a person's line by its number, a machine's by its text; and where lines collided."""
+    """The result so far: a person's line by its number, a machine's by its text.
+
+    Of lines that both changed `collisions` tells where the person's begin in the draft, how many these are, and what
+    base and machine have. `both` is `merge`'s.
+    """
 
     person: list[str]
+    both: bool = False
     lines: list[int | str] = field(default_factory=list)
-    collisions: list[_Collision] = field(default_factory=list)
+    collisions: list[tuple[int, int, list[str], list[str]]] = field(default_factory=list)
 
     @property
     def last(self) -> str:
         """The last line so far."""
-        line = self.lines[-1] if self.lines else ""
+        return self.text(self.lines[-1]) if self.lines else ""
+
+    def text(self, line: int | str) -> str:
+        """What a line of the draft says."""
         return line if isinstance(line, str) else self.person[line]
-
-
-@dataclass(slots=True)
-class _Collision:
-    """Lines that both changed; the person's are `count` lines of the draft from `place` on."""
-
-    place: int
-    count: int
-    base: list[str]
-    machine: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +106,17 @@ class _Unit:
     deleted: list[tuple[list[str], list[str]]]
 
 
-def merge(base: str, machine: str, person: str) -> Merged:
-    """Merge two texts that both come from `base`. A side that did not change takes the other's text whole."""
+def merge(base: str, machine: str, person: str, *, both: bool = False) -> Merged:
+    """Merge two texts that both come from `base`. A side that did not change takes the other's text whole.
+
+    With `both` nothing collides: where both changed the same lines, what the machine wrote follows the person's.
+    """
     if machine in (base, person):
         return Merged(text=person)
     if person == base:
         return Merged(text=machine)
     old, new, own = _Text.cut(base), _Text.cut(machine), _Text.cut(person)
-    draft = _Draft(own.lines)
+    draft = _Draft(own.lines, both)
     for unit in _units(old, new, own):
         _merge_unit(unit, draft)
     _balance(draft, old.lines, new.lines)
@@ -128,18 +125,17 @@ def merge(base: str, machine: str, person: str) -> Merged:
 
 def _finished(draft: _Draft, ends: Sequence[str], end: str) -> Merged:
     """The draft as a text."""
-    texts = [f"{line}{end}" if isinstance(line, str) else draft.person[line] + ends[line] for line in draft.lines]
-    for number, line in enumerate(draft.lines[:-1]):
-        if isinstance(line, int) and not ends[line].endswith("\n"):
-            texts[number] = draft.person[line] + end
+    texts = [line + end if isinstance(line, str) else draft.person[line] + (ends[line] or end) for line in draft.lines]
+    if draft.lines and isinstance(last := draft.lines[-1], int):
+        texts[-1] = draft.person[last] + ends[last]  # it may be the only one without an end
     conflicts = tuple(
         Conflict(
-            line=collision.place + 1,
-            base="".join(f"{line}{end}" for line in collision.base),
-            machine="".join(f"{line}{end}" for line in collision.machine),
-            person="".join(texts[collision.place : collision.place + collision.count]),
+            line=place + 1,
+            base="".join(f"{line}{end}" for line in old),
+            machine="".join(f"{line}{end}" for line in new),
+            person="".join(texts[place : place + count]),
         )
-        for collision in draft.collisions
+        for place, count, old, new in draft.collisions
     )
     return Merged(text="".join(texts), conflicts=conflicts)
 
@@ -227,12 +223,12 @@ def _merge_unit(unit: _Unit, draft: _Draft) -> None:
             b, m, p = next_b + size, next_m + size, next_p + size
             draft.lines += range(start + next_p, start + p)
     for was, now in unit.deleted:
-        draft.collisions.append(_Collision(len(draft.lines), 0, was, now))
+        _collide(draft, range(0), was, now)
 
 
 def _anchors(base: list[str], machine: list[str], person: list[str]) -> list[tuple[int, int, int, int]]:
     """Runs of base lines that both sides kept: (in base, in machine, in person, length); the last is the end."""
-    theirs = dict(matched_lines(base, person)) if base != person else {place: place for place in range(len(base))}
+    theirs = dict(matched_lines(base, person))
     anchors: list[tuple[int, int, int, int]] = []
     for in_base, in_machine in matched_lines(base, machine):
         in_person = theirs.get(in_base)
@@ -256,12 +252,20 @@ def _merge_stretch(old: list[str], new: list[str], places: range, draft: _Draft)
     elif new in (old, own):
         draft.lines += places
     else:
-        both = _combined(old, new, own, draft.last)
-        if both is None:
-            draft.collisions.append(_Collision(len(draft.lines), len(own), old, new))
-            draft.lines += places
+        lines = _combined(old, new, own, draft.last)
+        if lines is None:
+            _collide(draft, places, old, new)
         else:
-            draft.lines += [places[line] if isinstance(line, int) else line for line in both]
+            draft.lines += [places[line] if isinstance(line, int) else line for line in lines]
+
+
+def _collide(draft: _Draft, places: range, old: list[str], new: list[str]) -> None:
+    """Add a person's lines that the machine has changed as well."""
+    if not draft.both:
+        draft.collisions.append((len(draft.lines), len(places), old, new))
+    draft.lines += places
+    if draft.both:
+        draft.lines += (count_said(new) - count_said(old)).elements()
 
 
 def _combined(old: list[str], new: list[str], own: list[str], above: str) -> list[int | str] | None:
@@ -305,10 +309,9 @@ def _inserted(
             elif (found := places.get(line)) and (nth := bisect_left(found, spot)) < len(found):
                 spot = found[nth] + 1  # both wrote this line
     result: list[int | str] = []
-    for place in range(len(own) + 1):
+    for place, below in enumerate([*own, ""]):
         if place in runs:
             last = result[-1] if result else above
-            below = own[place] if place < len(own) else ""
             result += _spaced(runs[place], own[last] if isinstance(last, int) else last, below)
         if place in kept:
             result.append(place)
@@ -348,12 +351,10 @@ def _balance(draft: _Draft, old: list[str], new: list[str]) -> None:
     what of the person's was taken out although the machine has it as often as before.
     """
     was, now, theirs = count_said(old), count_said(new), count_said(draft.person)
-    written = [line for line in draft.lines if isinstance(line, str)]
-    result = Counter(written)
-    result.update(draft.person[line] for line in draft.lines if isinstance(line, int))
+    result = Counter(map(draft.text, draft.lines))
     surplus = {
         line: result[line] - (1 if theirs[line] == now[line] == 1 else theirs[line] + max(0, now[line] - was[line]))
-        for line in count_said(written)
+        for line in count_said([line for line in draft.lines if isinstance(line, str)])
     }
     lacking = theirs - (was - now) - result
     if lacking:
@@ -384,16 +385,15 @@ def _leave_out(draft: _Draft, surplus: dict[str, int]) -> None:
             if isinstance(line, str) and out:
                 surplus[line] -= 1
             kept.append([] if out else [line])
-        lost_all = [] in kept and not any(isinstance(line, int) or line.strip() for piece in kept for line in piece)
-        pieces += [[] for _ in kept] if lost_all else kept
+        says = any(isinstance(line, int) or line.strip() for piece in kept for line in piece)
+        pieces += kept if says or [] not in kept else [[] for _ in kept]
     _rebuild(draft, pieces, [])
 
 
 def _rebuild(draft: _Draft, pieces: Sequence[list[int | str]], first: list[int | str]) -> None:
     """Put something else in the place of each line; collisions keep theirs."""
     places = list(accumulate((len(piece) for piece in pieces), initial=len(first)))
-    for collision in draft.collisions:
-        end = places[collision.place + collision.count]
-        collision.place = places[collision.place]
-        collision.count = end - collision.place
+    draft.collisions = [
+        (places[place], places[place + count] - places[place], old, new) for place, count, old, new in draft.collisions
+    ]
     draft.lines = [*first, *(line for piece in pieces for line in piece)]

@@ -18,8 +18,8 @@ from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
-from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.core.work.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
+from orchestra_mem.core.documents.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
@@ -46,9 +46,9 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
-_NAMED = re.compile(r"\(K\d{1,18}\)")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
+_FACT_ITEM = re.compile(r"- (?:… and [\d,]+ more: |.*\(K\d+\)[ \t\r]*$)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
@@ -58,6 +58,15 @@ _TEXTS = re.compile(
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
 )
 _TICKED = re.compile(r"[-*+] \[[xX]\] ")
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """What a row with the number of a fact says, without bullet, stamp and pin: equal for rows that say the same."""
+
+    number: int
+    text: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,38 +84,30 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandEdits:
-    """What a person has said: numbers taken out, texts by number (before, now), and new facts.
+    """What a person has said: numbers taken out, texts by number (before, now), and new facts by kind and text.
 
-    `standing` are the texts of all numbers that stand there, one for each place, `added` the kinds and texts of lines
-    without one that the machine did not write.
+    A number that did not stand there before is told with an empty text before.
     """
 
     removed: frozenset[int]
-    reworded: Mapping[int, tuple[str, str]]
-    standing: Mapping[int, tuple[str, ...]]
+    said: Mapping[int, tuple[str, str]]
     added: tuple[tuple[MustKeepKind, str], ...]
 
 
-def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
-    """Compare what the machine last wrote with what stands there.
+def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> HandEdits:
+    """Compare documents as they were last read with what stands there.
 
     Args:
-        texts: of each document the machine's own text, the one as it was last read or left, with what others had
-            written in it, and the present one; they may be the same. A fact that a person moved to another document is
-            still there.
+        texts: of each document both. A fact that a person moved to another document is still there.
+        work: whether boxes in the work plan are work, and no facts.
     """
     before: dict[int, str] = {}
-    left_there: dict[int, str] = {}
     now: defaultdict[int, list[str]] = defaultdict(list)
     added: list[tuple[MustKeepKind, str]] = []
-    for name, (base, left, current) in texts.items():
-        work = name is DocumentName.WORK_PLAN and has_work(base)
-        old = list(lines_of(name, base, work=work))
+    for name, (read, current) in texts.items():
+        old = list(lines_of(name, read, work=work))
         known = Counter(line.text for line in old)
         before.update((line.number, line.text) for line in old if line.number)
-        # What the machine lists no more may stand there all the same: an earlier text was put back.
-        if left != current and not _named(base).issuperset(_named(left)):
-            left_there.update((line.number, line.text) for line in lines_of(name, left, work=work) if line.number)
         for line in lines_of(name, current, work=work):
             if line.number:
                 now[line.number].append(line.text)
@@ -114,26 +115,23 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str, str]]) -> HandEdits:
                 known[line.text] -= 1
             elif line.kind is not None:
                 added.append((line.kind, line.text))
-    there = left_there | before
     return HandEdits(
-        removed=frozenset(there.keys() - now.keys()),
+        removed=frozenset(before.keys() - now.keys()),
         # A line that a person has copied says the old and the new.
-        reworded={number: (was, now[number][0]) for number, was in there.items() if was not in now.get(number, [was])},
-        standing={number: tuple(said) for number, said in now.items()},
+        said={
+            number: (before.get(number, ""), said[0]) for number, said in now.items() if before.get(number) not in said
+        },
         added=tuple(dict.fromkeys(added)),
     )
-
-
-def _named(text: str) -> set[str]:
-    return set(_NAMED.findall(text))
 
 
 def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
     """The list items and entries of a document that say something, in order.
 
-    What is indented, quoted or stands below an entry belongs to the line above it. With `work` the lines of work items
-    are passed over.
+    What is indented, quoted or stands below an entry belongs to the line above it. With `work` the lines of a plan's
+    work items are passed over.
     """
+    work = work and name is DocumentName.WORK_PLAN
     sections = SECTIONS[name]
     items = {line.place for line in plan_lines(text)} if work else ()
     kind: MustKeepKind | None = None
@@ -156,19 +154,35 @@ def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[L
                 yield line
 
 
-def number_of(row: str) -> int:
-    """The number of the fact that a list item or an entry's heading tells, 0 where it bears none."""
+def fact_in(row: str) -> FactRow | None:
+    """What a list item or an entry's heading says of a fact; None where it bears no number."""
     if "(K" not in row:
-        return 0
+        return None
     said = _ITEM.match(row) or _ENTRY.match(row)
-    found = _NUMBER.search(said["text"].replace(PIN, "").strip()) if said else None
-    return int(found["number"]) if found else 0
+    text, found = _said(said["text"]) if said else ("", None)
+    return FactRow(int(found["number"]), text, found["state"] or "") if found else None
+
+
+def number_of(row: str) -> int:
+    """The number of the fact that a row tells, 0 where it bears none."""
+    fact = fact_in(row)
+    return fact.number if fact else 0
+
+
+def is_fact_item(row: str) -> bool:
+    """Whether a row is a list item of the machine's among the facts of a section."""
+    return _FACT_ITEM.match(row) is not None
+
+
+def _said(text: str) -> tuple[str, re.Match[str] | None]:
+    """What a row's text says without stamp, number and pin; and its number."""
+    bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
+    found = _NUMBER.search(bare)
+    return squeeze(bare[: found.start()] if found else bare), found
 
 
 def _line(place: int, said: str, kind: MustKeepKind | None) -> Line | None:
-    bare = _STAMP.sub("", said.replace(PIN, "").strip(), count=1)
-    found = _NUMBER.search(bare)
-    text = squeeze(bare[: found.start()] if found else bare)
+    text, found = _said(said)
     if not text or (found is None and _OURS.fullmatch(text)):
         return None
     return Line(place, text, int(found["number"]) if found else 0, kind)

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from orchestra_mem.core.documents.entries import Entry, visible
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block, front_matter, join_blocks, split_blocks
-from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.types import Session, SessionStatus, Summary
 
 FORMAT = "1"

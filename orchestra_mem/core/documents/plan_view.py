@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestra_mem.core.work.plan_lines import PlanLine, remark_row, render_line, shown_title
+from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.documents.markdown import split_blocks
-from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 NEXT, BACKLOG, FUTURE = "immediate next steps", "prioritized backlog", "future work"
@@ -206,9 +205,10 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
     return row if status is told else None
 
 
-def is_next_step(row: str) -> bool:
-    """Whether a row is a next step as the machine tells it, to which nobody has added anything."""
-    return _NEXT_STEP.fullmatch(row) is not None
+def next_step_number(row: str) -> int:
+    """The number of the item that a next step names as the machine tells it; 0 where somebody has added something."""
+    found = _NEXT_STEP.fullmatch(row)
+    return int(found["number"]) if found else 0
 
 
 def next_titles(text: str) -> dict[int, str]:

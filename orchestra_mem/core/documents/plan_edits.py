@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestra_mem.core.work.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
-from orchestra_mem.core.work.ranks import reordered
+from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
+from orchestra_mem.core.documents.ranks import reordered
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
@@ -90,8 +90,6 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
         now: the text that stands there.
         known: the lines, as the machine would write them, of items that `now` has and `before` has not.
     """
-    if before == now:
-        return PlanEdits()
     old_lines, new_lines = plan_lines(before), plan_lines(now)
     old = _first_of_each(old_lines)
     standing: defaultdict[int, list[PlanLine]] = defaultdict(list)
@@ -113,9 +111,7 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
     sections = {name for name, _, _ in work_sections(now)}
     return PlanEdits(
         changed=tuple(changed),
-        added=tuple(
-            line for line in _new(added, old_lines) if not (line.struck or (gone and _named(rows[line.place]) in gone))
-        ),
+        added=tuple(line for line in added if not (line.struck or (gone and _named(rows[line.place]) in gone))),
         removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
         unread=tuple(named.intersection(gone)),
@@ -179,16 +175,6 @@ def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
     return line.status or WorkStatus.PENDING
 
 
-def _new(lines: Sequence[PlanLine], old: Sequence[PlanLine]) -> Iterator[PlanLine]:
-    """The lines without a number that did not stand there before."""
-    known = [line.title for line in old if not line.number]
-    for line in lines:
-        if line.title in known:
-            known.remove(line.title)
-        else:
-            yield line
-
-
 def _named(row: str) -> int:
     """The number that a row begins with; 0 where there is none."""
     found = _ELSEWHERE.match(row.lstrip())
@@ -209,3 +195,33 @@ def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reorde
         moved |= {key for key in order if key not in stayed and key != order[-1]}
         if moved:
             yield Reordered(order=tuple(order), moved=frozenset(moved))
+
+
+def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
+    """A line as it was left, with what a person changed of it."""
+    changed = {
+        name: getattr(person, name)
+        for name in ("title", "assignee", "priority", "status", "waits_for")
+        if (said := getattr(person, name)) != getattr(was, name) and (said or (person.told and name != "title"))
+    }
+    if (person.ticked, person.struck) != (was.ticked, was.struck):
+        changed |= {"ticked": person.ticked, "struck": person.struck}
+    if person.parent != was.parent:
+        changed["indent"] = person.indent
+    return replace(left, **changed, tail=person.tail or left.tail)
+
+
+def with_item_numbers(text: str, number_of: Callable[[PlanLine], int]) -> str:
+    """A plan in which new lines bear their numbers; all else stays byte for byte.
+
+    Args:
+        text: the plan.
+        number_of: gives a line's number, 0 where it has none.
+    """
+    rows = text.split("\n")
+    for line in plan_lines(text):
+        if not line.number and (number := number_of(line)):
+            at = rows[line.place].find("]") + 1
+            at += len(rows[line.place][at:]) - len(rows[line.place][at:].lstrip())
+            rows[line.place] = f"{rows[line.place][:at]}#{number} {rows[line.place][at:]}"
+    return "\n".join(rows)
