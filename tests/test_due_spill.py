@@ -132,7 +132,7 @@ def test_the_first_context_shows_what_has_been_spilled_before_it(
     """Each operation once, from the document or from working memory, whether a record has spilled or the reading."""
     record(memory, count)
     context = memory.get_orchestrator_context("first")
-    shown = re.findall(r"^### .* \(op (\d+)\)$", context.prefix + context.timeline, re.MULTILINE)
+    shown = re.findall(r"^- .*? \(op (\d+)\)", context.prefix + context.timeline, re.MULTILINE)
     assert shown == [str(operation.id) for operation in memory.operations()]
 
 

@@ -219,7 +219,7 @@ def test_what_is_retrieved_behind_waits_for_nobody(tmp_path: Path, clock: Clock)
         memory.retriever.retrieve_context("doors")
         assert counter.working.wait(30)
         deadline = time.monotonic() + 30
-        with memory._settled():
+        with memory._parts.lock:
             while memory.retriever.get_stats()["prefetched"] != 3:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestra_mem.errors import StorageError, storage_error
-from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
@@ -76,6 +75,7 @@ def initialise(project: str | Path = ".") -> Initialised:
         StorageError: the folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
+    from orchestra_mem.build.wiring import Place
 
     folder = Path(project).resolve()
     home = folder / HOME
@@ -92,9 +92,8 @@ def initialise(project: str | Path = ".") -> Initialised:
                 kept.append(name)
     except OSError as error:
         raise storage_error(error, "writing to", home) from error
-    settings = load_settings(folder, os.environ)
-    memory_dir = folder / settings.orchestrator.memory_dir
-    expected = [home / "obra.db", *(memory_dir / f"{name.value}.md" for name in DocumentName)]
+    place = Place.of(folder, load_settings(folder, os.environ))
+    expected = [home / "obra.db", *place.documents()]
     there = [path for path in expected if path.exists()]
     open_memory(folder).close()
     shown = [*(home / name for name in made), *(path for path in expected if path not in there)]
@@ -140,7 +139,7 @@ def open_memory(
         ValueError: the clock gives times without a zone.
     """
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.build.wiring import Wiring
+    from orchestra_mem.build.wiring import Place, Wiring
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
@@ -149,8 +148,8 @@ def open_memory(
     if not folder.is_dir():
         raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
     settings = load_settings(folder, os.environ, config or {})
-    wiring = Wiring(folder, folder / HOME, settings, clock=clock, counter=counter, write_point=write_point, model=model)
-    return wiring.manager()
+    place = Place.of(folder, settings)
+    return Wiring(place, settings, clock=clock, counter=counter, write_point=write_point, model=model).manager()
 
 
 def open_watcher(

@@ -58,6 +58,7 @@ _END = re.compile(
 # look back keeps it from starting again inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
 _PLAIN_STOPS = (".", "!", "?")
+_UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
 _SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled, as below, when first needed: it is slow
@@ -347,3 +348,23 @@ _stemmers = _Stemmers()
 @lru_cache(maxsize=2_048)
 def _stem(word: str) -> str:
     return str(_stemmers.english.stemWord(word)) if word.isascii() and word.isalpha() else word
+
+
+def squeeze(text: str) -> str:
+    """A text with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
+def visible(text: str) -> str:
+    r"""Replace what a text file or a terminal cannot hold by its escape, as in `\x00`; line ends stay.
+
+    A comment of markdown's becomes text as well: data must not pin itself.
+    """
+    if "<!--" in text:
+        text = text.replace("<!--", "<\\!--")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    # All that is unshowable is unprintable too, and to ask for that is the quicker search by far.
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)

@@ -1,17 +1,17 @@
 """How operations move through the tiers: into working memory, on to the session document, from there into summaries.
 
-Called by the manager under its lock. Everything here can be done again: what a crash leaves half-done, `resume` ends.
+Everything here can be done again: what a crash leaves half-done, `resume` ends.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.documents.entries import Entry
@@ -19,16 +19,14 @@ from orchestra_mem.core.search.disclosure import Recalled
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
+from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.tiers.episodic import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted
-from orchestra_mem.types import (
-    DocumentName,
-    Operation,
-    OperationFilter,
-    Session,
-    SessionStatus,
-    VersionReason,
-)
+from orchestra_mem.tiers.session_summary import closing_sections
+from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
+
+if TYPE_CHECKING:
+    from orchestra_mem.signals import MemoryEvents
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +34,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25
 # A refresh no longer waits where so many operations as large as the last would make the window critical.
 _ROOM = 2
+_SESSION_DOCUMENT = "session document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,14 +50,12 @@ class Refreshed:
 class Lifecycle:
     """Follows the event log and keeps the tiers within their sizes.
 
-    Args:
-        parts: the memory's.
-        tell: told which signal, and by keyword what it says.
+    Whoever calls it holds the memory's lock, as `synced` and `settled` take it.
     """
 
-    def __init__(self, parts: MemoryParts, tell: Callable[..., None]) -> None:
+    def __init__(self, parts: MemoryParts, events: MemoryEvents) -> None:
         self._parts = parts
-        self._tell = tell
+        self._events = events
         self.session: Session | None = None
         self.last_id = 0
         self._changes = -1
@@ -69,14 +66,91 @@ class Lifecycle:
         self._seen_documents: Mapping[DocumentName, object] = {}
         self._looked_at: object = None
 
-    @property
-    def started(self) -> date | None:
-        """The day on which the session under way has begun, None where none is known."""
-        return self.session.started.date() if self.session else None
+    @contextmanager
+    def synced(self) -> Iterator[None]:
+        """Keep other threads from the tiers, which see first what others have done; refuses where closed."""
+        with self._parts.lock:
+            self.sync()
+            yield
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """The same for reading: what is due, a spill or a refresh, comes before."""
+        with self.synced():
+            self.settle()
+            yield
+
+    def snapshot(self) -> Snapshot:
+        """Give the memory as it is now, after what is due."""
+        with self.settled():
+            return self.glance()
+
+    def glance(self) -> Snapshot:
+        """Give the memory as this process knows it, without waiting for a lock."""
+        return self._parts.snapshot(self.session)
+
+    def sync(self) -> None:
+        """See what other processes have recorded and people have edited since the last look; else microseconds."""
+        changes, _ = self._parts.database.commit_count()
+        if changes != self._changes or self.session is None:
+            self._catch_up()
+            self._changes = changes
+        self._look_for_faults(self.take_in_edits())
+
+    def _catch_up(self) -> None:
+        """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
+        live = self._parts.log.live_session()
+        if live is None:
+            self._leave_session()
+            return
+        if self.session is None or live.id != self.session.id:
+            self._leave_session()
+            # Where the disk refuses, the next spill brings the document together with the log.
+            with self._parts.reporter.noting(_SESSION_DOCUMENT):
+                self._parts.session.resume(live)
+                self._parts.compactor.settle(live)
+            live = self._parts.log.session(live.id)
+            self.last_id = live.spilled_through
+        elif live.spilled_through > self.last_id:
+            # Others recorded and spilled what this process has not seen: a running epoch would never show it.
+            self._parts.epochs.end_epochs()
+            self.last_id = live.spilled_through
+        self.session = live
+        self._parts.working.drop_through(live.spilled_through)
+        for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
+            self._take(operation)
+
+    def _leave_session(self) -> None:
+        self.session = None
+        self.last_id = 0
+        self._parts.working.clear()
+        self._parts.epochs.end_epochs()
+
+    def take_in_edits(self) -> Mapping[DocumentName, object]:
+        """Read into the ledger what people have changed in the documents since the last look; their states now."""
+        states = self._parts.episodic.states()
+        if states != self._seen_documents:
+            with self._parts.reporter.noting("hand edits"):
+                if self._parts.hand_edits.take_in():
+                    self._events.send("documents_edited")
+                    if self.session is not None:
+                        with self._session_document():
+                            self._parts.compactor.settle(self.session)
+                self._seen_documents = states
+        return states
+
+    def _look_for_faults(self, documents: Mapping[DocumentName, object]) -> None:
+        """Tell what is wrong with documents that somebody has changed since the last look."""
+        parts = self._parts
+        states = documents, parts.session.foreign_state(self.session) if self.session else None
+        # A document is mended without another state where a right is given back.
+        if states != self._looked_at or parts.reporter.knows_faults:
+            self._looked_at = states
+            parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def record(self, draft: OperationDraft) -> Operation:
         """Write an operation to the event log, then let the tiers follow."""
-        if self._parts.in_transaction():
+        if self._parts.database.in_transaction():
             raise StorageError(
                 "recording: this thread is making changes together, which may all be taken back, and the operation "
                 "with them; record it after they are made"
@@ -84,26 +158,28 @@ class Lifecycle:
         operation, created = self._parts.log.append(draft.operation, self._new_session)
         if created:
             try:
-                if self.session and (entry := draft.entry_of(operation, self.session.started.date())):
-                    self._parts.session.remember(entry)
-                self._follow(operation)
+                self._follow(operation, draft)
                 self._keep_within_limits(operation)
             except Exception as error:  # whatever it is: who is told that nothing was recorded records it twice
                 self._fell_behind(operation.id, error)
-            self._tell("operation_recorded", operation=operation)
+            self._events.send("operation_recorded", operation=operation)
         return operation
 
     def _fell_behind(self, number: int, error: Exception) -> None:
         self._retry_at = number + _RETRY_AFTER
-        self._parts.reporter.failed("session document", error)
+        self._parts.reporter.failed(_SESSION_DOCUMENT, error)
         if not isinstance(error, StorageError):
             logger.error("operation %s is recorded, but what follows failed", number, exc_info=error)
 
     def _new_session(self) -> Session:
-        return Session(id=self._parts.new_id(), started=self._parts.clock(), status=SessionStatus.ACTIVE)
+        from uuid import uuid4  # takes milliseconds to load, and is needed once a session
 
-    def _follow(self, operation: Operation) -> None:
+        return Session(id=str(uuid4()), started=self._parts.clock(), status=SessionStatus.ACTIVE)
+
+    def _follow(self, operation: Operation, draft: OperationDraft) -> None:
         """Take a recorded operation into working memory, after those that others recorded meanwhile."""
+        if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
+            self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id or operation.id != self.last_id + 1:
             self._catch_up()
         else:
@@ -117,80 +193,27 @@ class Lifecycle:
         self.last_id = operation.id
         self._parts.tracker.add_usage(operation.tokens)
 
-    def _catch_up(self) -> None:
-        """Bring working memory up to the event log: a new session, operations of other processes, their spills."""
-        live = self._parts.log.live_session()
-        if live is None:
-            self._leave_session()
-            return
-        if self.session is None or live.id != self.session.id:
-            self._leave_session()
-            self._resume_document(live)
-            live = self._parts.log.session(live.id)
-            self.last_id = live.spilled_through
-        elif live.spilled_through > self.last_id:
-            # Others recorded and spilled what this process has not seen: a running epoch would never show it.
-            self._parts.epochs.end_epochs()
-            self.last_id = live.spilled_through
-        self.session = live
-        self._parts.working.drop_through(live.spilled_through)
-        for operation in self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)):
-            self._take(operation)
-
-    def _resume_document(self, live: Session) -> None:
-        """Bring the session's document together with the log. Where the disk refuses, the next spill does it."""
-        try:
-            self._parts.session.resume(live)
-            self._parts.compactor.settle(live)
-        except StorageError as error:
-            self._parts.reporter.failed("session document", error)
-
-    def _leave_session(self) -> None:
-        self.session = None
-        self.last_id = 0
-        self._parts.working.clear()
-        self._parts.epochs.end_epochs()
-
-    def sync(self) -> None:
-        """See what other processes have recorded and people have edited since the last look; else microseconds."""
-        changes = self._parts.change_count()
-        if changes != self._changes or self.session is None:
-            self._catch_up()
-            self._changes = changes
-        self._look_for_faults(self.take_in_edits())
-
-    def _look_for_faults(self, documents: Mapping[DocumentName, object]) -> None:
-        """Tell what is wrong with documents that somebody has changed since the last look; see `states`."""
-        parts = self._parts
-        states = documents, parts.session.foreign_state(self.session) if self.session else None
-        # A document is mended without another state where a right is given back.
-        if states == self._looked_at and not parts.reporter.knows_faults:
-            return
-        self._looked_at = states
-        parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
+    # Keeping within limits
 
     def _keep_within_limits(self, operation: Operation) -> None:
         """Note what is due. It waits for the next read, or until it can wait no longer."""
         if self.last_id < self._retry_at:
             return
-        parts = self._parts
-        if parts.working.overflows_far:
+        if self._parts.working.overflows_far:
             self._spill_overflow()
-        if not parts.auto_refresh:
+        if not self._parts.settings.orchestrator.auto_refresh_enabled:
             return
-        if parts.tracker.should_refresh():
-            self._refresh_due = True
-        if self._refresh_due and (
-            # The next operations may be as large, and a window that overflows is the worst.
-            parts.tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling
-        ):
+        tracker = self._parts.tracker
+        self._refresh_due |= tracker.should_refresh()
+        # The next operations may be as large, and a window that overflows is the worst.
+        if self._refresh_due and (tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling):
             self.refresh()
 
     @property
     def due(self) -> bool:
         """Whether a spill or a refresh waits that can be done now: not within changes that may still be taken back."""
         waits = self._parts.working.overflows or self._refresh_due
-        return waits and self.last_id >= self._retry_at and not self._parts.in_transaction()
+        return waits and self.last_id >= self._retry_at and not self._parts.database.in_transaction()
 
     def settle(self) -> None:
         """Spill and refresh where that has waited; what fails is reported as where a record does it."""
@@ -206,8 +229,9 @@ class Lifecycle:
 
     def _spill_overflow(self) -> None:
         """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
-        spilled = self._spill(self._parts.working.overflow()) > 0
-        if spilled and self._parts.auto_refresh and self._parts.compactor.over_threshold():
+        spilled = self._spill(self._parts.working.overflow())
+        auto_refresh = self._parts.settings.orchestrator.auto_refresh_enabled
+        if spilled and auto_refresh and self._parts.compactor.over_threshold():
             self._refresh_due = True
             self._over_ceiling = self._parts.compactor.over_ceiling()
 
@@ -218,8 +242,16 @@ class Lifecycle:
         # At once: a context shows the document up to there, and working memory from there on.
         self.session = replace(self.session, spilled_through=through)
         self._parts.working.drop_through(through)
-        self._parts.reporter.recovered("session document")
+        self._parts.reporter.recovered(_SESSION_DOCUMENT)
         return len(entries)
+
+    @contextmanager
+    def _session_document(self) -> Iterator[None]:
+        """Go on without the session's document where that is to be left as it is; its operations wait."""
+        try:
+            yield
+        except (DocumentError, StorageReadOnlyError) as error:
+            self._parts.reporter.failed(_SESSION_DOCUMENT, error)
 
     def refresh(self) -> Refreshed | None:
         """Spill, compact, update the documents, begin a new epoch; None where no session is under way.
@@ -247,65 +279,43 @@ class Lifecycle:
             with self._session_document():
                 compacted = self._parts.compactor.compact(session)
                 self._parts.episodic.short_forms.make(session.id)
-        self._parts.epochs.end_epochs()
-        used = self.context("refresh", self.default_budget).tokens
-        self._parts.tracker.reset(to=used)
-        self._parts.checkpoint()
+        used = self._begin_anew("refresh")
+        self._parts.database.checkpoint()
         took = (time.perf_counter() - start) * 1000
         logger.info(
             "refreshed: %d operations spilled, %d compacted into %d summaries, %d tokens in use, %.1f ms",
             spilled, compacted.covered_operations, len(compacted.summaries), used, took,
         )  # fmt: skip
-        if took > self._parts.latency_target_ms:
-            logger.warning("a refresh took %.0f ms, the target is %d ms", took, self._parts.latency_target_ms)
+        if took > (target_ms := self._parts.settings.orchestrator.refresh_latency_target_ms):
+            logger.warning("a refresh took %.0f ms, the target is %d ms", took, target_ms)
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took)
-        self._tell("refreshed", refreshed=done)
+        self._events.send("refreshed", refreshed=done)
         return done
+
+    def _begin_anew(self, for_operation: str) -> int:
+        """Begin a new epoch, and let the window hold what that does; its tokens."""
+        self._parts.epochs.end_epochs()
+        used = self.context(for_operation, self.default_budget).tokens
+        self._parts.tracker.reset(to=used)
+        return used
 
     def extract_facts(self) -> None:
         """Find the facts of operations that no refresh has looked through yet."""
         if self.session is not None and self.session.judged_through < self.last_id:
-            try:
+            with self._parts.reporter.noting("facts"):
                 with self._parts.store.lock():
                     session = self._parts.log.session(self.session.id)
                     self._parts.compactor.extract_facts(session, self.last_id)
-            except StorageError as error:
-                self._parts.reporter.failed("facts", error)
-            else:
-                self._parts.reporter.recovered("facts")
                 self.session = replace(self.session, judged_through=self.last_id)
-
-    @contextmanager
-    def _session_document(self) -> Iterator[None]:
-        """Go on without the session's document where that is to be left as it is; its operations wait."""
-        try:
-            yield
-        except (DocumentError, StorageReadOnlyError) as error:
-            self._parts.reporter.failed("session document", error)
-
-    def take_in_edits(self) -> Mapping[DocumentName, object]:
-        """Read into the ledger what people have changed in the documents since the last look; their states now."""
-        states = self._parts.episodic.states()
-        if states == self._seen_documents:
-            return states
-        try:
-            if self._parts.hand_edits.take_in():
-                self._tell("documents_edited")
-                if self.session is not None:
-                    with self._session_document():
-                        self._parts.compactor.settle(self.session)
-        except StorageError as error:
-            self._parts.reporter.failed("hand edits", error)
-        else:
-            self._parts.reporter.recovered("hand edits")
-            self._seen_documents = states
-        return states
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
         failed: Mapping[DocumentName, StorageError] = {}
         for _ in range(WRITE_TRIES):
-            failed = self._written(reason)
+            self.take_in_edits()
+            recent = [entry.short for entry in self._parts.working.entries()[-5:]]
+            view = self._parts.reporter.view(self.session.id if self.session else "", recent)
+            failed = self._parts.episodic.update(view, reason, self._parts.hand_edits.taken)
             if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
                 break
         for name in DocumentName:
@@ -314,19 +324,9 @@ class Lifecycle:
             else:
                 self._parts.reporter.recovered(name.value)
 
-    def _written(self, reason: VersionReason) -> Mapping[DocumentName, StorageError]:
-        self.take_in_edits()
-        recent = [entry.short for entry in self._parts.working.entries()[-5:]]
-        view = self._parts.reporter.view(self.session.id if self.session else "", recent)
-        taken = self._parts.hand_edits.taken
-        if reason is VersionReason.FLUSH:
-            return self._parts.episodic.integrate_session(view, taken)
-        return self._parts.episodic.update(view, reason, taken)
-
     def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
         """The context for a budget as things stand."""
-        entries = self._parts.working.entries()
-        context = self._parts.epochs.context(for_operation, budget_tokens, self.session, entries, recalled)
+        context = self._parts.epochs.context(for_operation, budget_tokens, self.glance(), recalled)
         if not self._window_known and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.
             self._window_known = True
@@ -338,6 +338,8 @@ class Lifecycle:
     def default_budget(self) -> int:
         """What the window holds up to its refresh threshold, in tokens."""
         return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
+
+    # Ending a session, and going on with one
 
     def flush(self) -> Path | None:
         """End the session; None where none is under way."""
@@ -353,25 +355,26 @@ class Lifecycle:
             self._update_documents(VersionReason.FLUSH)
             path = self._parts.session.finish(session, closing)
         self._leave_session()
-        self._parts.tracker.reset(to=self.context("flush", self.default_budget).tokens)
+        self._begin_anew("flush")
         logger.info("session %s flushed to %s", session.id, path)
-        self._tell("session_flushed", session=session, path=path)
+        self._events.send("session_flushed", session=session, path=path)
         return path
 
     def _begin_flush(self, session: Session) -> tuple[Session, str] | None:
         """Spill all, and close the session to new operations; None where another process has flushed it."""
+        parts = self._parts
         while True:
-            self._spill(self._parts.working.entries())
-            session = self._parts.log.session(session.id)
+            self._spill(parts.working.entries())
+            session = parts.log.session(session.id)
             if session.status is not SessionStatus.ACTIVE:
                 self._catch_up()
                 return None
-            self._parts.compactor.extract_facts(session, session.spilled_through)
-            self._parts.compactor.improve()
-            self._parts.compactor.settle(session)
-            session = self._parts.log.session(session.id)
-            closing = self._parts.reporter.closing(session)
-            if self._parts.log.begin_flush(session.id, closing):
+            parts.compactor.extract_facts(session, session.spilled_through)
+            parts.compactor.improve()
+            parts.compactor.settle(session)
+            session = parts.log.session(session.id)
+            closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens)
+            if parts.log.begin_flush(session.id, closing):
                 return session, closing
             self._catch_up()
 
@@ -382,7 +385,7 @@ class Lifecycle:
             with self._session_document():
                 self._finish_flushes()
             self._catch_up()
-            self._changes = self._parts.change_count()
+            self._changes, _ = self._parts.database.commit_count()
 
     def _finish_flushes(self) -> Path | None:
         """End the sessions whose flush was interrupted; where the last one's document lies now."""

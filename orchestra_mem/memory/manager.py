@@ -7,12 +7,10 @@ event log is the truth of what happened, the documents are the truth of what is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -59,21 +57,19 @@ class OrchestratorContextManager:
     """
 
     def __init__(self, parts: MemoryParts) -> None:
-        from orchestra_mem.signals import MemoryEvents
+        from orchestra_mem.signals import MemoryEvents  # what it is made of takes long to load
 
         self._parts = parts
-        self.events = MemoryEvents()
+        self._lock = parts.lock
+        self.events = MemoryEvents(self)
         self.compression = parts.compression
         self._places = SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
-        self._lock = parts.lock
-        self._flow = Lifecycle(parts, partial(self.events.send, self))
-        self._answering = QueryService(parts, self._flow, self._settled)
-        parts.epochs.turn_window = self._answering.turn_window
-        self._closed = False
+        self._life = Lifecycle(parts, self.events)
+        self._queries = QueryService(parts, self._life)
         for threshold in Threshold:
-            parts.tracker.on(threshold, lambda crossing: self.events.send(self, "window_filled", crossing=crossing))
-        self._flow.resume()
+            parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))
+        self._life.resume()
 
     @property
     def working_memory(self) -> WorkingMemory:
@@ -102,7 +98,7 @@ class OrchestratorContextManager:
     @property
     def state(self) -> StateManager:
         """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
-        with self._settled():
+        with self._life.settled():
             return self._parts.state
 
     @property
@@ -138,24 +134,14 @@ class OrchestratorContextManager:
             InvalidOperationError: something is no JSON or out of range; nothing was recorded.
             StorageError: it could not be stored, or might be taken back (`state.together`); nothing was recorded.
         """
-        self._check_open()
+        self._lock.check()
         draft = make_draft(
-            operation_type,
-            operation_data,
-            tokens_used,
-            agent=agent,
-            critical=critical,
-            timestamp=timestamp,
-            idempotency_key=idempotency_key,
-            clock=self._parts.clock,
-            counter=self._parts.counter,
-            entry_chars=self._parts.session.place.entry_chars,
-            number=self._flow.last_id + 1,
-            started=self._flow.started,
-        )
+            self._parts, operation_type, operation_data, tokens_used, agent=agent, critical=critical,
+            timestamp=timestamp, idempotency_key=idempotency_key, number=self._life.last_id + 1,
+            session=self._life.session,
+        )  # fmt: skip
         with self._lock:
-            self._check_open()
-            return self._flow.record(draft)
+            return self._life.record(draft)
 
     # Keeping within limits
 
@@ -168,8 +154,8 @@ class OrchestratorContextManager:
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
         """
-        with self._synced():
-            return self._flow.refresh()
+        with self._life.synced():
+            return self._life.refresh()
 
     def foreground(self) -> AbstractContextManager[None]:
         """Have the model for oneself: within this, what is summarised in the background stops and waits."""
@@ -191,7 +177,18 @@ class OrchestratorContextManager:
         Raises:
             ValueError: the budget is negative.
         """
-        return self._answering.context(for_operation, max_tokens, query)
+        budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
+        if budget_tokens < 0:
+            raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
+        recalled = None if query is None else self._queries.recalled(query, budget_tokens)
+
+        def build(doubted: int) -> OrchestratorContext:
+            with self._life.settled():
+                if doubted:
+                    self._parts.epochs.count_again(doubted)
+                return self._life.context(for_operation, budget_tokens, recalled)
+
+        return self._parts.assemble(build)
 
     def explain(
         self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
@@ -208,14 +205,14 @@ class OrchestratorContextManager:
         Raises:
             StorageError: the disk refused; the next start goes on where this stopped.
         """
-        with self._synced():
-            return self._flow.flush()
+        with self._life.synced():
+            return self._life.flush()
 
     # Asking
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """The newest operations, newest first, of one type if given; from older sessions too where these are few."""
-        with self._settled():
+        with self._life.settled():
             found = self._parts.working.get_operations(operation_type, limit)
         if len(found) >= limit:
             return found
@@ -223,12 +220,12 @@ class OrchestratorContextManager:
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Operations of all sessions from the event log, oldest first."""
-        self._check_open()
+        self._lock.check()
         return self._parts.log.operations(where or OperationFilter())
 
     def sessions(self) -> list[Session]:
         """All sessions, oldest first."""
-        self._check_open()
+        self._lock.check()
         return self._parts.log.sessions()
 
     def search(
@@ -243,26 +240,26 @@ class OrchestratorContextManager:
             StorageError: the index cannot be used.
             EmbedderError: `mode` is dense, and no vectors can be had.
         """
-        return self._answering.search(query, where, mode, limit)
+        return self._queries.search(query, where, mode, limit)
 
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Passages that answer a query, each in one line with its source in front; see `search`.
 
         Where the index cannot be used, the lines of the live tiers that hold most words of the query.
         """
-        return self._answering.passages(query, max_results)
+        return self._queries.passages(query, max_results)
 
     @property
     def retriever(self) -> ContextRetriever:
         """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
-        self._check_open()
-        return self._answering.retriever
+        self._lock.check()
+        return self._queries.retriever
 
     @property
     def response_cache(self) -> ResponseCache:
         """Earlier answers of a model, for as long as nothing that they depend on changes: `get`, `put`."""
-        self._check_open()
-        return self._answering.responses
+        self._lock.check()
+        return self._queries.responses
 
     def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
         """Bring the search index up to the memory now, instead of with the next searches.
@@ -275,7 +272,11 @@ class OrchestratorContextManager:
             StorageError: the index or the memory cannot be used.
             EmbedderError: no vectors can be had; the words are in the index.
         """
-        self._answering.update_index(told, anew=anew)
+        self._life.snapshot()
+        search = self._parts.search.open()
+        if anew:
+            search.rebuild()
+        search.catch_up(told)
 
     def expand(self, reference: str | int) -> Expansion:
         """Give the originals behind a summary (`S12`), a kept fact (`K7`) or an operation (`op 104`), word for word.
@@ -285,12 +286,12 @@ class OrchestratorContextManager:
         Raises:
             NotFoundError: there is no such thing.
         """
-        self._check_open()
+        self._lock.check()
         return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
         """Say in which line of its document each hit stands now, from 1; 0 for what stands in none."""
-        self._check_open()
+        self._lock.check()
         return self._places.lines(hits)
 
     def facts(
@@ -298,8 +299,8 @@ class OrchestratorContextManager:
     ) -> list[MustKeep]:
         """What may not be lost, oldest first: by kind, and those alone that hold now."""
         status = MustKeepStatus.STANDING if standing else None
-        with self._settled():
-            self._flow.extract_facts()
+        with self._life.settled():
+            self._life.extract_facts()
             return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
 
     def blame(self, document: str) -> list[BlamedLine]:
@@ -308,12 +309,12 @@ class OrchestratorContextManager:
         Raises:
             NotFoundError: there is no such document.
         """
-        with self._settled():
+        with self._life.settled():
             return self._parts.authorship.blame(document)
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
         """Lines that a person and the machine have both changed, and that wait for the person's word."""
-        self._check_open()
+        self._lock.check()
         return self._parts.hand_edits.conflicts()
 
     def resolve_conflict(self, conflict: str, *, accept: bool) -> tuple[DocumentName, Resolved]:
@@ -323,72 +324,53 @@ class OrchestratorContextManager:
             NotFoundError: no document has a conflict with this id.
         """
         with self._lock:
-            self._check_open()
             return self._parts.hand_edits.resolve(conflict, accept=accept)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
-        self._check_open()
+        self._lock.check()
         return self._recall.losses(session, limit)
 
     def get_stats(self) -> dict[str, Json]:
         """Figures of the window and of each tier."""
-        with self._settled():
+        parts = self._parts
+        with self._life.settled():
+            counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
+            problems = (parts.reporter, parts.hand_edits, parts.compression, self.events, self._queries)
             return {
-                **self._parts.stats(),
-                "search": self._answering.stats(),
-                "problems": [*self._parts.problems(), *self.events.problems(), *self._answering.problems()],
+                "context_window": {**parts.tracker.get_stats(), **counter, "epochs": parts.epochs.epoch_count},
+                "working_memory": parts.working.get_stats(),
+                "session_memory": parts.session.get_stats(),
+                "episodic_memory": parts.episodic.get_stats(),
+                "search": self._queries.stats(),
+                "problems": [problem for each in problems for problem in each.problems()],
             }
 
     # Opening and closing
 
     def close(self) -> None:
         """Let go of files and connections. The session goes on with the next start; safe to call twice."""
-        if self._lock.inherited:  # nothing of it is this process's to close
+        if self._lock.refuses:  # closed already, or nothing of it is this process's to close
             return
-        with self._lock:
+        with suppress(ClosedError), self._lock:
             try:
                 if not sys.is_finalizing():
-                    self._settle()
+                    self._life.settle()
             finally:
-                closed, self._closed = self._closed, True
-                if not closed:
-                    self._answering.close()
-                    self._parts.close()
+                self._lock.closed = True
+                self._parts.search.close()
+                self._parts.close()
 
     def __enter__(self) -> OrchestratorContextManager:
         """Return itself."""
-        self._check_open()
+        self._lock.check()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close."""
         self.close()
 
-    @contextmanager
-    def _synced(self) -> Iterator[None]:
-        """Keep other threads from the tiers, which see first what others have done; refuses where closed."""
-        with self._lock:
-            self._check_open()
-            self._flow.sync()
-            yield
-
-    @contextmanager
-    def _settled(self) -> Iterator[None]:
-        """The same for reading: what is due, a spill or a refresh, comes before."""
-        with self._synced():
-            self._flow.settle()
-            yield
-
     def _settle(self) -> None:
-        if self._flow.due and not self._lock.inherited:
+        if self._life.due and not self._lock.refuses:
             with self._lock:
-                if not self._closed:
-                    self._flow.settle()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ClosedError("this memory has been closed; open it again with open_memory()")
-        self._lock.check()
+                self._life.settle()

@@ -1,17 +1,19 @@
-"""What a memory is made of."""
+"""What a memory is made of, and the lock that keeps its threads apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import os
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
-from orchestra_mem.memory.epochs import EpochKeeper
-from orchestra_mem.memory.reporting import Reporter
-from orchestra_mem.memory.thread_lock import ThreadLock
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.errors import ClosedError
+from orchestra_mem.memory.snapshot import Snapshot
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.hand_edits import HandEditManager
@@ -19,25 +21,73 @@ from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import Json
+from orchestra_mem.types import FileState, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
+    from orchestra_mem.memory.epochs import EpochKeeper
+    from orchestra_mem.memory.lazy_search import LazySearch
+    from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.response_cache import ResponseStore
-    from orchestra_mem.retrieval.search import MemorySearch
     from orchestra_mem.settings import Settings
+
+# File systems tell times by the kernel's tick, 10 ms at most.
+_TICK_NS = 50_000_000
+
+
+class MemoryLock:
+    """Keeps the threads of a memory apart. Its holder may take it again.
+
+    It refuses once the memory is closed, and in a child process: the thread that holds it may not be there, and then
+    nobody would ever let it go.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self.closed = False
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it can be taken no more."""
+        return self.closed or os.getpid() != self._process
+
+    def check(self) -> None:
+        """Make sure that the memory may be used here.
+
+        Raises:
+            ClosedError: it has been closed, or belongs to another process.
+        """
+        if os.getpid() != self._process:
+            raise ClosedError("this memory was opened before a fork; a child process opens its own with open_memory()")
+        if self.closed:
+            raise ClosedError("this memory has been closed; open it again with open_memory()")
+
+    def __enter__(self) -> None:
+        """Take it, as soon as no other thread has it."""
+        self.check()
+        self._lock.acquire()
+        if self.closed:  # while this thread waited
+            self._lock.release()
+            self.check()
+
+    def __exit__(self, *error: object) -> None:
+        """Let the next one have it."""
+        self._lock.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryParts:
-    """What a memory is made of; the wiring puts it together."""
+    """What a memory is made of; `build` puts it together."""
 
+    settings: Settings
+    database: MemoryDatabase
     log: EventLog
     ledger: Ledger
     store: DocumentStore
     counter: TokenCounter
     clock: Clock
-    new_id: Callable[[], str]
+    lock: MemoryLock
     working: WorkingMemory
     session: SessionMemoryManager
     compactor: SessionCompactor
@@ -48,34 +98,22 @@ class MemoryParts:
     authorship: Authorship
     tracker: ContextWindowTracker
     epochs: EpochKeeper
-    assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     reporter: Reporter
-    lock: ThreadLock
-    in_transaction: Callable[[], bool]
-    change_count: Callable[[], int]
-    commit_count: Callable[[], Hashable]
-    open_search: Callable[[], MemorySearch]
+    search: LazySearch
     open_responses: Callable[[], ResponseStore]
-    settings: Settings
-    checkpoint: Callable[[], None]
+    assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
-    auto_refresh: bool
-    latency_target_ms: int
 
-    def stats(self) -> dict[str, Json]:
-        """Figures of the window and of each tier."""
-        return {
-            "context_window": {
-                **self.tracker.get_stats(),
-                "counter": self.counter.name,
-                "exact": self.counter.exact,
-                "epochs": self.epochs.epoch_count,
-            },
-            "working_memory": self.working.get_stats(),
-            "session_memory": self.session.get_stats(),
-            "episodic_memory": self.episodic.get_stats(),
-        }
-
-    def problems(self) -> list[Json]:
-        """What is wrong with these, as `status` shows it."""
-        return [*self.reporter.problems(), *self.hand_edits.problems(), *self.compression.problems()]
+    def snapshot(self, session: Session | None) -> Snapshot:
+        """Take a snapshot, with `session` under way."""
+        documents: dict[str, object] = {f"{name.value}.md": state for name, state in self.episodic.states().items()}
+        files = [*documents.values()]
+        if session is not None:
+            documents["the session document"] = _, file = self.session.foreign_state(session)
+            files.append(file)
+        latest = max((state.modified_ns for state in files if isinstance(state, FileState)), default=0)
+        version = self.database.commit_count(), tuple(documents.values()), self.clock().date()
+        # A second save within the same tick leaves no trace in a document's state.
+        is_sure = abs(time.time_ns() - latest) >= _TICK_NS
+        entries = tuple(self.working.entries())
+        return Snapshot(session=session, entries=entries, documents=documents, version=version if is_sure else None)

@@ -8,15 +8,15 @@ from datetime import UTC, date, datetime
 from orchestra_mem.core.context.items import as_form
 from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
 from orchestra_mem.errors import InvalidOperationError
-from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.types import Operation, UnrecordedOperation
+from orchestra_mem.types import Operation, Session, UnrecordedOperation
 
 _MAX_NAME_CHARS = 200
 _MAX_TOKENS = 2**31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OperationDraft:
     """An operation on its way, and its entry as it will read if nobody else records one before."""
 
@@ -35,6 +35,7 @@ class OperationDraft:
 
 
 def make_draft(
+    parts: MemoryParts,
     kind: object,
     data: object,
     tokens: object,
@@ -43,50 +44,39 @@ def make_draft(
     critical: object,
     timestamp: object,
     idempotency_key: object,
-    clock: Clock,
-    counter: TokenCounter,
-    entry_chars: int,
     number: int,
-    started: date | None,
+    session: Session | None,
 ) -> OperationDraft:
     """Check an operation, render its entry and count it.
 
-    `number` is the id that it will have, and `started` the day on which its session did, as far as is known now.
+    `number` is the id that it will have, and `session` the one that it will belong to, as far as is known now.
 
     Raises:
         InvalidOperationError: something is no JSON or out of range; `path` leads to it.
     """
     name = _name("operation_type", kind)
     reported = _tokens(tokens)
-    time = _time(timestamp, clock)
+    time = parts.clock().astimezone(UTC) if timestamp is None else _time(timestamp)
     checked = checked_json(data)
     agent = None if agent is None else _name("agent", agent)
-    weighty = _critical(critical)
+    if critical is not None and not isinstance(critical, bool):
+        problem = f"{critical!r} is no truth value; give True or False, or None to have it judged"
+        raise InvalidOperationError("critical", problem)
     key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
-    day = started or time.date()
+    day = session.started.date() if session else time.date()
     thought = Operation(
-        id=number,
-        session="",
-        type=name,
-        data=checked,
-        timestamp=time,
-        tokens=reported or 0,
+        id=number, session="", type=name, data=checked, timestamp=time, tokens=reported or 0,
         entry_tokens=0 if reported is None else -1,
-    )
-    entry = make_entry(thought, started=day, max_chars=entry_chars)
+    )  # fmt: skip
+    entry = make_entry(thought, started=day, max_chars=parts.session.place.entry_chars)
     # Counted in the form that contexts show, so that no later count of it costs anything.
-    entry_tokens = counter.count(as_form(entry.text))
+    entry_tokens = parts.counter.count(as_form(entry.text))
     operation = UnrecordedOperation(
-        type=name,
-        data=checked,
-        timestamp=time,
-        tokens=entry_tokens if reported is None else reported,
-        entry_tokens=entry_tokens,
-        agent=agent,
-        critical=is_critical(name, checked) if weighty is None else weighty,
+        type=name, data=checked, timestamp=time, tokens=entry_tokens if reported is None else reported,
+        entry_tokens=entry_tokens, agent=agent, critical=is_critical(name, checked) if critical is None else critical,
         idempotency_key=key,
-    )
-    return OperationDraft(operation=operation, entry=entry, started=day)
+    )  # fmt: skip
+    return OperationDraft(operation, entry, day)
 
 
 def _tokens(value: object) -> int | None:
@@ -97,16 +87,7 @@ def _tokens(value: object) -> int | None:
     return int(value)
 
 
-def _critical(value: object) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    problem = f"{value!r} is no truth value; give True or False, or None to have it judged"
-    raise InvalidOperationError("critical", problem)
-
-
-def _time(value: object, clock: Clock) -> datetime:
-    if value is None:
-        return clock().astimezone(UTC)
+def _time(value: object) -> datetime:
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidOperationError("timestamp", f"{value!r} is no time with a zone; give an aware datetime")
     try:

@@ -160,6 +160,7 @@ def begin_epoch(
     shares: Mapping[Part, float] = DEFAULT_SHARES,
     sources: Mapping[Part, str] | None = None,
     fill_at_start: float = 0.5,
+    lends: bool = True,
 ) -> Epoch:
     """Choose and lay out what the contexts of a new epoch begin with; never over the budget, whatever the counter.
 
@@ -176,12 +177,13 @@ def begin_epoch(
         shares: of the budget, 0 to 1, together at most 1; a part that is not named has none.
         sources: where a part stands, shown in its border line.
         fill_at_start: 0 to 1.
+        lends: whether a part has what others leave unused; where not, that stays free for what comes behind.
 
     Raises:
         ValueError: the budget is negative, or a share is out of range.
     """
     _check(budget_tokens, shares, fill_at_start)
-    layout = _Layout(items, counter, shares, sources or {}, fill_at_start)
+    layout = _Layout(items, counter, shares, sources or {}, fill_at_start, lends=lends)
     if counter.additive:
         return layout.epoch(number, budget_tokens, budget_tokens)
     return largest_fit(lambda fill_to: layout.epoch(number, budget_tokens, fill_to), _tokens_of, budget_tokens)
@@ -211,10 +213,13 @@ class _Layout:
         shares: Mapping[Part, float],
         sources: Mapping[Part, str],
         fill_at_start: float,
+        *,
+        lends: bool,
     ) -> None:
         self._counter = counter
         self._shares = shares
         self._fill_at_start = fill_at_start
+        self._lends = lends
         self._preamble_cost = count_piece(counter, PREAMBLE)
         self._fills = {
             part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
@@ -234,8 +239,10 @@ class _Layout:
         return self._laid_out(number, budget_tokens, shares, room, start_tokens, preamble)
 
     def _fill_stable(self, shares: Mapping[Part, int]) -> int:
-        """Fill the stable parts: first each within its share, then with what others left. Returns what is left."""
+        """Fill the stable parts: first each within its share, then with what others left. Returns what operations get of it."""
         pool = sum(shares[part] - self._fills[part].fill(shares[part]) for part in STABLE_PARTS)
+        if not self._lends:
+            return 0
         for part in STABLE_PARTS:
             fill = self._fills[part]
             if not fill.complete:

@@ -25,26 +25,24 @@ def with_recalled(
     context: OrchestratorContext,
     items: Sequence[Item],
     *,
-    share_tokens: int,
     counter: TokenCounter,
     reasons: Mapping[str, str],
     standing: Sequence[Item] = (),
     notes: Sequence[str] = (),
 ) -> OrchestratorContext:
-    """Add memories behind a context, as many as its budget and their share leave room for.
+    """Add memories behind a context, as many as its budget leaves room for.
 
     Each in its short form first, then the best of them fuller. Nothing of the context itself changes.
 
     Args:
         context: an epoch's.
         items: what was recalled, best first.
-        share_tokens: what they may take together at most, 0 and up.
         counter: the one that counted the context.
         reasons: why each was recalled, by key.
         standing: what was recalled and stands in the context already; it is told, and not shown again.
         notes: what could not be recalled or looked at.
     """
-    room = max(0, min(share_tokens, context.budget_tokens - context.tokens))
+    room = max(0, context.budget_tokens - context.tokens)
     fill = PartFill(items, border_line(Part.RECALLED, ""), counter)
 
     def layout(fill_to: int) -> _Filled:
@@ -64,7 +62,7 @@ def with_recalled(
         placements=(*context.placements, *placements),
         rooms=(
             *context.rooms,
-            PartRoom(part=Part.RECALLED, share_tokens=share_tokens, room_tokens=room, border_tokens=border),
+            PartRoom(part=Part.RECALLED, share_tokens=room, room_tokens=room, border_tokens=border),
         ),
         recalled=filled.text,
         notes=(*context.notes, *notes),

@@ -13,8 +13,7 @@ import threading
 from collections.abc import Iterable
 
 from orchestra_mem.core.context.assembly import PREAMBLE
-from orchestra_mem.core.documents.entries import visible
-from orchestra_mem.core.text import split_sentences
+from orchestra_mem.core.text import split_sentences, visible
 from orchestra_mem.types import Json
 
 MARK = "recalled"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from orchestra_mem.core.text import squeeze as squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 KEPT = "Kept:"
@@ -59,11 +60,6 @@ def kept_part(text: str) -> str:
     """The must-keeps below a summary, with the line that announces them; empty where there are none."""
     start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
     return text[start:] if start or text.startswith(KEPT) else ""
-
-
-def squeeze(text: str) -> str:
-    """A text with every run of white space as one blank."""
-    return " ".join(text.split())
 
 
 def kept_numbers(text: str) -> list[int]:

@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from orchestra_mem.core.documents.entries import visible
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.summaries.omissions import Sentence, turning
-from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences
+from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
 
 _MAX_NAMED = 3
 # So many lines that begin with no word, as paths and numbers, may be a sentence that is wrapped.

@@ -1,0 +1,62 @@
+"""Texts of documents as a model reads them: what they say, without times of writing, ids, zeros and empty sections."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from orchestra_mem.core.context.items import as_form
+from orchestra_mem.core.documents.entries import SPEECH_FIELDS, label
+
+SHORT_CHARS = 200
+
+# What the first section of a document tells people about the document itself.
+_FRAME = re.compile(r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*")
+_NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
+_HEADING = re.compile(r"#{1,2} .*")
+_ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
+_FIELD = re.compile(r"\*\*([^*\n]+)\*\*:(?: (.*))?")
+_SPEECH = frozenset(map(label, SPEECH_FIELDS)) | {"Input"}
+
+
+@lru_cache(maxsize=256)
+def section_as_read(text: str) -> str:
+    """Give a section without what says nothing; empty where that leaves its heading alone."""
+    lines = text.splitlines()
+    if lines and lines[0].startswith("# "):
+        lines = [line for line in lines if not _FRAME.fullmatch(line)]
+    told = [line for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
+    if all(_HEADING.fullmatch(line) or not line.strip() for line in told):
+        return ""
+    return as_form("\n".join(told))
+
+
+@lru_cache(maxsize=1024)
+def entry_as_read(text: str) -> tuple[str, ...]:
+    """Give an operation's entry in one line, and in full where that is more.
+
+    The time of day is left out, the date is not where the entry has one: it tells of another day than the session's.
+    """
+    first, *rest = text.strip().splitlines() or [""]
+    match = _ENTRY.fullmatch(first)
+    if match is None:
+        full = as_form(text)
+        return (full,) if full else ()
+    date, title = match.groups()
+    head = f"- {date} {title}" if date else f"- {title}"
+    lines = [line for line in rest if line.strip() and not _is_known(line, title)]
+    spoken = _FIELD.fullmatch(lines[0]) if lines else None
+    if spoken is not None and spoken[1] in _SPEECH and spoken[2]:
+        head, lines = f"{head}: {spoken[2]}", lines[1:]
+    full = as_form("\n".join([head, *lines]))
+    told = "; ".join(line.lstrip("> ").replace("**", "") for line in lines)
+    short = f"{head}: {told}" if told else head
+    if len(short) > SHORT_CHARS:
+        short = f"{short[: SHORT_CHARS - 1].rstrip()}…"
+    return (as_form(short), full) if len(short) < len(full) - 1 else (full,)
+
+
+def _is_known(line: str, title: str) -> bool:
+    """Whether a field repeats the heading, or counts what the operation took."""
+    field = _FIELD.fullmatch(line)
+    return field is not None and (field[1] == "Tokens" or f": {field[2]} (op " in title)
