@@ -14,7 +14,7 @@ class Health(StrEnum):
     FAULT = "fault"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What was found of a part, and what to do; `advice` is empty where nothing is to be done."""
 
@@ -22,3 +22,18 @@ class Finding:
     health: Health
     words: str
     advice: str = ""
+
+
+def sound(part: str, words: str) -> Finding:
+    """Say that a part is in order."""
+    return Finding(part, Health.SOUND, words)
+
+
+def note(part: str, words: str, advice: str = "") -> Finding:
+    """Say something of a part that is good to know."""
+    return Finding(part, Health.NOTE, words, advice)
+
+
+def fault(part: str, words: str, advice: str = "") -> Finding:
+    """Say what is wrong with a part."""
+    return Finding(part, Health.FAULT, words, advice)

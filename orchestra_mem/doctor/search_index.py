@@ -6,10 +6,9 @@ from pathlib import Path
 
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
-from orchestra_mem.doctor.findings import Finding, Health
+from orchestra_mem.doctor.findings import Finding, fault, note, sound
 
 ANEW = "the next search makes it anew: it is derived, nothing is lost"
-_BEHIND = "searches take it in, and `orchestra-mem index` does so now"
 
 
 def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:
@@ -18,12 +17,7 @@ def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:
 
 
 def index_words(report: IndexReport, last_operation: int) -> str:
-    """Say in one line how an index is.
-
-    Args:
-        report: what was found.
-        last_operation: the memory's newest.
-    """
+    """Say in one line how an index is, of a memory whose newest operation is `last_operation`."""
     if not report.present:
         return "not made yet; the first search makes it"
     if report.fault is not None:
@@ -39,7 +33,7 @@ def index_finding(report: IndexReport, last_operation: int) -> Finding:
     """Say how an index is, and what to do; see `index_words`."""
     words = index_words(report, last_operation)
     if report.fault is not None:
-        return Finding(part="search", health=Health.FAULT, words=words, advice=ANEW)
+        return fault("search", words, ANEW)
     if report.present and report.operations < last_operation:
-        return Finding(part="search", health=Health.NOTE, words=words, advice=_BEHIND)
-    return Finding(part="search", health=Health.SOUND, words=words)
+        return note("search", words, "searches take it in, and `orchestra-mem index` does so now")
+    return sound("search", words)

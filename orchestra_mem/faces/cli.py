@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces import commands_shell
 from orchestra_mem.faces.command import app as app
 from orchestra_mem.faces.command import config, importing, work
 from orchestra_mem.faces.shell import INTERRUPTED, ProjectOption
@@ -55,10 +54,8 @@ def _about(
 
 
 # In the order of the help: a command adds itself to the program where it is defined.
-import_module("orchestra_mem.faces.demo")
-commands_shell.add_to(app, "Begin")
-for _name in ("record", "ask", "recall", "work", "documents", "check"):
-    import_module(f"orchestra_mem.faces.commands_{_name}")
+for _name in ("demo", "commands_shell", *(f"commands_{_what}" for _what in "record ask work documents check".split())):
+    import_module(f"orchestra_mem.faces.{_name}")
 app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Begin")
 app.add_typer(work, name="work", rich_help_panel="Work")
 app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")

@@ -1,13 +1,29 @@
-"""Commands that tell whether all is well: config show, config check, check, doctor."""
+"""Commands that look after a memory: config show, config check, check, doctor, summaries."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
-from orchestra_mem.faces.command import CommandResult, command, config, document_views, flag, views
-from orchestra_mem.faces.commands_documents import problem_record, require_memory
+from typer import Argument, BadParameter
+
+from orchestra_mem.faces.command import (
+    CommandResult,
+    LimitOption,
+    SessionOption,
+    command,
+    config,
+    document_views,
+    flag,
+    recall_views,
+    views,
+)
 from orchestra_mem.faces.shell import CONFIGURATION, FAILED, Shell
+
+if TYPE_CHECKING:
+    from orchestra_mem.compression.service import SummaryStory
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
 @command(of=config)
@@ -45,11 +61,7 @@ def check(run: Shell) -> CommandResult:
     except ConfigError as error:
         if not run.as_json:
             raise
-        faults = [
-            {"source": fault.source, "line": fault.line, "key": fault.key, "problem": fault.problem}
-            for fault in error.faults
-        ]
-        return CommandResult({"faults": faults}, "", exit_code=CONFIGURATION)
+        return CommandResult({"faults": [*error.faults]}, "", exit_code=CONFIGURATION)
     file = run.project / CONFIG_PATH
     return CommandResult({"faults": []}, f"in order: {file if file.exists() else 'defaults'} and the environment\n")
 
@@ -63,10 +75,10 @@ def check_documents(run: Shell) -> CommandResult:
     from orchestra_mem import doctor
     from orchestra_mem.build import load_settings
 
-    require_memory(run)
+    run.require_memory()
     problems = doctor.check_documents(run.project, load_settings(run.project, os.environ))
     problems += doctor.check_index(run.project)
-    record = {"project": str(run.project), "problems": [problem_record(problem) for problem in problems]}
+    record = {"project": str(run.project), "problems": problems}
     if not problems:
         return CommandResult(record, "all is well with the documents\n")
     if not run.as_json and run.out.is_terminal:
@@ -84,13 +96,65 @@ def doctor(run: Shell) -> CommandResult:
     """
     from orchestra_mem.doctor import Health, diagnose
 
-    require_memory(run)
+    run.require_memory()
     with run.progress() as bar:
         task = bar.add_task("", total=7)
         findings = diagnose(run.project, on_part=lambda part: bar.update(task, description=part, advance=1))
     faults = sum(finding.health is Health.FAULT for finding in findings)
-    parts = [
-        {"part": found.part, "health": found.health, "words": found.words, "advice": found.advice} for found in findings
-    ]
-    record = {"project": str(run.project), "faults": faults, "findings": parts}
+    record = {"project": str(run.project), "faults": faults, "findings": findings}
     return CommandResult(record, lambda: views.findings_view(findings), exit_code=FAILED if faults else 0)
+
+
+class SummariesAction(StrEnum):
+    """What to do with summaries."""
+
+    LIST = "list"
+    REDO = "redo"
+    STATS = "stats"
+
+
+@command("Ask")
+def summaries(
+    run: Shell,
+    action: Annotated[
+        SummariesAction, Argument(metavar="[redo|stats]", help="Let the model better one; count what came of it.")
+    ] = SummariesAction.LIST,
+    reference: Annotated[str | None, Argument(metavar="[ID]", help="For redo: as in S12.")] = None,
+    session: SessionOption = None,
+    limit: LimitOption = 20,
+) -> CommandResult:
+    """List summaries: how each was made, what the check said, what was put back and lost. redo tries again, now.
+
+    Example: orchestra-mem summaries redo S12
+    """
+    if (action is SummariesAction.REDO) != (reference is not None):
+        raise BadParameter("redo goes with the number of a summary, as in S12", param_hint="ID")
+    with run.open() as memory:
+        if reference is not None:
+            return _redo(memory, reference)
+        if action is SummariesAction.STATS:
+            stats = memory.compression.stats()
+            return CommandResult(stats, lambda: recall_views.stats_view(stats))
+        found = memory.compression.stories(memory.losses(session, limit=limit or None))
+    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+
+
+def _redo(memory: OrchestratorContextManager, reference: str) -> CommandResult:
+    done = memory.compression.redo(reference)
+    fault = f", {done.fault}" if done.fault else ""
+    what = "the next refresh puts this in:" if done.verdict.good else "it stays as it is:"
+    return CommandResult(done, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
+
+
+def _story_record(story: SummaryStory) -> dict[str, Any]:
+    from orchestra_mem.serialize import to_object
+
+    trial, job = story.trial, story.job
+    return {
+        **to_object(story.summary),
+        "model": trial.model if trial else None,
+        "tried": trial.verdict if trial else None,
+        "fault": (trial.fault if trial else "") or (job.error if job else "") or None,
+        "job": job.state if job else None,
+        "draft_waits": story.draft is not None,
+    }

@@ -18,11 +18,9 @@ from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.build import DocumentWatcher
-    from orchestra_mem.doctor import DocumentProblem
     from orchestra_mem.faces.editing import DocumentChange
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.settings import Settings
-    from orchestra_mem.tiers.authorship import BlamedLine
 
 DocumentArgument = Annotated[str, Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
 ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
@@ -42,7 +40,7 @@ def edit(
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import check_document
-    from orchestra_mem.faces.editing import run_editor, taken_in, text_change
+    from orchestra_mem.faces.editing import differing_lines, run_editor, taken_in
 
     with run.open() as memory:  # closed again before the editor opens: whoever else works here goes on
         path = _path(memory, document)
@@ -54,15 +52,16 @@ def edit(
     after = _text(path) if path.is_file() else ""
     with run.open() as memory:
         taken = taken_in(facts, memory.facts(standing=False))
-    change = text_change(before, after)
+    lines = differing_lines(before, after)
+    added = sum(line.startswith("+") for line in lines)
     record = {
         "document": path.stem, "path": str(path), "editor_exit_code": code, "changed": before != after,
-        "lines_added": change.added, "lines_removed": change.removed,
+        "lines_added": added, "lines_removed": len(lines) - added,
         "facts": {
             "added": taken.added, "changed": [{"before": was, "after": now} for was, now in taken.changed],
             "removed": taken.removed,
         },
-        "problems": [problem_record(problem) for problem in problems],
+        "problems": problems,
     }  # fmt: skip
     note = ""
     if code:
@@ -70,7 +69,7 @@ def edit(
     elif before == after:
         note = "an editor that opens a window of its own may return at once: what you save there is taken in too"
     return CommandResult(
-        record, lambda: document_views.edit_view(path, change, taken, problems, changed=before != after),
+        record, lambda: document_views.edit_view(path, lines, taken, problems, changed=before != after),
         exit_code=FAILED if code or problems else 0, note=note,
     )  # fmt: skip
 
@@ -82,14 +81,9 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
         if path is None:
             raise NotFoundError("no session is under way, so it has no document; `orchestra-mem record` begins one")
         return path
-    return memory.episodic_memory.path(_name(document, "session"))
-
-
-def _name(document: str, *others: str) -> DocumentName:
-    name = document.removesuffix(".md")
     if name not in set(DocumentName):
-        raise NotFoundError(f"there is no document {document!r}; there are: {', '.join([*DocumentName, *others])}")
-    return DocumentName(name)
+        raise NotFoundError(f"there is no document {document!r}; there are: {', '.join([*DocumentName, 'session'])}")
+    return memory.episodic_memory.path(DocumentName(name))
 
 
 def _text(path: Path) -> str:
@@ -99,14 +93,6 @@ def _text(path: Path) -> str:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise storage_error(error, "reading", path) from error
-
-
-def problem_record(problem: DocumentProblem) -> dict[str, Any]:
-    """Give a problem of a document as JSON."""
-    return {
-        "path": str(problem.path), "line": problem.line or None, "problem": problem.problem,
-        "meanwhile": problem.meanwhile,
-    }  # fmt: skip
 
 
 @command("Documents")
@@ -171,7 +157,7 @@ def watch(
     from orchestra_mem.build import load_settings, open_watcher
     from orchestra_mem.settings import WatchChoice
 
-    require_memory(run)
+    run.require_memory()
     settings = load_settings(run.project, os.environ)
     changed: SimpleQueue[frozenset[Path]] = SimpleQueue()
     watcher = open_watcher(run.project, changed.put, mode=WatchChoice.POLL if poll else None)
@@ -182,18 +168,6 @@ def watch(
         _show_changes(run, watcher, changed, settings)
     except KeyboardInterrupt:
         run.tell("")  # the end that is meant, and not in the terminal's line of ^C
-
-
-def require_memory(run: Shell) -> None:
-    """Make sure that the project has a memory, without opening it.
-
-    Raises:
-        StorageError: it has none.
-    """
-    from orchestra_mem.build import HOME
-
-    if not (run.project / HOME).is_dir():
-        raise run.no_memory()
 
 
 def _show_changes(
@@ -222,8 +196,7 @@ def _show_change(run: Shell, found: DocumentChange) -> None:
     if run.as_json:
         record = {
             "time": time.isoformat(), "document": found.path.stem, "path": str(found.path),
-            "event": found.event.value, "added": found.change.added, "removed": found.change.removed,
-            "lines": [*found.change.lines],
+            "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
         }  # fmt: skip
         return typer.echo(json.dumps(record))
     view = document_views.change_view(time, found)
@@ -231,14 +204,12 @@ def _show_change(run: Shell, found: DocumentChange) -> None:
 
 
 @command("Documents")
-def history(run: Shell, document: DocumentArgument) -> CommandResult:
+def history(memory: OrchestratorContextManager, document: DocumentArgument) -> CommandResult:
     """List a document's earlier texts, oldest first: when, by whom it was written, why it was replaced.
 
     Example: orchestra-mem history project_state
     """
-    name = _name(document)
-    with run.open() as memory:
-        found = memory.episodic_memory.history(name)
+    found = memory.episodic_memory.history(document)
     return CommandResult(found, lambda: document_views.versions_view(found))
 
 
@@ -291,12 +262,4 @@ def blame(
     Example: orchestra-mem blame decision_log
     """
     lines = memory.blame(document)
-    return CommandResult([_line_record(line) for line in lines], lambda: document_views.blame_view(lines))
-
-
-def _line_record(line: BlamedLine) -> dict[str, Any]:
-    origin = line.origin
-    return {
-        "line": line.line, "text": line.text, "writer": origin.writer, "operations": origin.operations,
-        "time": origin.time,
-    }  # fmt: skip
+    return CommandResult(lines, lambda: document_views.blame_view(lines))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from typer import Argument, BadParameter, Option
 
@@ -19,7 +18,6 @@ from orchestra_mem.faces.times import parse_option
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
     from orchestra_mem.memory.importing import Imported
-    from orchestra_mem.memory.lifecycle import Refreshed
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
 
@@ -166,7 +164,7 @@ def _import(run: Shell, history: History, faults: list[HistoryFault] | None = No
         run.tell(f"passed over: {fault}")
     record = {
         "source": history.source, "recorded": done.recorded, "known": done.known, "note": history.note,
-        "faults": [{"place": fault.place, "problem": fault.problem} for fault in told],
+        "faults": told,
     }  # fmt: skip
     return CommandResult(record, f"{_counted(done, f' of {history.source}')}\n", exit_code=FAILED if told else 0)
 
@@ -198,26 +196,18 @@ def refresh(memory: OrchestratorContextManager) -> CommandResult:
     after = memory.episodic_memory.states()
     written = [f"{name}.md" for name in after if after[name] != before[name]]
     wrote = f"wrote {', '.join(written)}" if written else "no document changed"
-    return CommandResult(_refresh_record(done, written), f"{_refresh_words(done)}; {wrote}\n")
-
-
-def _refresh_record(done: Refreshed | None, written: Sequence[str]) -> dict[str, Any]:
-    documents = {"session": done is not None, "documents": [*written]}
     if done is None:
-        return documents
-    return {
-        **documents, "spilled_operations": done.spilled_operations,
-        "compacted_operations": done.compacted.covered_operations,
-        "summaries": [*done.compacted.summaries], "ratio": round(done.compacted.ratio, 4),
-        "used_tokens": done.used_tokens, "milliseconds": round(done.milliseconds, 3),
+        return CommandResult({"session": False, "documents": written}, f"no session is under way; {wrote}\n")
+    compacted = done.compacted
+    record = {
+        "session": True, "documents": written, "spilled_operations": done.spilled_operations,
+        "compacted_operations": compacted.covered_operations, "summaries": compacted.summaries,
+        "ratio": round(compacted.ratio, 4), "used_tokens": done.used_tokens,
+        "milliseconds": round(done.milliseconds, 3),
     }  # fmt: skip
-
-
-def _refresh_words(done: Refreshed | None) -> str:
-    if done is None:
-        return "no session is under way"
-    made = ", ".join(f"S{summary.id}" for summary in done.compacted.summaries)
-    return (
-        f"spilled {done.spilled_operations:,} operations, compacted {done.compacted.covered_operations:,}"
+    made = ", ".join(f"S{summary.id}" for summary in compacted.summaries)
+    words = (
+        f"spilled {done.spilled_operations:,} operations, compacted {compacted.covered_operations:,}"
         f"{f' into {made}' if made else ''}; {done.used_tokens:,} tokens in use, {done.milliseconds:,.0f} ms"
     )
+    return CommandResult(record, f"{words}; {wrote}\n")

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestra_mem.faces.shell import FAILED, DebugOption, JsonOption, ProjectOption, Shell, shell
+from orchestra_mem.faces.command import CommandResult, command, flag
+from orchestra_mem.faces.shell import FAILED, Shell
 
 if TYPE_CHECKING:
+    from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.orchestrator import Orchestrator, Reply
 
 _PROMPT = "> "
@@ -23,29 +25,27 @@ _COMMENT = re.compile(r"\s*#(?!\d)")
 _GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
 
 
+@command("Begin", name="shell", json_lines=True)
 def talk(
+    run: Shell,
     script: Annotated[
         Path | None,
         typer.Option("--script", metavar="FILE", help="Run the lines of a file; comments begin with #."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", metavar="", help="Cancel and undo without asking.")] = False,
-    project: ProjectOption = None,
-    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print one JSON object a line instead.")] = False,
-    debug: DebugOption = False,
+    yes: Annotated[bool, flag("--yes", "Cancel and undo without asking.")] = False,
 ) -> None:
     """Talk about the work in everyday words; all of it is remembered. `quit`, Ctrl-D or Ctrl-C end the session.
 
     Example: orchestra-mem shell
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.orchestrator import Orchestrator
+    from orchestra_mem.orchestrator import Orchestrator
 
-        lines = _typed(run) if script is None else _scripted(run, _read(script))
-        with run.open(create=True) as memory, Orchestrator(memory, agent="shell", confirm=not yes) as orchestrator:
-            orchestrator.end_on_signals()
-            all_done = _talk(run, orchestrator, lines)
-        if script is not None and not all_done:
-            raise typer.Exit(FAILED)
+    lines = _typed(run) if script is None else _scripted(run, _read(script))
+    with run.open(create=True) as memory, Orchestrator(memory, agent="shell", confirm=not yes) as orchestrator:
+        orchestrator.end_on_signals()
+        all_done = _talk(run, orchestrator, lines)
+    if script is not None and not all_done:
+        raise typer.Exit(FAILED)
 
 
 def _talk(run: Shell, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
@@ -109,15 +109,17 @@ def _scripted(run: Shell, text: str) -> Iterator[str]:
             yield line
 
 
+@command("Begin", name="run")
 def do_task(
+    run: Shell,
+    memory: OrchestratorContextManager,
     task: Annotated[int, typer.Argument(metavar="ID", help="The task's number.", min=1)],
-    command: Annotated[str, typer.Argument(metavar="COMMAND", help="For the shell; its exit code says how it went.")],
+    shell_command: Annotated[
+        str, typer.Argument(metavar="COMMAND", help="For the shell; its exit code says how it went.")
+    ],
     tries: Annotated[int, typer.Option("--tries", min=1, help="How often it is tried at most.")] = 1,
     timeout: Annotated[float | None, typer.Option("--timeout", min=0.001, help="Seconds for each try.")] = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    debug: DebugOption = False,
-) -> None:
+) -> CommandResult:
     """Do a task by a shell command; the task's status follows, and how it went is remembered.
 
     The command finds the task in ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and what the memory has for it
@@ -125,27 +127,15 @@ def do_task(
 
     Example: orchestra-mem run 12 "pytest -q" --tries 2
     """
-    with shell(project, as_json, debug) as run:
-        from orchestra_mem.orchestrator import Orchestrator, task_record
+    from orchestra_mem.orchestrator import Orchestrator, task_record
 
-        with run.open() as memory:
-            orchestrator = Orchestrator(memory, agent="run")
-            orchestrator.end_on_signals()
-            result = orchestrator.execute_task(
-                task, command, max_iterations=tries, timeout_s=timeout, folder=run.project
-            )
-            item = orchestrator.tracker.item(task)
-            run.bring_documents_up(memory)
-        if as_json:
-            run.answer(task_record(item, result))
-        else:
-            run.text(f"{result.result}\n" if result.result else "")
-            run.tell(f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}")
-        if result.error:
-            raise typer.Exit(FAILED)
-
-
-def add_to(app: typer.Typer, panel: str) -> None:
-    """Add these commands."""
-    app.command("shell", rich_help_panel=panel)(talk)
-    app.command("run", rich_help_panel=panel)(do_task)
+    orchestrator = Orchestrator(memory, agent="run")
+    orchestrator.end_on_signals()
+    result = orchestrator.execute_task(task, shell_command, max_iterations=tries, timeout_s=timeout, folder=run.project)
+    item = orchestrator.tracker.item(task)
+    run.bring_documents_up(memory)
+    text = f"{result.result}\n" if result.result else ""
+    note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
+    return CommandResult(
+        task_record(item, result), text, exit_code=FAILED if result.error else 0, note="" if run.as_json else note
+    )

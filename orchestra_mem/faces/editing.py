@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from orchestra_mem.core.documents.alignment import matched_lines, split_lines
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.errors import ConfigError, ConfigFault
+from orchestra_mem.memory.epochs import changed_lines
 from orchestra_mem.types import Author, FileState, MustKeep, MustKeepStatus
 
 _STDERR = 2
@@ -76,28 +77,31 @@ def _fault(source: str, problem: str) -> ConfigError:
 class TakenIn:
     """What a person's edit has made of the facts; `changed` holds each as it was and as it is."""
 
-    added: tuple[MustKeep, ...] = ()
-    changed: tuple[tuple[MustKeep, MustKeep], ...] = ()
-    removed: tuple[MustKeep, ...] = ()
+    added: list[MustKeep]
+    changed: list[tuple[MustKeep, MustKeep]]
+    removed: list[MustKeep]
 
 
 def taken_in(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> TakenIn:
     """Compare all facts from before an edit with those after it; what the machine did meanwhile is left aside."""
     known = {fact.id: fact for fact in before}
-    added = [fact for fact in after if fact.id not in known and fact.author is Author.PERSON]
-    new = {fact.id for fact in added}
-    pairs = [(known[fact.id], fact) for fact in after if fact.id in known and fact != known[fact.id]]
+    new = {fact.id for fact in after if fact.id not in known and fact.author is Author.PERSON}
+    standing = [fact for fact in after if fact.status is not MustKeepStatus.REMOVED]
+    pairs = [(known[fact.id], fact) for fact in standing if fact.id in known]
     return TakenIn(
-        added=tuple(fact for fact in added if fact.status is not MustKeepStatus.REMOVED),
-        changed=tuple(
+        added=[fact for fact in standing if fact.id in new],
+        changed=[
             (was, now)
             for was, now in pairs
-            if now.status is not MustKeepStatus.REMOVED
-            and (now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text))
-        ),
-        removed=tuple(
-            now for was, now in pairs if now.status is MustKeepStatus.REMOVED and was.status is not now.status
-        ),
+            if now != was and (now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text))
+        ],
+        removed=[
+            fact
+            for fact in after
+            if fact.status is MustKeepStatus.REMOVED
+            and fact.id in known
+            and known[fact.id].status is not MustKeepStatus.REMOVED
+        ],
     )
 
 
@@ -111,10 +115,12 @@ class Event(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextChange:
-    """The lines that differ, each behind `+` or `-`, in their order."""
+class DocumentChange:
+    """What has become of a document since it was last seen: the lines that differ, each behind `+` or `-`."""
 
-    lines: tuple[str, ...] = ()
+    path: Path
+    event: Event
+    lines: list[str]
 
     @property
     def added(self) -> int:
@@ -124,29 +130,12 @@ class TextChange:
     @property
     def removed(self) -> int:
         """How many lines went."""
-        return sum(line.startswith("-") for line in self.lines)
+        return len(self.lines) - self.added
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentChange:
-    """What has become of a document since it was last seen."""
-
-    path: Path
-    event: Event
-    change: TextChange
-
-
-def text_change(before: str, after: str) -> TextChange:
+def differing_lines(before: str, after: str) -> list[str]:
     """Compare two texts line by line, whatever ends the lines."""
-    return TextChange(lines=tuple(_differing(split_lines(before), split_lines(after))))
-
-
-def _differing(old: list[str], new: list[str]) -> Iterator[str]:
-    at = to = 0
-    for one, other in [*matched_lines(old, new), (len(old), len(new))]:
-        yield from (f"-{line}" for line in old[at:one])
-        yield from (f"+{line}" for line in new[to:other])
-        at, to = one + 1, other + 1
+    return list(changed_lines(split_lines(before), split_lines(after)))
 
 
 class SeenTexts:
@@ -155,36 +144,31 @@ class SeenTexts:
     def __init__(self, folders: Iterable[Path]) -> None:
         self._texts: dict[Path, str | None] = {}
         self.states: dict[Path, FileState] = {}
-        for folder in folders:
-            for path in folder.glob("[!.~]*.md"):
-                self._begin(path)
-
-    def _begin(self, path: Path) -> None:
-        try:
-            # Before it is read: whoever saves meanwhile is seen, if need be twice.
-            status = path.stat()
-        except OSError:
-            return
-        self.states[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
-        self._texts[path] = _read(path)
+        for path in (path for folder in folders for path in folder.glob("[!.~]*.md")):
+            try:
+                # Before it is read: whoever saves meanwhile is seen, if need be twice.
+                status = path.stat()
+                self.states[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
+                self._texts[path] = _read(path)
+            except OSError:
+                continue
 
     def look(self, path: Path) -> DocumentChange | None:
         """Look at a document again; None where it says what it said."""
-        known, before = path in self._texts, self._texts.get(path)
+        is_known, before = path in self._texts, self._texts.get(path)
         try:
-            after = _read(path)
+            after = self._texts[path] = _read(path)
         except FileNotFoundError:
-            if not known:
+            if not is_known:
                 return None
             del self._texts[path]
-            return DocumentChange(path=path, event=Event.GONE, change=text_change(before or "", ""))
-        self._texts[path] = after
+            return DocumentChange(path=path, event=Event.GONE, lines=differing_lines(before or "", ""))
         if after is None:
-            return DocumentChange(path=path, event=Event.UNREADABLE, change=TextChange())
-        if known and after == before:
+            return DocumentChange(path=path, event=Event.UNREADABLE, lines=[])
+        if is_known and after == before:
             return None
-        event = Event.CHANGED if known else Event.NEW
-        return DocumentChange(path=path, event=event, change=text_change(before or "", after))
+        event = Event.CHANGED if is_known else Event.NEW
+        return DocumentChange(path=path, event=event, lines=differing_lines(before or "", after))
 
 
 def _read(path: Path) -> str | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from orchestra_mem.compression.service import SummaryStory
-from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.text import visible
 from orchestra_mem.faces.times import short_time
-from orchestra_mem.faces.views import clipped, counted, newest, plain_table, table_of
+from orchestra_mem.faces.views import clipped, counted, event_words, newest, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit, Reasons
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json, Summary
-from orchestra_mem.work_types import WorkEvent, WorkKind
+from orchestra_mem.work_types import WorkKind
 
 _PASSAGE_CHARS = 280
 
@@ -47,38 +48,6 @@ def _passage(text: str) -> Text:
     return Text(squeezed if len(squeezed) <= _PASSAGE_CHARS else f"{squeezed[:_PASSAGE_CHARS]} …")
 
 
-def surroundings_text(found: Expansion) -> str:
-    """Tell what stands around what `expand` was asked for, before the originals; empty where nothing does."""
-    lines = []
-    if found.place is not None:
-        place = found.place
-        lines.append(f"{found.reference}  {' > '.join(place.passage.heading)}".rstrip())
-        for passage in (*place.before, place.passage, *place.behind):
-            mark = ">" if passage is place.passage else " "
-            numbered = enumerate(visible(passage.text).split("\n"), passage.line)
-            lines += [f"{mark} {number:>5}  {line}" for number, line in numbered]
-        lines.append("")
-    if found.item is not None:
-        item = found.item
-        lines += [f"{item.name}: {item.status.value}", *filter(None, (item.description, *item.acceptance))]
-        lines += [_change(event) for event in found.events]
-        lines.append("")
-    if found.around:
-        asked = found.operations[0]
-        for operation in sorted((*found.around, asked), key=lambda each: each.id):
-            mark = ">" if operation.id == asked.id else " "
-            said = visible(" ".join(plain_text(operation, max_chars=_PASSAGE_CHARS).split()))
-            lines.append(f"{mark} op{operation.id} {short_time(operation.timestamp)} {operation.type}: {said}")
-        lines.append("")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _change(event: WorkEvent) -> str:
-    before = f"{event.before} -> " if event.before else ""
-    why = f" ({event.reason})" if event.reason else ""
-    return visible(f"  {short_time(event.time)} {event.field}: {before}{event.after or 'none'}{why}")
-
-
 def reasons_lines(reasons: Reasons) -> Iterator[str]:
     """Tell why a hit stands where it does, line by line."""
     searches = [
@@ -97,8 +66,8 @@ def reasons_lines(reasons: Reasons) -> Iterator[str]:
 
 
 def expansion_text(found: Expansion) -> str:
-    """Show the answer of `expand`: the operations as they were recorded, a line of JSON each."""
-    lines = []
+    """Show the answer of `expand`: what stands around, then the operations as they were recorded, as lines of JSON."""
+    lines = [*_place_lines(found), *_item_lines(found), *_neighbours(found)]
     if found.summary is not None:
         summary = found.summary
         lines += [
@@ -115,7 +84,35 @@ def expansion_text(found: Expansion) -> str:
             f"op{operation.id} {short_time(operation.timestamp)} {operation.type}{agent} ({operation.tokens:,} tokens)",
             dump_json(operation.data),
         ]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _place_lines(found: Expansion) -> Iterator[str]:
+    if (place := found.place) is not None:
+        yield f"{found.reference}  {' > '.join(place.passage.heading)}".rstrip()
+        for passage in (*place.before, place.passage, *place.behind):
+            mark = ">" if passage is place.passage else " "
+            for number, line in enumerate(visible(passage.text).split("\n"), passage.line):
+                yield f"{mark} {number:>5}  {line}"
+        yield ""
+
+
+def _item_lines(found: Expansion) -> Iterator[str]:
+    if (item := found.item) is not None:
+        yield f"{item.name}: {item.status.value}"
+        yield from filter(None, (item.description, *item.acceptance))
+        yield from (visible(f"  {short_time(event.time)} {event_words(event)}") for event in found.events)
+        yield ""
+
+
+def _neighbours(found: Expansion) -> Iterator[str]:
+    if found.around:
+        asked = found.operations[0]
+        for operation in sorted((*found.around, asked), key=lambda each: each.id):
+            mark = ">" if operation.id == asked.id else " "
+            said = visible(" ".join(plain_text(operation, max_chars=_PASSAGE_CHARS).split()))
+            yield f"{mark} op{operation.id} {short_time(operation.timestamp)} {operation.type}: {said}"
+        yield ""
 
 
 def subject_of(summary: Summary) -> str:
@@ -130,16 +127,16 @@ def _covered(summary: Summary) -> str:
 def losses_view(summaries: Sequence[Summary], *, limited: bool = False, hint: bool = True) -> Iterator[RenderableType]:
     """Show the answer of `losses`."""
 
-    def row(summary: Summary) -> Iterator[RenderableType]:
-        dropped = f"{len(summary.dropped)}: {', '.join(summary.dropped)}" if summary.dropped else "none"
-        yield from (f"S{summary.id}", clipped(subject_of(summary)))
-        yield "" if summary.document else f"{summary.first_operation}-{summary.last_operation}"
-        yield from (f"{summary.source_tokens:,}", f"{summary.tokens:,}", f"{summary.ratio:.0%}")
-        yield from (str(len(summary.must_keeps)), clipped(dropped))
+    def row(each: Summary) -> Sequence[str | Text]:
+        return [
+            f"S{each.id}", subject_of(each), "" if each.document else f"{each.first_operation}-{each.last_operation}",
+            f"{each.source_tokens:,}", f"{each.tokens:,}", f"{each.ratio:.0%}", str(len(each.must_keeps)),
+            f"{len(each.dropped)}: {', '.join(each.dropped)}" if each.dropped else "none",
+        ]  # fmt: skip
 
     return table_of(
-        summaries, row, "", "of", "operations", "tokens", "to", "ratio", "kept", "dropped identifiers",
-        right=["tokens", "to", "ratio", "kept"], empty="nothing has been summarised", more=newest(summaries, limited),
+        summaries, row, "|of|operations|tokens>|to>|ratio>|kept>|dropped identifiers",
+        empty="nothing has been summarised", more=newest(summaries, limited),
         hint="orchestra-mem expand S… gives the originals" if hint else "",
     )  # fmt: skip
 
@@ -147,15 +144,14 @@ def losses_view(summaries: Sequence[Summary], *, limited: bool = False, hint: bo
 def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
     """Show the answer of `summaries`."""
 
-    def row(story: SummaryStory) -> Iterator[RenderableType]:
-        summary = story.summary
-        yield clipped(f"S{summary.id}" if summary.level else f"S{summary.id} {subject_of(summary)}")
-        yield from (f"{summary.ratio:.0%}", str(len(summary.put_back)), str(len(summary.dropped)))
-        yield from (clipped(summary.method), clipped(_verdict(story)))
+    def row(story: SummaryStory) -> Sequence[str | Text]:
+        each = story.summary
+        name = f"S{each.id}" if each.level else f"S{each.id} {subject_of(each)}"
+        counts = f"{each.ratio:.0%}", str(len(each.put_back)), str(len(each.dropped))
+        return name, *counts, each.method, _verdict(story)
 
     return table_of(
-        stories, row, "", "ratio", "put back", "lost", "method", "verdict", right=["ratio", "put back", "lost"],
-        empty="nothing has been summarised",
+        stories, row, "|ratio>|put back>|lost>|method|verdict", empty="nothing has been summarised",
         hint="orchestra-mem losses names what was lost, orchestra-mem expand S… gives the originals",
     )  # fmt: skip
 
@@ -172,17 +168,14 @@ def _verdict(story: SummaryStory) -> str:
     return story.summary.verdict or "no model was asked"
 
 
-def stats_view(stats: Sequence[dict[str, Json]]) -> Iterator[RenderableType]:
+def stats_view(stats: Sequence[Mapping[str, Json]]) -> Iterator[RenderableType]:
     """Show the answer of `summaries stats`."""
     if not stats:
         yield Text("no model was asked to summarise yet")
-        return
-    counts = ("accepted", "retried", "no_better", "rejected", "failed", "skipped")
-    names = ("used", "on retry", "no better", "rejected", "failed", "not tried")
+    counts = ("content", "accepted", "retried", "no_better", "rejected", "failed", "skipped", "seconds")
     for model in dict.fromkeys(str(row["model"]) for row in stats):
         yield Text(model, style="bold")
-        table = plain_table("content", *names, "seconds", right=[*names, "seconds"])
-        for row in stats:
-            if row["model"] == model:
-                table.add_row(clipped(str(row["content"])), *(str(row[name]) for name in counts), str(row["seconds"]))
-        yield table
+        yield from table_of(
+            [row for row in stats if row["model"] == model], lambda row: [str(row[name]) for name in counts],
+            "content|used>|on retry>|no better>|rejected>|failed>|not tried>|seconds>", empty="", wide=False,
+        )  # fmt: skip

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -67,8 +67,8 @@ class Shell:
 
         home = self.project / HOME
         new = not home.is_dir()
-        if new and (not create or os.path.lexists(home)):
-            raise self.no_memory()
+        if not create or os.path.lexists(home):
+            self.require_memory()
         memory = open_memory(self.project)
         if new:
             self.tell(f"made a new memory in {home}")
@@ -84,8 +84,18 @@ class Shell:
         except StorageError as error:
             self.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
 
-    def no_memory(self) -> StorageError:
-        """The error for a project without a memory."""
+    def require_memory(self) -> None:
+        """Make sure that the project has a memory, without opening it.
+
+        Raises:
+            StorageError: it has none.
+        """
+        from orchestra_mem.build import HOME
+
+        if not (self.project / HOME).is_dir():
+            raise self._no_memory()
+
+    def _no_memory(self) -> StorageError:
         from orchestra_mem.build import HOME
 
         home = self.project / HOME
@@ -217,9 +227,3 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace")
-
-
-def as_json_object(value: object) -> dict[str, Any]:
-    """Take a JSON value that is known to be an object as one."""
-    assert isinstance(value, dict)
-    return value

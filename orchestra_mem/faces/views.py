@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestra_mem.core.documents.entries import entry_title, plain_text, visible
+from orchestra_mem.core.documents.entries import entry_title, plain_text
+from orchestra_mem.core.text import visible
 from orchestra_mem.doctor import Finding, Health
-from orchestra_mem.faces.shell import as_json_object
 from orchestra_mem.faces.times import short_time
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
-from orchestra_mem.types import Json, MustKeep, MustKeepStatus, Operation, Session
+from orchestra_mem.types import MustKeep, MustKeepStatus, Operation, Session
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
-
-if TYPE_CHECKING:
-    pass
 
 _Row = TypeVar("_Row")
 
@@ -29,26 +26,26 @@ _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health
 _LOUDNESS = ("green", "yellow", "dark_orange", "bold red")
 
 
-def plain_table(*columns: str, right: Sequence[str] = ()) -> Table:
-    """Make a table without a frame; the columns in `right` are set flush right."""
+def plain_table(*columns: str) -> Table:
+    """Make a table without a frame; the columns whose heads end in `>` are set flush right."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="ellipsis", no_wrap=True)
+    for head in columns:
+        right = head.endswith(">")
+        table.add_column(head.rstrip(">"), justify="right" if right else "left", overflow="ellipsis", no_wrap=True)
     return table
 
 
 def table_of(
-    rows: Sequence[_Row], row: Callable[[_Row], Iterable[RenderableType]], *columns: str, empty: str,
-    right: Sequence[str] = (), wide: bool = True, more: str = "", hint: str = "",
+    rows: Sequence[_Row], row: Callable[[_Row], Sequence[str | Text]], columns: str, *, empty: str, wide: bool = True,
+    more: str = "", hint: str = "",
 ) -> Iterator[RenderableType]:  # fmt: skip
     """Show rows as a table, or say in `empty` that there are none.
 
     Args:
         rows: what is shown.
         row: gives the cells of one.
-        columns: the heads.
+        columns: the heads, between bars; see `plain_table`.
         empty: what is said where there is nothing.
-        right: the columns that are set flush right.
         wide: the last column takes all the room that is left.
         more: what is said below where there is more than what is shown.
         hint: what is said at the end.
@@ -56,12 +53,12 @@ def table_of(
     if not rows:
         yield Text(empty)
         return
-    table = plain_table(*columns, right=right)
+    table = plain_table(*columns.split("|"))
     if wide:
         table.expand = True
         table.columns[-1].ratio = 1
     for each in rows:
-        table.add_row(*row(each))
+        table.add_row(*(clipped(cell) if isinstance(cell, str) else cell for cell in row(each)))
     yield table
     yield from (Text(words, style="dim") for words in (more, hint) if words)
 
@@ -95,69 +92,49 @@ def style_of(share: float, thresholds: Sequence[float]) -> str:
     return _LOUDNESS[min(len(_LOUDNESS) - 1, sum(share >= threshold for threshold in sorted(thresholds)))]
 
 
-def _figure(value: Json) -> str:
-    assert isinstance(value, int | float)
-    return f"{value:,}"
-
-
-def status_view(record: dict[str, Json]) -> Iterator[RenderableType]:
+def status_view(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Show the answer of `status`."""
-    window, thresholds = as_json_object(record["context_window"]), as_json_object(record["thresholds"])
+    window, thresholds, following = record["context_window"], record["thresholds"], record["next_context"]
     used, size = window["used_tokens"], window["max_tokens"]
-    assert isinstance(used, int)
-    assert isinstance(size, int)
-    shares = {name: float(share) for name, share in thresholds.items() if isinstance(share, int | float)}
+    whose = "the model's own" if window["exact"] else "not the model's own"
     yield Text(f"Memory of {record['project']}", style="bold")
     yield Text("")
-    yield Text.assemble("window   ", bar(used / size, list(shares.values())), f" {used / size:.0%}")
-    told = ", ".join(f"{name} at {share:.0%}" for name, share in shares.items())
-    whose = "the model's own" if window["exact"] else "not the model's own"
+    yield Text.assemble("window   ", bar(used / size, list(thresholds.values())), f" {used / size:.0%}")
     yield Text(f"         {used:,} of {size:,} tokens")
-    yield Text(f"         {told}")
+    yield Text(f"         {', '.join(f'{name} at {share:.0%}' for name, share in thresholds.items())}")
     yield Text(f"         counted by {window['counter']} ({whose})")
-    following = as_json_object(record["next_context"])
-    yield Text(f"context  {_figure(following['tokens'])} of {_figure(following['budget_tokens'])} tokens")
+    yield Text(f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens")
     yield Text(f"search   {record['search_index']}")
-    yield from _tiers(record)
-    yield from _documents(as_json_object(record["documents"]), str(record["project"]))
-    problems = record["problems"]
-    assert isinstance(problems, list)
-    for problem in map(as_json_object, problems):
+    yield from ("", _tiers(record), "", _places(record["documents"], record["project"]), "")
+    for problem in record["problems"]:
         since = f" (since {problem['since']})" if problem["since"] else ""
         yield Text(f"! {problem['subject']}: {problem['problem']}{since}", style="bold red")
-    if not problems:
+    if not record["problems"]:
         yield Text("no problems", style="green")
 
 
-def _tiers(record: dict[str, Json]) -> Iterator[RenderableType]:
-    working, session = as_json_object(record["working_memory"]), as_json_object(record["session_memory"])
-    episodic, sessions = as_json_object(record["episodic_memory"]), as_json_object(record["sessions"])
-    document_tokens = sum(int(value) for name, value in episodic.items() if name.endswith("_tokens"))
-    table = plain_table("tier", "holds", "tokens", right=["tokens"])
+def _tiers(record: Mapping[str, Any]) -> Table:
+    working, session, episodic = (record[f"{tier}_memory"] for tier in ("working", "session", "episodic"))
+    table = plain_table("tier", "holds", "tokens>")
     table.add_row(
-        "working", f"{_figure(working['operation_count'])} of {_figure(working['max_operations'])} operations",
-        f"{_figure(working['current_tokens'])} of {_figure(working['max_tokens'])}",
+        "working", f"{working['operation_count']:,} of {working['max_operations']:,} operations",
+        f"{working['current_tokens']:,} of {working['max_tokens']:,}",
     )  # fmt: skip
-    here = counted(int(session["operation_count"]), "operation") if session["session_id"] else "none under way"
-    table.add_row("session", here, _figure(session.get("current_tokens", 0)))
-    table.add_row("", f"{_figure(sessions['archived'])} archived", "")
-    table.add_row("episodic", counted(int(episodic["version_count"]), "earlier text"), f"{document_tokens:,}")
-    yield Text("")
-    yield table
+    here = counted(session["operation_count"], "operation") if session["session_id"] else "none under way"
+    table.add_row("session", here, f"{session.get('current_tokens', 0):,}")
+    table.add_row("", f"{record['sessions']['archived']:,} archived", "")
+    tokens = sum(value for name, value in episodic.items() if name.endswith("_tokens"))
+    table.add_row("episodic", counted(episodic["version_count"], "earlier text"), f"{tokens:,}")
+    return table
 
 
-def _documents(paths: dict[str, Json], project: str) -> Iterator[RenderableType]:
+def _places(documents: Mapping[str, str | None], project: str) -> Table:
     table = plain_table("document", "file")
-    for name, path in paths.items():
+    for name, path in documents.items():
         if path is not None:
-            table.add_row(name, Text(_below(project, Path(str(path))), overflow="fold"))
-    yield Text("")
-    yield table
-    yield Text("")
-
-
-def _below(project: str | Path, path: Path) -> str:
-    return str(path.relative_to(project)) if path.is_relative_to(project) else str(path)
+            below = Path(path).is_relative_to(project)
+            table.add_row(name, Text(str(Path(path).relative_to(project)) if below else path, overflow="fold"))
+    return table
 
 
 def newest(rows: Sequence[object], limited: bool) -> str:
@@ -169,19 +146,16 @@ def operations_view(operations: Sequence[Operation], *, limited: bool = False) -
     """Show the answer of `ops`."""
     agents = any(operation.agent for operation in operations)
 
-    def row(operation: Operation) -> Iterator[RenderableType]:
-        yield from (str(operation.id), short_time(operation.timestamp), f"{operation.tokens:,}")
-        if agents:
-            yield clipped(operation.agent or "")
-        yield _what(operation)
+    def row(each: Operation) -> Sequence[str | Text]:
+        agent = [each.agent or ""] if agents else []
+        return [str(each.id), short_time(each.timestamp), f"{each.tokens:,}", *agent, operation_words(each)]
 
-    columns = ["op", "time (UTC)", "tokens", *(["agent"] if agents else []), "what"]
-    return table_of(
-        operations, row, *columns, right=["op", "tokens"], empty="no operations", more=newest(operations, limited)
-    )
+    columns = f"op>|time (UTC)|tokens>|{'agent|' if agents else ''}what"
+    return table_of(operations, row, columns, empty="no operations", more=newest(operations, limited))
 
 
-def _what(operation: Operation) -> Text:
+def operation_words(operation: Operation) -> Text:
+    """Tell an operation in a line; a critical one stands out."""
     title = entry_title(operation.type, operation.data)
     text = title if ": " in title else f"{title}: {plain_text(operation, max_chars=_TITLE_CHARS)}"
     shown = clipped(text)
@@ -193,35 +167,32 @@ def _what(operation: Operation) -> Text:
 def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
     """Show the answer of `sessions`."""
 
-    def row(session: Session) -> Iterator[RenderableType]:
-        ended = short_time(session.ended)[:-3] if session.ended else ""
-        yield from (session.id[:8], short_time(session.started)[:-3], ended, session.status.value)
-        yield Text(Path(session.archive).name if session.archive else "", overflow="fold", no_wrap=False)
+    def row(each: Session) -> Sequence[str | Text]:
+        ended = short_time(each.ended)[:-3] if each.ended else ""
+        document = Text(Path(each.archive).name if each.archive else "", overflow="fold", no_wrap=False)
+        return each.id[:8], short_time(each.started)[:-3], ended, each.status, document
 
-    columns = ("session", "started (UTC)", "ended", "status", "document")
-    return table_of(sessions, row, *columns, empty="no sessions", wide=False)
+    return table_of(
+        sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions", wide=False
+    )  # fmt: skip
 
 
 def facts_view(facts: Sequence[MustKeep], *, limited: bool = False) -> Iterator[RenderableType]:
     """Show the answer of `facts`."""
 
-    def row(fact: MustKeep) -> Iterator[RenderableType]:
-        state = "" if fact.status is MustKeepStatus.STANDING else fact.status.value
-        yield from (f"K{fact.id}", fact.kind.value, f"op{fact.operation}" if fact.operation else "by hand", state)
-        yield clipped(fact.text)
+    def row(each: MustKeep) -> Sequence[str | Text]:
+        state = "" if each.status is MustKeepStatus.STANDING else each.status
+        return f"K{each.id}", each.kind, f"op{each.operation}" if each.operation else "by hand", state, each.text
 
-    return table_of(
-        facts, row, "", "kind", "operation", "", "says", more=newest(facts, limited),
-        empty="nothing was found; operations are looked through when the memory is refreshed",
-    )  # fmt: skip
+    empty = "nothing was found; operations are looked through when the memory is refreshed"
+    return table_of(facts, row, "|kind|operation||says", empty=empty, more=newest(facts, limited))
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
     """Show the answer of `config show`."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("setting", overflow="fold")
-    table.add_column("value", overflow="fold")
-    table.add_column("from", overflow="fold")
+    table = plain_table("setting", "value", "from")
+    for column in table.columns:
+        column.overflow, column.no_wrap = "fold", False
     for key, value in settings.flat().items():
         origin = settings.origin_of(key)
         shown = str(value).lower() if isinstance(value, bool) else str(value)
@@ -231,27 +202,31 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
 
 def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     """Show the answer of `doctor`."""
-    table = Table.grid(padding=(0, 1))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for finding in findings:
-        mark, style = _MARKS[finding.health]
-        told: RenderableType = Text(finding.words)
-        if finding.advice:
-            told = Group(Text(finding.words), Text(f"→ {finding.advice}", style="dim"))
-        table.add_row(Text(mark, style=style), Text(finding.part), told)
-    yield table
+    yield told_with_advice(
+        [(*_MARKS[each.health], each.part, each.words, each.advice and f"→ {each.advice}") for each in findings]
+    )
     faults = sum(finding.health is Health.FAULT for finding in findings)
     yield Text("")
     yield Text(counted(faults, "fault"), style="bold red") if faults else Text("all is well", style="green")
 
 
+def told_with_advice(rows: Sequence[tuple[str, str, str, str, str]]) -> Table:
+    """Show each a mark with its style, what it is of (empty for nothing), words, and advice below these."""
+    table = Table.grid(padding=(0, 1))
+    for _ in range(3 if any(of for _, _, of, _, _ in rows) else 2):
+        table.add_column(no_wrap=True)
+    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
+    for mark, style, of, words, advice in rows:
+        told = Group(Text(words), Text(advice, style="dim")) if advice else Text(words)
+        table.add_row(Text(mark, style=style), *([Text(of)] if of else []), told)
+    return table
+
+
 def work_view(items: Sequence[WorkItem], *, limited: bool = False) -> Iterator[RenderableType]:
     """Show the answer of `work`."""
     return table_of(
-        items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), clipped(item.title)),
-        "id", "kind", "status", "priority", "title", right=["id", "priority"], empty="no work items", wide=False,
+        items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), item.title),
+        "id>|kind|status|priority>|title", empty="no work items", wide=False,
         more=f"the first {counted(len(items), 'item')}; --limit 0 lists all" if limited else "",
     )  # fmt: skip
 
@@ -279,15 +254,13 @@ def item_view(
     if item.acceptance:
         yield Text("\n" + "\n".join(f"- {visible(each)}" for each in item.acceptance))
     yield Text("")
-    table = plain_table("when", "who", "what")
-    for event in events:
-        table.add_row(short_time(event.time), event.author, _event(event))
-    yield table
+    yield from table_of(
+        events, lambda event: (short_time(event.time), event.author, event_words(event)), "when|who|what", empty="",
+        wide=False,
+    )  # fmt: skip
 
 
-def _event(event: WorkEvent) -> Text:
-    if event.before is None:
-        said = f"{event.field}: {event.after}"
-    else:
-        said = f"{event.field}: {event.before} -> {event.after or 'none'}"
-    return clipped(f"{said} ({event.reason})" if event.reason else said)
+def event_words(event: WorkEvent) -> str:
+    """Tell a change of a work item in a line."""
+    before = f"{event.before} -> " if event.before is not None else ""
+    return f"{event.field}: {before}{event.after or 'none'}{f' ({event.reason})' if event.reason else ''}"

@@ -145,17 +145,6 @@ def test_context_prints_the_rendered_context_and_nothing_else(filled: Any) -> No
     assert filled("context", "--max-tokens", "0") == ""
 
 
-def test_context_survives_bytes_that_are_no_text(run: Any) -> None:
-    """A document that a person saved in another encoding is served all the same."""
-    run("init")
-    plan = run.folder / ".obra" / "memory" / "work_plan.md"
-    plan.write_bytes(plan.read_bytes() + b"\n## Caf\xe9\n\nbeans\n")
-    with open_memory(run.folder) as memory:
-        expected = memory.get_orchestrator_context("prompt").render()
-    assert "## Caf" in expected
-    assert run("context").encode() == expected.encode("utf-8", "surrogateescape")
-
-
 def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:
     """The same figures in words and as JSON."""
     record = filled.json("status")
@@ -278,20 +267,6 @@ def test_what_a_limit_leaves_out_is_told(filled: Any) -> None:
         assert "lists all" not in filled(command, "--limit", "0")
 
 
-def test_what_a_session_came_to_is_no_summary_where_it_is_longer(filled: Any, run: Any, tmp_path: Path) -> None:
-    """A summary is not longer than its source; the archived document closes with its sections all the same."""
-    small = tmp_path / "small"
-    small.mkdir()
-    run("record", "decision", "--text", "We decided to use X.", "-C", small)
-    archive = Path(run("flush", "-C", small).strip())
-    assert run.json("losses", "-C", small) == []
-    assert "**Recent Decisions**:\n- We decided to use X.\n" in archive.read_text()
-    filled("flush")
-    losses = filled.json("losses", "--limit", "0")
-    assert [each["level"] for each in losses].count(0) == 1
-    assert all(each["tokens"] <= each["source_tokens"] for each in losses)
-
-
 def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:
     """By its number, as documents show it."""
     run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
@@ -357,22 +332,9 @@ def _findings(run: Any, exit_code: int = 1) -> dict[str, tuple[str, str, str]]:
 def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
     """Every part is named; an estimate or another model's tokenizer is a note, no fault."""
     found = _findings(filled, exit_code=0)
-    parts = [
-        "configuration",
-        "folder",
-        "disk",
-        "lock",
-        "database",
-        "documents",
-        "versions",
-        "sessions",
-        "search",
-        "model",
-        "token counter",
-    ]
-    assert set(parts) == set(found)
-    assert found["token counter"][0] == "note"
-    assert {found[part][0] for part in parts[:-1]} == {"sound"}
+    assert found.pop("token counter")[0] == "note"
+    parts = "configuration folder disk lock database documents versions sessions search model"
+    assert {part: health for part, (health, _, _) in found.items()} == dict.fromkeys(parts.split(), "sound")
     shown = filled("doctor")
     assert shown.splitlines()[-1] == "all is well"
     assert max(map(len, shown.splitlines())) <= 80

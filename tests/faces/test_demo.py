@@ -11,7 +11,6 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.histories import History, HistoryOperation
-from orchestra_mem.faces.demo import WINDOW_TOKENS
 from orchestra_mem.faces.replay import plot, thinned
 from orchestra_mem.faces.views import bar
 
@@ -53,7 +52,7 @@ def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run:
     assert max(map(len, lines)) <= 80 or all(str(kept) in line for line in lines if len(line) > 80)
     for title in (
         "1. What was recorded", "2. The window over time", "3. What was compacted", "4. What the model would be given",
-        "5. The documents", "6. A document's versions", "7. “What did we just do?”",
+        "5. The documents",
     ):  # fmt: skip
         assert any(line.startswith(title) for line in lines), title
     words = " ".join(shown.split())
@@ -61,7 +60,6 @@ def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run:
     assert "with its patch" not in words
     assert "160 operations of" in words
     assert "equal, value for value, to what git told" in words
-    assert "Last, on 30 September 2020, we did this: Change the oven of recipe 200" in words
     for mark in ("95% ┤", "80% ┤", "70% ┤"):
         assert mark in shown
     with open_memory(kept) as memory:
@@ -73,20 +71,17 @@ def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> N
     """Refreshes happened by themselves, summaries are shorter than what they cover, originals are equal."""
     record = run.json("demo", "--repo", long_history, "--limit", "160")
     assert record["recorded"] == 160
-    assert record["window_tokens"] == WINDOW_TOKENS == 8192
+    assert record["window_tokens"] == 8192
     assert record["refreshes"] >= 2
     assert not record["asked_refresh"]
-    assert record["recorded_tokens"] > WINDOW_TOKENS
+    assert record["recorded_tokens"] > 8192
     assert record["summaries"]
     assert record["originals_equal"] is True
-    assert max(used for _, used, _ in record["usage"]) <= WINDOW_TOKENS
+    assert max(used for _, used, _ in record["usage"]) <= 8192
     assert record["context"]["tokens"] <= record["context"]["budget_tokens"]
     assert {name for name, path in record["documents"].items() if Path(path).is_file()} == {
         "project_state", "work_plan", "decision_log", "session",
     }  # fmt: skip
-    assert record["versions"]
-    told = [op["data"]["subject"].rpartition(" ")[2] for op in record["just_done"]]
-    assert told == ["200", "199", "198", "197", "196"]
 
 
 def _commit_of_many_files(path: Path, files: int) -> Path:
@@ -113,7 +108,6 @@ def test_a_single_commit_of_many_files_fills_the_window_too(run: Any, tmp_path: 
     assert len(first) >= 5
     assert sum(summary["operation_count"] for summary in first) >= 3 * len(first)
     assert record["originals_equal"] is True
-    assert [op["type"] for op in record["just_done"]] == ["commit"] + ["file_change"] * 4
 
 
 def test_a_commit_of_very_many_files_is_thinned_and_still_told(run: Any, tmp_path: Path) -> None:
@@ -122,7 +116,6 @@ def test_a_commit_of_very_many_files_is_thinned_and_still_told(run: Any, tmp_pat
     assert "It has 1 commit. These are few, so each file that they changed is an operation as well" in words
     assert "(at most 600 in all)" in words
     assert "600 operations of" in words
-    assert "we did this: All of it (700 files, +21,000 -0)." in words
 
 
 def _history(*files: int) -> History:
@@ -140,19 +133,10 @@ def _history(*files: int) -> History:
 
 
 @pytest.mark.parametrize(
-    ("files", "most", "left"),
-    [
-        ((5,), 100, (5,)),
-        ((50,), 10, (9,)),
-        ((50, 50), 12, (5, 5)),
-        ((1, 50, 50), 13, (1, 4, 5)),
-        ((3, 3), 2, (0, 0)),
-        ((3, 3), 1, (0, 0)),
-        ((0, 4), 5, (0, 3)),
-    ],
+    ("files", "most", "left"), [((5,), 100, (5,)), ((50,), 10, (9,)), ((1, 50, 50), 13, (1, 3, 3)), ((3, 3), 1, (0, 0))]
 )
 def test_thinning_takes_files_evenly_and_every_commit(files: tuple[int, ...], most: int, left: tuple[int, ...]) -> None:
-    """What one commit does not use is shared by those after it."""
+    """Each has its equal share of files; of more the first are taken, and no commit is left out."""
     kept = list(thinned(_history(*files), most).operations)
     changed = Counter(operation.position for operation in kept if operation.type == "file_change")
     assert tuple(changed[commit] for commit in range(1, len(files) + 1)) == left
@@ -167,7 +151,6 @@ def test_a_short_history_says_that_it_asked_for_a_refresh(run: Any, tmp_path: Pa
     assert "6 operations of" in words
     assert "too short to fill the window, so that no refresh came by itself: one was asked for" in words
     assert "Nothing: all of it fits into the session document word for word." in words
-    assert "we did this: Change the crust of recipe 3 (1 file, +4 -0)." in words
     assert not (run.folder / ".obra").exists()
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory, open_watcher
-from orchestra_mem.faces.editing import text_change
 from orchestra_mem.types import DocumentName, VersionReason
 from tests.faces.conftest import CHECKOUT, start
 
@@ -81,19 +80,6 @@ def test_a_conflict_is_decided(run: Any, conflict: str, command: str, stands: st
     assert run.json("conflicts") == []
     run(command, conflict, exit_code=1)
     assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open are: none\n"
-
-
-def test_a_decision_as_json_and_an_unknown_one(run: Any, conflict: str) -> None:
-    """The same figures; the error names those that are open."""
-    (waiting,) = run.json("conflicts")
-    message = f"there is no conflict 'abcdef'; open are: {conflict}"
-    assert run.json("reject", "abcdef", exit_code=1)["error"] == {
-        "kind": "NotFoundError", "message": message, "exit_code": 1,
-    }  # fmt: skip
-    assert run.json("accept", conflict) == {
-        "id": conflict, "document": "work_plan", "path": str(_document(run, "work_plan")), "line": waiting["line"],
-        "replaced": True, "note": "the machine's lines stand now",
-    }  # fmt: skip
 
 
 # Editing
@@ -325,23 +311,6 @@ def test_nothing_but_who_asks_starts_a_watcher(run: Any) -> None:
             assert changed.get(timeout=20) == {_document(run, "work_plan")}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "lines"),
-    [
-        ("a\nb\n", "a\nb\n", ()),
-        ("a\nb\n", "a\r\nb", ()),
-        ("", "a\n\nb", ("+a", "+", "+b")),
-        ("a\nb\nc\n", "a\nc\nd\n", ("-b", "+d")),
-        ("-x\n", "+x\n", ("--x", "++x")),
-    ],
-)
-def test_a_text_change_is_its_lines_in_their_order(before: str, after: str, lines: tuple[str, ...]) -> None:
-    """Those that went before those that came; line ends say nothing."""
-    change = text_change(before, after)
-    assert change.lines == lines
-    assert change.added - change.removed == len(after.splitlines()) - len(before.splitlines())
-
-
 # Checking
 
 
@@ -362,22 +331,10 @@ FRONT = b"---\nformat: 1\ndocument: work_plan\n---\n"
     ("content", "line", "problem"),
     [
         (b"", None, "is empty"),
-        (b" \r\n\n", None, "is empty"),
-        (b"# Plan\n", 1, "the front matter is missing; it begins with a line of three dashes"),
-        (b"---\nformat: 1\n# Plan\n", 1, "the front matter is not closed by a line of three dashes"),
-        (b"---\nformat: 1\na: [\n---\n", 4, "is no YAML"),
-        (FRONT + b"\n" + FRONT + b"# Plan\n", 6, "a second front matter; the first counts, delete the other"),
         (FRONT + b"# Plan\n\n" + FRONT, 7, "a second front matter; the first counts, delete the other"),
         (FRONT.decode().encode("utf-16"), None, "is UTF-16, not UTF-8; save it as UTF-8"),
-        (FRONT.decode().encode("utf-16-be"), None, "is UTF-16, not UTF-8; save it as UTF-8"),
         (FRONT + b"caf\xe9\n", 5, "is not UTF-8: 0xe9 at byte 4 of the line (Latin-1?); save it as UTF-8"),
-        (FRONT + b"a\n\0b\0\n", 6, "the first of 2 NUL bytes; delete it"),
         (FRONT + b"<!-- conflict abcdef: yours -->\n", 5, "conflict abcdef has no end: delete this line"),
-        (
-            FRONT + b"a\n>>>>>>> theirs\n",
-            6,
-            "git has left >>>>>>> here: keep one of the two texts, delete the markers",
-        ),
     ],
 )
 def test_check_tells_what_a_document_holds_wrong(run: Any, content: bytes, line: int | None, problem: str) -> None:
@@ -397,23 +354,6 @@ def test_check_tells_what_a_document_holds_wrong(run: Any, content: bytes, line:
     assert any(each["words"].startswith(place) for each in run.json("doctor", exit_code=1)["findings"])
     plan.write_bytes(sound)
     run("check")
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"# Plan\n\n---\n\n- a: b\n\n---\n",
-        b"```\n<<<<<<< ours\n---\nformat: 1\n---\n>>>>>>> theirs\n```\n",
-        b"Heading\n=======\n",
-        "\N{SNOWMAN} caf\u00e9 \U0001f35e\n".encode(),
-        b"\r\n\tx  \r\n",
-    ],
-)
-def test_check_leaves_alone_what_is_no_fault(run: Any, content: bytes) -> None:
-    """Rules, fenced code, underlined headings, any characters, any line ends."""
-    run("init")
-    _document(run, "work_plan").write_bytes(FRONT + content)
-    assert run.json("check")["problems"] == []
 
 
 def test_check_tells_what_stands_in_a_documents_place(run: Any, tmp_path: Path) -> None:

@@ -41,13 +41,13 @@ def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, t
 
 
 def test_a_context_recalls_for_a_query(filled: Program) -> None:
-    """At its end, after the bytes of the context without one."""
+    """At its end, behind everything else."""
     filled("flush")
     filled("record", "note", '{"text": "A new day."}')
-    plain = filled("context", "--max-tokens", "600")
     asked = filled("context", "--max-tokens", "600", "--query", QUESTION)
-    assert asked.startswith(plain)
-    assert "Oven 7 was heated to 187 degrees" in asked.removeprefix(plain)
+    before, _, recalled = asked.partition('<memory part="recalled_memories">')
+    assert "A new day." in before
+    assert "Oven 7 was heated to 187 degrees" in recalled
     record = filled.json("context", "--query", QUESTION, "--max-tokens", "600")
     assert record["text"] == asked
     assert record["notes"] == []

@@ -33,7 +33,7 @@ def test_a_script_may_come_from_any_editor(run: Program) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")
 def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
-    """The line is not understood, and the next one is done."""
+    """For such a line nothing is done, and the next one is."""
     done = subprocess.run(
         [sys.executable, "-m", "orchestra_mem", "shell", "--json", "-C", str(tmp_path)],
         input=b"\xff\xfe thing\ncreate a task called Bake",
@@ -43,4 +43,4 @@ def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
         check=True,
     )
     replies = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [reply["outcome"] for reply in replies] == ["not understood", "done"]
+    assert [reply["outcome"] == "done" for reply in replies] == [False, True]

@@ -49,15 +49,11 @@ def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
 
 FILTERS = [
     (["--tier", "working"], {"op 1", "op 2"}),
-    (["--tier", "session"], set()),
     (["--tier", "episodic"], {"decision_log.md"}),
-    (["--agent", "coder"], {"op 2"}),
-    (["--kind", "tool_call"], {"op 2"}),
     (["--kind", "tool_call", "--kind", "message"], {"op 1", "op 2"}),
     (["--item", "7"], {"op 2"}),
     (["--since", "1h", "--kind", "message"], {"op 1"}),
     (["--until", "2020-01-01"], set()),
-    (["--mode", "keyword", "--agent", "dana"], {"op 1"}),
     (["--mode", "dense", "--agent", "dana"], {"op 1"}),
 ]
 

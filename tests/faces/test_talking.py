@@ -188,10 +188,10 @@ def test_input_that_is_no_text_is_answered(tmp_path: Path) -> None:
     assert b'Created Epic #1 "Billing"' in done.stdout
 
 
-def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
-    """The talk on the front page is answered as it stands there."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    _, _, behind = readme.partition("```text\n> create")
+def test_the_page_shows_what_happens(tmp_path: Path) -> None:
+    """The talk on the shell's page is answered as it stands there."""
+    page = (Path(__file__).parents[2] / "docs" / "shell.md").read_text(encoding="utf-8")
+    _, _, behind = page.partition("```text\n> create")
     talk = f"> create{behind.partition('```')[0]}"
     script = tmp_path / "lines.txt"
     script.write_text("".join(f"{line[2:]}\n" for line in talk.splitlines() if line.startswith("> ")), encoding="utf-8")
