@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmarks._survival import ENTRY_CHARS, NOTE, WORK, draft_for
-from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import open_memory, open_watcher
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import DocumentConflictError
@@ -51,7 +51,7 @@ CONFIG = {
 SPOILING = ("tear", "section", "line")
 _LONGEST_WATCH_S = 1.0
 START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
-_COUNTER = CachedCounter(open_counter("estimate"), max_entries=20_000)
+_COUNTER = open_counter("estimate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmarks._edits import PERSON
-from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import open_memory
 
 CONFIG = {
     "orchestrator": {"context_window": {"max_tokens": 64_000}, "working_memory": {"max_operations": 2}},
     "storage": {"lock_timeout_s": 20, "busy_timeout_s": 20},
 }
-COUNTER = CachedCounter(open_counter("estimate"), max_entries=20_000)
+COUNTER = open_counter("estimate")
 _QUIET_REFRESHES = 3
 # So many facts a project: all of them fit into the documents.
 _FACTS = 40

@@ -24,11 +24,12 @@ from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
 from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import open_git_history
-from orchestra_mem.core.documents.entries import plain_text, visible
+from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of, squeeze
+from orchestra_mem.core.text import visible
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json, Operation, Summary
 

@@ -24,7 +24,7 @@ from typing import NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._survival import ENTRY_CHARS, draft_for, examine
-from orchestra_mem.adapters.tokenizers import CachedCounter, open_counter
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build import open_memory
 from orchestra_mem.types import OperationFilter
 
@@ -38,7 +38,7 @@ TARGETS: dict[str, Target] = {
 }
 # A verbatim window of seconds, so that compaction has something to do within the run.
 CONFIG = {"compaction": {"verbatim_window_s": 1}, "entries": {"max_chars": ENTRY_CHARS}}
-_COUNTER = CachedCounter(open_counter("auto"), max_entries=20_000)
+_COUNTER = open_counter("auto")
 # Reads its vocabulary here, once, and not in each process.
 _COUNTER.count("warm")
 # After so many recordings a thread reads once, each time in another way.

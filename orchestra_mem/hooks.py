@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pluggy
@@ -18,7 +18,7 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 PROJECT = "orchestra_mem"
-"""The name of the hooks, and of the entry points that plugins are found by."""
+"""The name of the hooks."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -60,37 +60,28 @@ class Hooks:
         """Have a plugin called.
 
         Raises:
-            TypeError: it cannot be hashed, as most dataclasses cannot.
             ValueError: it is there already.
             pluggy.PluginValidationError: a hook of its takes what there is not.
         """
-        hash(plugin)  # else none could be called any more
         self._plugins.register(plugin)
 
     def remove(self, plugin: object) -> None:
         """Call a plugin no longer."""
         self._plugins.unregister(plugin)
 
-    def add_installed(self) -> int:
-        """Take in the plugins that installed packages offer as entry points of `orchestra_mem`; how many came."""
-        try:
-            return self._plugins.load_setuptools_entrypoints(PROJECT)
-        except Exception:
-            self.failures["entry points"] += 1
-            logger.exception("a plugin of an installed package could not be loaded")
-            return 0
-
     def call(self, hook: str, **what: object) -> list[Any]:
         """Call a hook of every plugin, the last one added first; what they returned, without None."""
-        return list(self._called(hook, what))
-
-    def _called(self, hook: str, what: Mapping[str, object]) -> Iterator[Any]:
+        returned = []
         for implementation in reversed(getattr(self._plugins.hook, hook).get_hookimpls()):
-            plugin = implementation.plugin
+            if not self._plugins.is_registered(implementation.plugin):  # another one has just removed it
+                continue
             try:
-                others = self._plugins.get_plugins() - {plugin}
-                yield from self._plugins.subset_hook_caller(hook, others)(**what)
+                found = implementation.function(*(what[name] for name in implementation.argnames))
             except Exception:
-                name = self._plugins.get_name(plugin) or type(plugin).__name__
+                name = implementation.plugin_name or type(implementation.plugin).__name__
                 self.failures[name] += 1
                 logger.exception("the hook %s of the plugin %s failed", hook, name)
+                continue
+            if found is not None:
+                returned.append(found)
+        return returned

@@ -60,6 +60,22 @@ class TokenCounter(Protocol):
         ...
 
 
+class MemoryDatabase(Protocol):
+    """What holds the event log and the ledger, as far as it concerns who uses both."""
+
+    def in_transaction(self) -> bool:
+        """Tell whether this thread is making changes that may still be taken back."""
+        ...
+
+    def commit_count(self) -> tuple[int, int]:
+        """Give two numbers, of which the first differs after commits of others, the second after those made here."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Do upkeep now, so that no record has to wait for it."""
+        ...
+
+
 class EventLog(Protocol):
     """Keeps operations, immutable and numbered, and the sessions that they belong to."""
 

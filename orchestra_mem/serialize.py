@@ -18,9 +18,8 @@ from operator import attrgetter
 from typing import Any
 
 from orchestra_mem.errors import InvalidOperationError
-from orchestra_mem.search_types import Hit, Reasons
-from orchestra_mem.types import Json, MustKeep, Operation, Session, Summary
-from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
+from orchestra_mem.search_types import Reasons
+from orchestra_mem.types import Json
 
 MAX_DEPTH = 500
 # CPython reads and prints integers of up to 4,300 digits by default; 14,000 bits stay below that.
@@ -140,20 +139,28 @@ def from_microseconds(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
-# What is shown of a record, in this order; of types that are not here, all fields. `name=path` shows an attribute under
-# another name, `name?` shows what is empty or 0 as null, and `name:4` rounds.
+# What is shown of a record, in this order; of types whose names are not here, all fields. `name=path` shows an
+# attribute under another name, `name?` shows what is empty or 0 as null, and `name:4` rounds.
 _SHOWN = {
-    Operation: "id session type data timestamp tokens agent critical idempotency_key",
-    Session: "id started status ended archive spilled_through",
-    Summary: "id session level operations=first_operation,last_operation operation_count children parent? document? "
+    "BlamedLine": "line text writer=origin.writer operations=origin.operations time=origin.time",
+    "Compressed": "verdict fault? method tokens source_tokens ratio:4 put_back dropped seconds=talk.seconds:3 text",
+    "ConfigFault": "source line key problem",
+    "DocumentProblem": "path line? problem meanwhile",
+    "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
+    "Expansion": "reference operations summary fact around place item events",
+    "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
+    "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
+    "operation=chunk.operation? score:6 reasons",
+    "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
+    "Operation": "id session type data timestamp tokens agent critical idempotency_key",
+    "Passage": "line text",
+    "Session": "id started status ended archive spilled_through",
+    "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "
     "method tokens source_tokens ratio:4 must_keeps put_back dropped verdict? seconds:3 created text",
-    MustKeep: "id kind text operation? author timestamp identifiers status superseded_by?",
-    Hit: "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? text=chunk.text "
-    "time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item operation=chunk.operation? score:6",
-    WorkItem: "id kind title description status priority rank parent depends_on assignee acceptance created changed "
+    "WorkEvent": "id item time author field before after reason? operation?",
+    "WorkItem": "id kind title description status priority rank parent depends_on assignee acceptance created changed "
     "started finished",
-    WorkEvent: "id item time author field before after reason? operation?",
-    WorkProgress: "done total share:4",
+    "WorkProgress": "done total share:4",
 }
 
 
@@ -165,8 +172,6 @@ def to_object(value: Any) -> dict[str, Json]:
         shown[name] = (
             round(found, digits) if isinstance(found, float) and digits else found or None if or_null else found
         )
-    if isinstance(value, Hit):
-        shown["reasons"] = _reasons(value.reasons)
     return shown
 
 
@@ -175,7 +180,7 @@ def _plan(kind: type) -> Sequence[tuple[str, Callable[[object], object], bool, i
     """Read the table: for each field its name, what reads it, whether empty is null, and the digits to round to."""
     assert is_dataclass(kind)
     plan = []
-    for spec in _SHOWN.get(kind, " ".join(field.name for field in fields(kind))).split():
+    for spec in _SHOWN.get(kind.__name__, " ".join(field.name for field in fields(kind))).split():
         told, _, digits = spec.partition(":")
         name, _, path = told.rstrip("?").partition("=")
         plan.append((name, attrgetter(*(path or name).split(",")), told.endswith("?"), int(digits or 0)))
@@ -207,4 +212,8 @@ def _field(value: object) -> Json:
         return value.isoformat()
     if isinstance(value, tuple):
         return [_field(each) for each in value]
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    if isinstance(value, Reasons):
+        return _reasons(value)
     return to_object(value) if is_dataclass(value) else value  # type: ignore[return-value]

@@ -24,7 +24,8 @@ class MemoryEvents:
     held weakly, as blinker does: keep a reference. `failures` counts those that raised, by name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, memory: object) -> None:
+        self._memory = memory
         self.operation_recorded = Signal("operation: what has been recorded")
         self.refreshed = Signal("refreshed: what the refresh did")
         self.session_flushed = Signal("session: the one that has ended; path: its document")
@@ -33,14 +34,14 @@ class MemoryEvents:
         self.failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def send(self, memory: object, signal: str, **what: object) -> None:
+    def send(self, signal: str, **what: object) -> None:
         """Tell the subscribers of the signal with this name."""
         sent: Signal = getattr(self, signal)
         if not sent.receivers:
             return
-        for receiver in sent.receivers_for(memory):
+        for receiver in sent.receivers_for(self._memory):
             try:
-                receiver(memory, **what)
+                receiver(self._memory, **what)
             except Exception:
                 name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
                 with self._lock:

@@ -69,11 +69,6 @@ class ScriptedModel:
         """Its window, in words."""
         return self._context_tokens
 
-    @property
-    def loaded(self) -> bool:
-        """Whether it has been asked since it was made or closed."""
-        return bool(self.prompts) and not self.closed
-
     def count_prompt(self, messages: Sequence[Message]) -> int:
         """Count the words of a prompt."""
         return sum(len(message.text.split()) for message in messages)

@@ -152,10 +152,33 @@ def _why_forbidden(edge: Import, into_folder: bool) -> str:
 def import_cycle(package: Path) -> list[str]:
     """Find a circle of imports, as the modules along it with the first again at the end; empty if there is none."""
     modules = read_package(package)
-    edges = {
-        name: sorted({edge.imported for edge in imports_of(module, modules, package.name)} - {""})
-        for name, module in modules.items()
-    }
+    return _circle(
+        {
+            name: sorted({edge.imported for edge in imports_of(module, modules, package.name)} - {""})
+            for name, module in modules.items()
+        }
+    )
+
+
+def folder_cycle(package: Path, below: str) -> list[str]:
+    """Find a circle of imports between the folders and modules right below a folder, as `import_cycle` does."""
+    modules = read_package(package)
+    edges: dict[str, set[str]] = {}
+    for name, module in modules.items():
+        here = _part_below(name, below)
+        if here:
+            there = {_part_below(edge.imported, below) for edge in imports_of(module, modules, package.name)}
+            edges[here] = edges.get(here, set()) | there - {"", here}
+    return _circle({name: sorted(others) for name, others in edges.items()})
+
+
+def _part_below(name: str, folder: str) -> str:
+    """The folder or module right below a folder that a module belongs to; empty where it is not below it."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[0] == folder and len(parts) > 1 else ""
+
+
+def _circle(edges: dict[str, list[str]]) -> list[str]:
     done: set[str] = set()
 
     def visit(name: str, path: list[str]) -> list[str]:
@@ -163,7 +186,7 @@ def import_cycle(package: Path) -> list[str]:
             return [*path[path.index(name) :], name]
         if name in done:
             return []
-        for other in edges[name]:
+        for other in edges.get(name, ()):
             if circle := visit(other, [*path, name]):
                 return circle
         done.add(name)
@@ -232,6 +255,11 @@ def test_imports_point_down_only() -> None:
 def test_no_imports_run_in_a_circle() -> None:
     """Modules can be understood one after the other."""
     assert import_cycle(PACKAGE) == []
+
+
+def test_folders_of_the_core_import_one_another_in_one_direction() -> None:
+    """Each folder below `core` can be understood without those that use it."""
+    assert folder_cycle(PACKAGE, "core") == []
 
 
 def test_core_touches_no_disk_network_clock_or_chance() -> None:
@@ -339,6 +367,19 @@ def test_circle_is_found_along_its_modules(tmp_path: Path) -> None:
         "core/c.py": "def f():\n    from orchestra_mem.core.a import b\n",
     }
     assert import_cycle(_plant(tmp_path, files)) == ["core.a", "core.b", "core.c", "core.a"]
+
+
+def test_circle_of_folders_is_found_where_no_modules_run_in_one(tmp_path: Path) -> None:
+    """One folder's module imports another folder's, and a second one imports back."""
+    files = {
+        "core/a/one.py": "from orchestra_mem.core.b import x\n",
+        "core/b/x.py": "",
+        "core/b/y.py": "from orchestra_mem.core.a import two\n",
+        "core/a/two.py": "",
+    }
+    package = _plant(tmp_path, files)
+    assert import_cycle(package) == []
+    assert folder_cycle(package, "core") == ["core.a", "core.b", "core.a"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ from orchestra_mem import EmbedderError, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
-from orchestra_mem.types import MustKeepKind
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -129,17 +128,6 @@ def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monke
         assert SAID[0] in found.text
         assert found.notes == (note,)
         assert memory.get_orchestrator_context("x", query="bcrypt").notes == (note,)
-
-
-def test_a_server_that_is_not_there_is_told_with_its_address(tmp_path: Path, server: Server) -> None:
-    """Line 1, over the network: nobody listens. Each answer says where, and so does status."""
-    gone = Server(address=server.address.replace("/v1", "/v2/not/there"))
-    server.broken = True
-    with open_memory(tmp_path, config=served(gone)) as memory:
-        fill(memory)
-        assert sources(memory, "bcrypt")[0] == "op 1"
-        assert all(note.startswith(f"{OFF}{gone.address}/embeddings answers 400") for note in notes(memory))
-        assert f"{gone.address}/embeddings answers 400" in problems(memory)
 
 
 def test_without_faiss_numpy_answers_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,15 +277,6 @@ def test_a_budget_that_is_too_small_shows_less(tmp_path: Path, budget: int) -> N
 
 
 # Categorisation
-
-
-def test_without_a_model_rules_find_what_may_not_be_lost(tmp_path: Path) -> None:
-    """Line 7: decisions and rules are facts all the same."""
-    with open_memory(tmp_path) as memory:
-        fill(memory)
-        memory.refresh()
-        kinds = {fact.kind for fact in memory.facts()}
-        assert {MustKeepKind.DECISION, MustKeepKind.CONSTRAINT} <= kinds
 
 
 # The index
