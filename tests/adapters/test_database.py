@@ -613,15 +613,17 @@ def test_processes_make_and_fill_one_database(tmp_path: Path) -> None:
         database.close()
 
 
-def test_change_of_another_connection_is_noticed(database: Database, log: SqliteEventLog) -> None:
-    """One's own changes are none; another's are."""
-    before = database.change_count()
+def test_a_commit_of_any_connection_is_noticed(database: Database, log: SqliteEventLog) -> None:
+    """One's own and another's."""
+    counts = [database.commit_count()]
     _record(log, _draft(1))
-    assert database.change_count() == before
+    counts.append(database.commit_count())
     other = Database(database.path)
     _record(SqliteEventLog(other), _draft(2))
     other.close()
-    assert database.change_count() != before
+    counts.append(database.commit_count())
+    assert len(set(counts)) == 3
+    assert database.commit_count() == counts[-1]
 
 
 def test_database_held_too_long_is_told(tmp_path: Path) -> None:
@@ -669,7 +671,7 @@ def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: Sql
     database.close()
     database.close()
     problem = f"the memory in {database.path.parent} has been closed"
-    for call in (log.count, log.last_operation, database.change_count, database.check, lambda: _record(log, _draft())):
+    for call in (log.count, log.last_operation, database.commit_count, database.check, lambda: _record(log, _draft())):
         with pytest.raises(ClosedError) as error:
             call()
         assert str(error.value) == problem

@@ -1,9 +1,8 @@
 """obra.db: the event log, the ledger and the state of work, over SQLite."""
 
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.draft_store import SqliteDraftStore, SqliteTrialLog
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
-from orchestra_mem.adapters.database.job_store import SqliteJobQueue
+from orchestra_mem.adapters.database.job_store import SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
 from orchestra_mem.adapters.database.ledger import SqliteLedger
 from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 

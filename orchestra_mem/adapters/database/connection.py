@@ -7,15 +7,15 @@ long listing never holds up a record.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
-from orchestra_mem.adapters.database.read_only import find_readable
 from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
 from orchestra_mem.errors import (
     ClosedError,
@@ -24,8 +24,12 @@ from orchestra_mem.errors import (
     StorageError,
     StorageReadOnlyError,
     database_error,
+    storage_error,
 )
 from orchestra_mem.ports import WritePoint
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 # A checkpoint copies the log back and waits for the disk. Refreshes make one; a record meets one only where 4,000 pages
 # (16 MB) come together without a refresh. SQLite's default of 1,000 would put it near the 99th percentile.
@@ -64,7 +68,7 @@ class Database:
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
         self._file: tuple[int, int] | None = None
-        self._address, self._copy = find_readable(path) if read_only else (path.absolute().as_uri(), None)
+        self._address, self._copy = _readable(path) if read_only else (path.absolute().as_uri(), None)
         try:
             with self._translated("opening"):
                 self._writer = self._connect()
@@ -235,10 +239,6 @@ class Database:
                 return
         reader.close()
 
-    def change_count(self) -> int:
-        """A number that differs whenever another connection has committed since. Microseconds."""
-        return self.commit_count()[0]
-
     def commit_count(self) -> tuple[int, int]:
         """What differs after every commit, by this connection or another. Microseconds."""
         with self._lock, self._translated("reading"):
@@ -333,3 +333,50 @@ def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
             f"{text}; move the file away and put back a copy: the documents beside it are whole"
         )
     return StorageError(text)
+
+
+def _readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
+    """Give the address that SQLite can read a database by.
+
+    Where SQLite cannot read it in its place, or there is none, that is of a copy in a temporary folder.
+    """
+    in_place = f"{path.absolute().as_uri()}?mode=ro"
+    if _has_content(path):
+        if _is_readable(in_place):
+            return in_place, None
+        if not _has_content(_log_of(path)):
+            # Nobody is writing the file: SQLite need not make a log of its own to read it.
+            return f"{in_place}&immutable=1", None
+    from tempfile import TemporaryDirectory  # here, as few projects ever need it
+
+    folder = TemporaryDirectory(prefix="orchestra-mem-")
+    copy = Path(folder.name) / path.name
+    try:
+        for source, target in ((path, copy), (_log_of(path), _log_of(copy))):
+            if _has_content(source):
+                shutil.copyfile(source, target)
+    except OSError as error:
+        folder.cleanup()
+        raise storage_error(error, "copying to read it", path) from error
+    return copy.as_uri(), folder
+
+
+def _is_readable(address: str) -> bool:
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema")
+    except sqlite3.Error as error:
+        # Any other fault is told in words when the file is opened.
+        return not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+    return True
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import product
 
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.rows import Table, matching
-from orchestra_mem.adapters.database.work_leaves import NOTHING, leaves, leaves_below, minus, shift_leaves
-from orchestra_mem.adapters.database.work_queries import limit_value, listing
-from orchestra_mem.core.work.wording import search_text
+from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
@@ -27,7 +27,19 @@ _ITEMS = Table(
     write=_NEW_ID,
 )
 _EVENTS = Table("work_events", WorkEvent, write=_NEW_ID)
-_BACKLOG = "ORDER BY priority, rank, id"
+_ORDER = "priority, rank, id"
+_BACKLOG = f"ORDER BY {_ORDER}"
+# What is cancelled does not count, with all below it; an item with nothing else below it is a leaf.
+_LEAVES_BELOW = """
+    WITH RECURSIVE below (id, status) AS (
+        SELECT id, status FROM work_items WHERE parent = ? AND status != 'cancelled'
+        UNION ALL
+        SELECT child.id, child.status FROM work_items AS child JOIN below ON child.parent = below.id
+        WHERE child.status != 'cancelled'
+    )
+    SELECT coalesce(sum(status = 'done'), 0), count(*) FROM below WHERE NOT EXISTS
+        (SELECT 1 FROM work_items AS child WHERE child.parent = below.id AND child.status != 'cancelled')
+"""
 
 
 class SqliteWorkStore:
@@ -54,33 +66,22 @@ class SqliteWorkStore:
     def add(self, item: WorkItem) -> WorkItem:
         """Store a new item; it gets the next id."""
         text = search_text(item.title, item.description)
-        with self._database.transaction("work") as connection:
+        with self._database.transaction("work"):
             added = self._database.write("work", _ITEMS.insert("folded"), [*_ITEMS.values(item), text])
             stored = replace(item, id=int(added.lastrowid or 0))
-            self._write("INSERT INTO work_texts (rowid, folded) VALUES (?, ?)", (stored.id, text))
             self._set_dependencies((), stored)
             self._count(stored, 1)
-            shift_leaves(connection, stored.parent, leaves(stored.status, NOTHING))
         return stored
 
     def replace(self, before: WorkItem, after: WorkItem) -> None:
         """Store an item as it is now; `before` is as it stood."""
-        old, new = (search_text(each.title, each.description) for each in (before, after))
-        with self._database.transaction("work") as connection:
-            self._write(_ITEMS.update("folded"), [*_ITEMS.values(after), new])
-            if old != new:
-                self._write(
-                    "INSERT INTO work_texts (work_texts, rowid, folded) VALUES ('delete', ?, ?)", (after.id, old)
-                )
-                self._write("INSERT INTO work_texts (rowid, folded) VALUES (?, ?)", (after.id, new))
+        text = search_text(after.title, after.description)
+        with self._database.transaction("work"):
+            self._database.write("work", _ITEMS.update("folded"), [*_ITEMS.values(after), text])
             self._set_dependencies(before.depends_on, after)
             if before.status is not after.status:
                 self._count(before, -1)
                 self._count(after, 1)
-            if (before.status, before.parent) != (after.status, after.parent):
-                below = leaves_below(connection, after.id)
-                shift_leaves(connection, before.parent, minus(NOTHING, leaves(before.status, below)))
-                shift_leaves(connection, after.parent, leaves(after.status, below))
 
     def _set_dependencies(self, before: Sequence[int], item: WorkItem) -> None:
         gone, new = set(before) - set(item.depends_on), set(item.depends_on) - set(before)
@@ -94,13 +95,11 @@ class SqliteWorkStore:
         )
 
     def _count(self, item: WorkItem, change: int) -> None:
-        self._write(
+        self._database.write(
+            "work",
             "INSERT INTO work_counts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
             (item.kind, item.status, change),
         )
-
-    def _write(self, query: str, values: Sequence[object]) -> None:
-        self._database.write("work", query, values)
 
     def add_events(self, events: Sequence[WorkEvent]) -> None:
         """Store events; each gets the next id."""
@@ -119,10 +118,10 @@ class SqliteWorkStore:
 
     def items(self, where: WorkFilter) -> list[WorkItem]:
         """The items that pass a filter, in the order of the backlog."""
-        with self._database.reading("listing work items") as connection:
-            ids, values = listing(connection, where)
-            tail = f"WHERE id IN (SELECT id FROM ({ids})) {_BACKLOG}"
-            return self._database.find("listing work items", _ITEMS, tail, values)
+        ids, values = listing(where)
+        return self._database.find(
+            "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids})) {_BACKLOG}", values
+        )
 
     def events(
         self, *, item: int | None = None, operation: int | None = None, after: int = 0, limit: int | None = None
@@ -130,7 +129,7 @@ class SqliteWorkStore:
         """Events in the order of their ids, of one item or one operation if given; of more than `limit` the newest."""
         condition, values = matching({"id > ?": after, "item = ?": item, "operation = ? AND operation > 0": operation})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("listing events of work", _EVENTS, tail, [*values, limit_value(limit)])[::-1]
+        return self._database.find("listing events of work", _EVENTS, tail, [*values, _limit(limit)])[::-1]
 
     def last_event(self) -> int:
         """The id of the newest event, 0 where there is none."""
@@ -158,8 +157,7 @@ class SqliteWorkStore:
 
     def progress(self, item_id: int) -> WorkProgress:
         """Say how many leaves are below an item, what is cancelled left out with all below it."""
-        with self._database.reading("reading progress") as connection:
-            done, total = leaves_below(connection, item_id)
+        done, total = self._database.rows("reading progress", _LEAVES_BELOW, (item_id,))[0]
         return WorkProgress(done=done, total=total)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
@@ -183,3 +181,51 @@ class SqliteWorkStore:
         """The highest rank of a priority, 0 where it has no items."""
         query = "SELECT max(rank) FROM work_items WHERE priority = ?"
         return float(self._database.value("reading a rank", query, (priority,)) or 0.0)
+
+
+def listing(where: WorkFilter) -> tuple[str, list[object]]:
+    """Give a query for the ids that pass a filter, the first of the backlog first, with its values.
+
+    It has a part for each kind and status: an index has each in order, and SQLite merges them as far as `limit` goes.
+    """
+    clauses, shared = _conditions(where)
+    if where.blocked_by is not None:
+        index = ""
+    elif where.parent is not None:
+        index = "parent"
+    elif where.assignee is not None:
+        index = "assignee"
+    elif where.kinds or where.statuses:
+        index = "status"
+    else:
+        condition = f" WHERE {' AND '.join(clauses)}" if clauses else ""
+        return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*shared, _limit(where.limit)]
+    condition = " AND ".join(["kind = ?", "status = ?", *clauses])
+    hint = f"INDEXED BY work_items_{index}" if index else ""
+    part = f"SELECT {_ORDER} FROM work_items {hint} WHERE {condition}"
+    chosen = list(product(dict.fromkeys(where.kinds or WorkKind), dict.fromkeys(where.statuses or WorkStatus)))
+    values = [value for kind, status in chosen for value in (kind.value, status.value, *shared)]
+    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*values, _limit(where.limit)]
+
+
+def _conditions(where: WorkFilter) -> tuple[list[str], list[object]]:
+    clauses: list[str] = []
+    values: list[object] = []
+    if where.parent is not None:
+        clauses.append("parent = ?" if where.parent else "parent IS NULL")
+        values += [where.parent] if where.parent else []
+    if where.assignee is not None:
+        clauses.append("assignee = ?")
+        values.append(where.assignee)
+    if where.blocked_by is not None:
+        clauses.append("id IN (SELECT item FROM work_dependencies WHERE depends_on = ?)")
+        values.append(where.blocked_by)
+    if words := search_words(where.text):
+        clauses.append("NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT instr(folded, value))")
+        values.append(json.dumps(words))
+    return clauses, values
+
+
+def _limit(limit: int | None) -> int:
+    """Give a limit as SQLite takes it: -1 for none."""
+    return -1 if limit is None else max(limit, 0)
