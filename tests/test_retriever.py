@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.retrieval.versioned_cache import VersionedCache
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
@@ -158,16 +157,15 @@ def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: P
             assert (memory.retriever.get_stats()["hits"], memory.retriever.get_stats()["cached"]) == (hits, entries)
 
 
-def test_time_ends_what_is_kept() -> None:
-    """By a clock that never goes back; what is of no version is not kept."""
-    now = [0.0]
-    cache: VersionedCache[str] = VersionedCache(10, 60.0, timer=lambda: now[0])
-    cache.put(1, "key", "value")
-    cache.put(None, "key", "another")
-    now[0] = 59.0
-    assert (cache.get(1, "key"), cache.get(2, "key"), cache.get(None, "key")) == ("value", None, None)
-    now[0] = 61.0
-    assert cache.get(1, "key") is None
+def test_time_ends_what_is_kept(tmp_path: Path, clock: Clock) -> None:
+    """By a clock that never goes back."""
+    config = {**CONFIG, "retrieval": {"cache_ttl_s": 1, "prefetch_tasks": 0}}
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        memory.record_operation("note", {"text": "The amber lamp was lit."})
+        time.sleep(0.06)
+        first = memory.retriever.retrieve_context("lamp")
+        time.sleep(1.1)
+        assert memory.retriever.retrieve_context("lamp") is not first
 
 
 def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorContextManager) -> None:

@@ -16,7 +16,7 @@ from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
-from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder, GuardedWords
+from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedEmbedder, GuardedTable
 from orchestra_mem.retrieval.indexer import Indexer, Memories
 from orchestra_mem.retrieval.search import MemorySearch
 from orchestra_mem.search_types import Embedder
@@ -54,9 +54,9 @@ def open_search(
     # One table for passages and words: it is loaded once.
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
-    guarded = GuardedWords(table, guard) if embedder is not None else None
+    guarded = GuardedTable(table, guard) if embedder is not None else None
     # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
-    cutter = GuardedWords(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
+    cutter = GuardedTable(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
     if cutter is not None:
         with suppress(EmbedderError):
             cutter.cut([])  # loads the table now: a search's time for what is new is for that alone
@@ -82,7 +82,7 @@ def open_search(
 
 
 def _open_index(
-    folder: Path, settings: Settings, words: GuardedWords | None, write_point: WritePoint | None, *, read_only: bool
+    folder: Path, settings: Settings, words: GuardedTable | None, write_point: WritePoint | None, *, read_only: bool
 ) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
     """Open the index, or one in a folder of its own that goes with the process, where nothing may be written."""
     problems = []

@@ -1,4 +1,4 @@
-"""How the parts of a memory are joined: each adapter behind its port, each setting where it is heeded."""
+"""Join the parts of a memory: each adapter behind its port, each setting where it is heeded."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from orchestra_mem.adapters.database import (
     SqliteWorkStore,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
-from orchestra_mem.build.models import open_models
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.compression.service import Compression
+from orchestra_mem.core.context.calibration import Calibration
+from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import storage_error
+from orchestra_mem.errors import ModelError, storage_error
 from orchestra_mem.job_types import Job
 from orchestra_mem.memory.epochs import EpochKeeper
-from orchestra_mem.memory.lazy_search import LazySearch
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
-from orchestra_mem.settings import Durability, EmbedderChoice, Settings
+from orchestra_mem.retrieval.lazy_search import LazySearch
+from orchestra_mem.settings import CounterChoice, Durability, EmbedderChoice, Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -50,9 +52,11 @@ from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import DocumentName
+from orchestra_mem.types import DocumentName, Operation
 
 if TYPE_CHECKING:
+    from orchestra_mem.adapters.llama import LlamaModel
+    from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
 
@@ -93,6 +97,83 @@ class Place:
         return found
 
 
+# The memory's signals hold its method weakly.
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
+class Models:
+    """The model, in this process or behind a server, None where none is set, and the counter, which may be its own.
+
+    `counts` is the counter where a server counts, or may; contexts are assembled by it. `calibration` learns from what
+    the model reports for texts that the counter has counted.
+    """
+
+    model: LlamaModel | OpenAiModel | None
+    counter: TokenCounter
+    calibration: Calibration
+    counts: ServerCounts | None = None
+
+    def operation_recorded(self, memory: object, operation: Operation) -> None:
+        """Learn from the tokens that were reported with an operation."""
+        if operation.tokens != operation.entry_tokens:
+            self.calibration.report(operation.entry_tokens, operation.tokens)
+
+    def busy(self) -> bool:
+        """Whether the model answers somebody outside of this program, as far as it can be seen."""
+        return self.model is not None and self.model.busy()
+
+    def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
+        """Have a context built, with exact counts where the server counts; see `ServerCounts.assemble`."""
+        return self.counts.assemble(build) if self.counts is not None else build(0)
+
+    def doubts(self) -> list[str]:
+        """What is not as it should be with the model, as far as was seen; in words."""
+        return [*(self.model.doubts if self.model else []), *(self.counts.doubts if self.counts else [])]
+
+    def close(self) -> None:
+        """Let go of the model's memory."""
+        if self.model is not None:
+            self.model.close()
+
+
+def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | None = None) -> Models:
+    """Open the model and the token counter that the settings name; neither is loaded before its first use.
+
+    Args:
+        folder: the project's, from which a relative `llm.model_path` goes.
+        settings: those in force.
+        counter: one that is used in place of the settings' own.
+
+    Raises:
+        TokenizerError: the counter that is asked for by name cannot be had.
+        ModelError: a server is named, and what speaks to it is not installed.
+    """
+    llm, choice, calibration = settings.llm, settings.tokens.counter, Calibration()
+    model: LlamaModel | OpenAiModel | None = None
+    vocabulary = counts = None
+    entries = settings.tokens.cache_entries
+    # Adapters of models are imported here, as they are needed by those alone who have one.
+    if llm.base_url:
+        try:
+            from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
+        except ImportError as error:
+            raise ModelError(f"llm.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
+        server = Server(llm.base_url, api_key=llm.api_key)
+        wanted = settings.orchestrator.context_window.max_tokens
+        model = OpenAiModel(server, model=llm.model, context_tokens=llm.context_tokens, wanted_tokens=wanted)
+        if choice is CounterChoice.AUTO and counter is None:
+            near = open_counter(choice.value, calibration=calibration, cache_entries=entries)
+            counter = counts = ServerCounts(server, model=llm.model, near=near)
+    elif llm.model_path:
+        from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
+
+        vocabulary = GgufVocabulary(folder / Path(llm.model_path).expanduser())
+        model = LlamaModel(
+            vocabulary, context_tokens=llm.context_tokens, threads=llm.threads, idle_unload_s=llm.idle_unload_s
+        )
+    if counter is None:
+        counter = open_counter(choice.value, own=vocabulary, calibration=calibration, cache_entries=entries)
+    return Models(model=model, counter=counter, calibration=calibration, counts=counts)
+
+
 class Wiring:
     """Joins the parts of one memory.
 
@@ -124,29 +205,30 @@ class Wiring:
 
     def manager(self) -> OrchestratorContextManager:
         """Make what is missing on disk, and the manager above it; where nothing may be written, for reading alone."""
-        place, storage, full = self.place, self.settings.storage, self.settings.storage.durability is Durability.FULL
-        if not self.read_only:
-            self._make_folders()
+        place, storage, read_only = self.place, self.settings.storage, bool(self.read_only)
+        full_sync = storage.durability is Durability.FULL
+        for folder in () if read_only else (place.home, place.sessions, place.memory):
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise storage_error(error, "making the folder", folder) from error
         self.store = FileDocumentStore(
-            versions=place.memory / "versions",
-            lock_file=place.home / "obra.lock",
-            lock_timeout_s=storage.lock_timeout_s,
-            full_sync=full,
-            write_point=self.write_point,
-            read_only=bool(self.read_only),
-        )
+            versions=place.memory / "versions", lock_file=place.home / "obra.lock",
+            lock_timeout_s=storage.lock_timeout_s, full_sync=full_sync, write_point=self.write_point,
+            read_only=read_only,
+        )  # fmt: skip
         with self.store.lock():
-            if not self.read_only:
-                self._tidy()
+            if not read_only:
+                # Take out what killed processes have left, and lay down what git shall ignore.
+                self.store.sweep((place.home, place.sessions, place.sessions / "archive", place.memory))
+                ignore = place.home / ".gitignore"
+                if not ignore.exists():
+                    self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
             self.database = Database(
-                place.home / "obra.db",
-                full_sync=full,
-                busy_timeout_s=storage.busy_timeout_s,
-                write_point=self.write_point,
-                read_only=bool(self.read_only),
-            )
-            self.log = SqliteEventLog(self.database)
-            self.ledger = SqliteLedger(self.database)
+                place.home / "obra.db", full_sync=full_sync, busy_timeout_s=storage.busy_timeout_s,
+                write_point=self.write_point, read_only=read_only,
+            )  # fmt: skip
+            self.log, self.ledger = SqliteEventLog(self.database), SqliteLedger(self.database)
             try:
                 manager = OrchestratorContextManager(self._parts())
             except BaseException:
@@ -158,21 +240,6 @@ class Wiring:
         manager.compression.start()
         return manager
 
-    def _make_folders(self) -> None:
-        for folder in (self.place.home, self.place.sessions, self.place.memory):
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise storage_error(error, "making the folder", folder) from error
-
-    def _tidy(self) -> None:
-        """Take out what killed processes have left, and lay down what git shall ignore."""
-        place = self.place
-        self.store.sweep((place.home, place.sessions, place.sessions / "archive", place.memory))
-        ignore = place.home / ".gitignore"
-        if not ignore.exists():
-            self.store.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
-
     def _parts(self) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock
         settings, database = self.settings, self.database
@@ -180,7 +247,11 @@ class Wiring:
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
         state = StateManager(store=SqliteWorkStore(database), clock=clock, lock=self.lock)
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
-        episodic = self._episodic(work)
+        episodic = EpisodicMemoryManager(
+            ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
+            keep_versions=settings.orchestrator.keep_versions, size_tokens=settings.episodic_compaction_tokens,
+            short_share=settings.compaction.summary_ratio,
+        )  # fmt: skip
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
@@ -190,31 +261,21 @@ class Wiring:
             is_remote=settings.search.embedder is EmbedderChoice.HTTP,
         )
         compression = self._compression(episodic)
+        window = settings.orchestrator.context_window
         return MemoryParts(
-            settings=settings,
-            database=database,
-            log=log,
-            ledger=ledger,
-            store=store,
-            counter=counter,
-            clock=clock,
-            lock=self.lock,
-            working=self._working(),
-            session=session,
-            compactor=self._compactor(session),
-            compression=compression,
-            episodic=episodic,
-            state=state,
+            settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
+            lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
+            compression=compression, episodic=episodic, state=state,
             hand_edits=HandEditManager(episodic=episodic, ledger=ledger, store=store, clock=clock, work=work),
             authorship=Authorship(episodic=episodic, session=session, ledger=ledger, store=store, work=state),
-            tracker=self._tracker(),
-            epochs=EpochKeeper(session, episodic, search, settings, counter=counter),
-            reporter=reporter,
-            search=search,
-            open_responses=self._open_responses,
-            assemble=self.models.assemble,
+            tracker=ContextWindowTracker(
+                window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
+                clock=clock,
+            ),
+            epochs=EpochKeeper(session, episodic, search, settings, counter=counter), reporter=reporter, search=search,
+            open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression),
-        )
+        )  # fmt: skip
 
     def _close(self, compression: Compression) -> None:
         compression.close()
@@ -232,43 +293,22 @@ class Wiring:
             view = reporter.view(live.id if live else "", ())
             episodic.create_missing(view if self.log.last_operation() else replace(view, updated=None))
 
-    def _episodic(self, work: WorkPlan) -> EpisodicMemoryManager:
-        return EpisodicMemoryManager(
-            ledger=self.ledger,
-            store=self.store,
-            counter=self.counter,
-            clock=self.clock,
-            folder=self.place.memory,
-            keep_versions=self.settings.orchestrator.keep_versions,
-            work=work,
-            size_tokens=self.settings.episodic_compaction_tokens,
-            short_share=self.settings.compaction.summary_ratio,
-        )
-
     def _compactor(self, session: SessionMemoryManager) -> SessionCompactor:
+        log, ledger, store = self.log, self.ledger, self.store
         drafts = SqliteDraftStore(self.database)
         return SessionCompactor(
-            session,
-            log=self.log,
-            ledger=self.ledger,
-            store=self.store,
-            counter=self.counter,
-            clock=self.clock,
-            limits=self._limits(),
-            window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
-            drafts=DraftPlacer(session, log=self.log, ledger=self.ledger, store=self.store, drafts=drafts),
-        )
+            session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
+            limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
+            drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
+        )  # fmt: skip
 
     def _limits(self) -> Limits:
         compaction = self.settings.compaction
         return Limits.for_threshold(
-            self.settings.session_compaction_tokens,
-            ratio=self.settings.orchestrator.session_compression_ratio,
-            floor=compaction.verbatim_floor_tokens,
-            segment=compaction.segment_tokens,
-            summary_ratio=compaction.summary_ratio,
-            fan_in=compaction.fan_in,
-        )
+            self.settings.session_compaction_tokens, ratio=self.settings.orchestrator.session_compression_ratio,
+            floor=compaction.verbatim_floor_tokens, segment=compaction.segment_tokens,
+            summary_ratio=compaction.summary_ratio, fan_in=compaction.fan_in,
+        )  # fmt: skip
 
     def _working(self) -> WorkingMemory:
         """Working memory, no larger than the operations' share of a context."""
@@ -277,62 +317,31 @@ class Wiring:
         share = int(budget * self.settings.context.shares.working_memory)
         return WorkingMemory(max_operations=wanted.max_operations, max_tokens=min(wanted.max_tokens, max(1, share)))
 
-    def _tracker(self) -> ContextWindowTracker:
-        window = self.settings.orchestrator.context_window
-        return ContextWindowTracker(
-            window.max_tokens,
-            window.warning_threshold,
-            window.refresh_threshold,
-            window.critical_threshold,
-            clock=self.clock,
-        )
-
     def _compression(self, episodic: EpisodicMemoryManager) -> Compression:
         """Join the compressor, its queue, and the thread that works through it; nothing works before `start`."""
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         drafts, trials = SqliteDraftStore(self.database), SqliteTrialLog(self.database)
         queue = SqliteJobQueue(self.database)
         compressor = MemoryCompressor(
-            self.model,
-            counter=counter,
-            clock=clock,
-            timeout_s=self.settings.llm.timeout_s,
+            self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
             trials=None if self.read_only else trials,
-        )
+        )  # fmt: skip
         improver = SummaryRefiner(
-            compressor,
-            log=log,
-            ledger=ledger,
-            drafts=drafts,
-            counter=counter,
-            clock=clock,
-            limits=self._limits(),
+            compressor, log=log, ledger=ledger, drafts=drafts, counter=counter, clock=clock, limits=self._limits(),
             section=episodic.short_forms.section,
-        )
+        )  # fmt: skip
 
         def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
             return improver.improve(job.summary, insist=job.priority == 0, cancelled=cancelled)
 
         work = BackgroundWork(
-            queue,
-            improve,
-            clock=clock,
-            owner=f"{os.getpid()} {os.urandom(16).hex()}",
-            busy=self.models.busy,
+            queue, improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}", busy=self.models.busy,
             limits=WorkLimits(max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts),
-        )
+        )  # fmt: skip
         return Compression(
-            compressor,
-            improver=improver,
-            work=work,
-            log=log,
-            ledger=ledger,
-            queue=queue,
-            drafts=drafts,
-            trials=trials,
-            doubts=self.models.doubts,
-            auto=wanted.auto and not self.read_only,
-        )
+            compressor, improver=improver, work=work, log=log, ledger=ledger, queue=queue, drafts=drafts, trials=trials,
+            doubts=self.models.doubts, auto=wanted.auto and not self.read_only,
+        )  # fmt: skip
 
     def _open_search(
         self, episodic: EpisodicMemoryManager, sessions: SessionPlace, state: StateManager
@@ -342,15 +351,12 @@ class Wiring:
         from orchestra_mem.retrieval.indexer import Memories
 
         return open_search(
-            self.place.home / "index",
-            self.settings,
+            self.place.home / "index", self.settings,
             Memories(
                 log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state
             ),
-            clock=self.clock,
-            write_point=self.write_point,
-            read_only=bool(self.read_only),
-        )
+            clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
+        )  # fmt: skip
 
     def _open_responses(self) -> ResponseStore:
         # Here, as vectors take long to load and few programs ask for earlier answers.

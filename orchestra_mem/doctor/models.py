@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.build.models import open_models
+from orchestra_mem.build.wiring import open_models
 from orchestra_mem.doctor.findings import Finding, Health
 from orchestra_mem.errors import ModelError, TokenizerError
 from orchestra_mem.model_types import LanguageModel, Message, Role

@@ -31,9 +31,9 @@ from orchestra_mem.memory.context_items import (
     session_items,
     shown_text,
 )
-from orchestra_mem.memory.lazy_search import LazySearch
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import TokenCounter
+from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import DocumentName, Operation

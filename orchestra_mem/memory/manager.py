@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.queries import QueryService
+from orchestra_mem.memory.queries import MemoryRetriever, QueryService
 from orchestra_mem.memory.recall import Expansion, Recall
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.memory.source_locator import SourceLocator
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.retriever import ContextRetriever
     from orchestra_mem.retrieval.search import Answer
 
 
@@ -250,7 +249,7 @@ class OrchestratorContextManager:
         return self._queries.passages(query, max_results)
 
     @property
-    def retriever(self) -> ContextRetriever:
+    def retriever(self) -> MemoryRetriever:
         """Retrieves what past work says for a task: `retrieve_context`, `get_recommendations`."""
         self._lock.check()
         return self._queries.retriever

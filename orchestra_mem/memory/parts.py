@@ -26,8 +26,8 @@ from orchestra_mem.types import FileState, Session
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
     from orchestra_mem.memory.epochs import EpochKeeper
-    from orchestra_mem.memory.lazy_search import LazySearch
     from orchestra_mem.memory.reporting import Reporter
+    from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.settings import Settings
 

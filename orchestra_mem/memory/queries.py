@@ -6,9 +6,8 @@ All of it is derived or can be missing: recording and contexts go on without.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.search.disclosure import Recalled
@@ -20,15 +19,15 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
+    from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.retrieval.passages import PassageRetriever
+    from orchestra_mem.retrieval.recommendations import Recommendations
     from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.retriever import ContextRetriever, Moment
+    from orchestra_mem.retrieval.retriever import ContextRetriever, Moment, RetrievedContext
     from orchestra_mem.retrieval.search import Answer
 
 logger = logging.getLogger(__name__)
 
-# What a question's answer is made from, as far as the response cache goes by it.
-_FACTS = 5
 # So many memories are looked for: as many as a budget could hold of the shortest, within bounds.
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
 
@@ -40,7 +39,7 @@ class QueryService:
         self._parts = parts
         self._life = life
         self._search = parts.search
-        self._retriever: ContextRetriever | None = None
+        self._retriever: MemoryRetriever | None = None
         self._responses: ResponseCache | None = None
 
     def search(self, query: str, where: SearchFilter, mode: SearchMode, limit: int) -> Answer:
@@ -75,70 +74,30 @@ class QueryService:
     def _passages(self) -> PassageRetriever:
         from orchestra_mem.retrieval.passages import PassageRetriever
 
-        return PassageRetriever(self._search.open, self._parts.log, self._parts.ledger)
+        return PassageRetriever(self._search, self._parts.log)
 
     @property
-    def retriever(self) -> ContextRetriever:
+    def retriever(self) -> MemoryRetriever:
         """See `OrchestratorContextManager.retriever`."""
         if self._retriever is None:
-            from orchestra_mem.retrieval.retriever import ContextRetriever, RetrieverParts
+            from orchestra_mem.retrieval.retriever import ContextRetriever
 
-            settings = self._parts.settings.retrieval
-            self._retriever = ContextRetriever(
-                RetrieverParts(
-                    recollector=self._passages(), log=self._parts.log, ledger=self._parts.ledger,
-                    counter=self._parts.counter, now=self._now, glance=self._glance, behind=self._behind,
-                    cache_entries=settings.cache_entries, cache_ttl_s=settings.cache_ttl_s,
-                    prefetch_tasks=settings.prefetch_tasks,
-                )
-            )  # fmt: skip
+            parts = self._parts
+            retriever = ContextRetriever(parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval)
+            self._retriever = MemoryRetriever(retriever, self._life, self._search)
         return self._retriever
-
-    def _now(self) -> Moment:
-        self._life.snapshot()
-        # What it answers by is a part of the moment; where it cannot be had, nothing is kept.
-        with suppress(SearchError, StorageError):
-            self._search.open()
-        return self._glance()
-
-    def _glance(self) -> Moment:
-        from orchestra_mem.retrieval.retriever import Moment
-
-        now, search = self._life.glance(), self._search.opened
-        version = None if now.version is None else (now.version, search.answering_model if search else None)
-        return Moment(version=version, session=now.session_id)
-
-    def _behind(self, job: Callable[[], object]) -> None:
-        if self._search.opened is not None:
-            self._search.opened.behind(job)
 
     @property
     def responses(self) -> ResponseCache:
         """See `OrchestratorContextManager.response_cache`."""
         if self._responses is None:
-            from orchestra_mem.core.search.responses import ResponseKind
-            from orchestra_mem.retrieval.response_cache import ResponseCache, ResponseLimits
+            from orchestra_mem.retrieval.response_cache import ResponseCache
 
-            settings = self._parts.settings.responses
+            parts = self._parts
             self._responses = ResponseCache(
-                self._parts.open_responses,
-                lambda question: self._search.open().embed(question),
-                self._facts_for,
-                clock=self._parts.clock,
-                limits=ResponseLimits(
-                    similarity=settings.similarity,
-                    max_entries=settings.max_entries,
-                    ttl={
-                        ResponseKind.FACTUAL: timedelta(seconds=settings.factual_ttl_s),
-                        ResponseKind.TOOL: timedelta(seconds=settings.tool_ttl_s),
-                        ResponseKind.GREETING: timedelta(seconds=settings.greeting_ttl_s),
-                    },
-                ),
+                parts.open_responses, parts.search, clock=parts.clock, settings=parts.settings.responses
             )
         return self._responses
-
-    def _facts_for(self, question: str) -> list[str]:
-        return [hit.chunk.key for hit in self.search(question, EVERYTHING, SearchMode.HYBRID, _FACTS).hits]
 
     def stats(self) -> dict[str, Json]:
         """Figures of what has been opened, and what keeps search by meaning off, None where nothing does."""
@@ -153,3 +112,53 @@ class QueryService:
         """What is off, in the words of `status`."""
         problem = self._search.problem
         return [{"subject": "search", "since": None, "problem": problem}] if problem else []
+
+
+class MemoryRetriever:
+    """Retrieves what past work says for a task, from the memory as it is now. Safe to share between threads."""
+
+    def __init__(self, retriever: ContextRetriever, life: Lifecycle, search: LazySearch) -> None:
+        self._retriever = retriever
+        self._life = life
+        self._search = search
+
+    def _now(self) -> Moment:
+        from orchestra_mem.retrieval.retriever import Moment
+
+        now = self._life.snapshot()
+        # What it answers by is a part of the moment; where it cannot be had, nothing is kept.
+        with suppress(SearchError, StorageError):
+            self._search.open()
+        search = self._search.opened
+        version = None if now.version is None else (now.version, search.answering_model if search else None)
+        return Moment(version=version, session=now.session_id)
+
+    def retrieve_context(
+        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000
+    ) -> RetrievedContext:
+        """Retrieve what the memory has for a task; see `ContextRetriever.retrieve_context`.
+
+        Raises:
+            ValueError: the budget is negative.
+            ClosedError: the memory has been closed.
+        """
+        return self._retriever.retrieve_context(
+            task, self._now(), agents=agents, pattern=pattern, max_tokens=max_tokens
+        )
+
+    def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
+        """Say what past work means for a task; see `ContextRetriever.get_recommendations`.
+
+        Raises:
+            ValueError: the limit is negative.
+            ClosedError: the memory has been closed.
+        """
+        return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit)
+
+    def clear_cache(self) -> None:
+        """Forget what was retrieved; the next time it is looked for."""
+        self._retriever.clear_cache()
+
+    def get_stats(self) -> dict[str, Json]:
+        """Figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        return self._retriever.get_stats()

@@ -7,7 +7,7 @@ indexing. circuitbreaker counts by the monotonic clock and holds none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from circuitbreaker import CircuitBreaker
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 T = TypeVar("T")
+
+
+class TableEmbedder(Embedder, WordEmbedder, Protocol):
+    """Embeds texts and single words with the same table."""
 
 
 class Guard:
@@ -59,7 +63,7 @@ class Guard:
 
 
 class GuardedEmbedder:
-    """An embedder behind a guard; fulfils `Embedder`."""
+    """An embedder behind a guard; fulfils `Embedder`. Where it fails, or is left alone, it raises `EmbedderError`."""
 
     def __init__(self, embedder: Embedder, guard: Guard) -> None:
         self._embedder = embedder
@@ -71,54 +75,29 @@ class GuardedEmbedder:
         return self._embedder.model
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts.
-
-        Raises:
-            EmbedderError: it failed, or has failed so often that it is left alone.
-        """
+        """Embed texts."""
         return self._guard.call(lambda: self._embedder.embed(texts))
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query.
-
-        Raises:
-            EmbedderError: as `embed`.
-        """
+        """Embed a query."""
         return self._guard.call(lambda: self._embedder.embed_query(query))
 
 
-class GuardedWords:
-    """A word embedder behind a guard; fulfils `WordEmbedder`."""
+class GuardedTable(GuardedEmbedder):
+    """A table of word vectors behind a guard; fulfils `WordEmbedder` too."""
 
-    def __init__(self, embedder: WordEmbedder, guard: Guard) -> None:
-        self._embedder = embedder
-        self._guard = guard
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """What the vectors are made with."""
-        return self._embedder.model
+    def __init__(self, table: TableEmbedder, guard: Guard) -> None:
+        super().__init__(table, guard)
+        self._table = table
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Embed words one by one.
-
-        Raises:
-            EmbedderError: it failed, or has failed so often that it is left alone.
-        """
-        return self._guard.call(lambda: self._embedder.embed_words(words))
+        """Embed words one by one."""
+        return self._guard.call(lambda: self._table.embed_words(words))
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Cut words into tokens.
-
-        Raises:
-            EmbedderError: as `embed_words`.
-        """
-        return self._guard.call(lambda: self._embedder.cut(words))
+        """Cut words into tokens."""
+        return self._guard.call(lambda: self._table.cut(words))
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the vectors of tokens.
-
-        Raises:
-            EmbedderError: as `embed_words`.
-        """
-        return self._guard.call(lambda: self._embedder.token_vectors(numbers))
+        """Give the vectors of tokens."""
+        return self._guard.call(lambda: self._table.token_vectors(numbers))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct, why
 from orchestra_mem.core.search.echoes import plain_words, without_recalled
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
-from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.ports import EventLog
+from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
 from orchestra_mem.types import Operation
@@ -29,10 +30,9 @@ _THEIRS = 0.15
 class PassageRetriever:
     """Recalls what answers a question, with what belongs to it. Safe to share between threads."""
 
-    def __init__(self, open_search: Callable[[], MemorySearch], log: EventLog, ledger: Ledger) -> None:
-        self._open_search = open_search
+    def __init__(self, search: LazySearch, log: EventLog) -> None:
+        self._search = search
         self._log = log
-        self._ledger = ledger
 
     def recall(
         self,
@@ -57,7 +57,7 @@ class PassageRetriever:
         if not question.strip():
             return Recalled(recollections=())
         try:
-            search = self._open_search()
+            search = self._search.open()
             # What says the same is counted once, and a good deal of what is found does.
             answer = search.search(question, where=where, limit=2 * limit, session=session)
             hits = self._preferred(answer, agents, pattern)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,8 +19,9 @@ import numpy as np
 from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference, facts_hash, system_hash
 from orchestra_mem.errors import ClosedError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock
-from orchestra_mem.search_types import EmbeddingModel, Vector
-from orchestra_mem.types import FileState, Json
+from orchestra_mem.retrieval.lazy_search import LazySearch
+from orchestra_mem.settings import ResponsesSettings
+from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ _NEAR = 0.80
 """From here to the threshold a question is a near miss, which is logged so that the threshold can be tuned."""
 
 _MAX_ANSWER_CHARS = 1_000_000
+# So many of the passages that answer a question are what its answer is made from.
+_FACTS = 5
 
 
 class ResponseStore(Protocol):
@@ -65,15 +68,6 @@ class CachedResponse:
     age_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseLimits:
-    """From what cosine on questions are the same, how many answers are kept, and for how long each kind."""
-
-    similarity: float
-    max_entries: int
-    ttl: Mapping[ResponseKind, timedelta]
-
-
 class ResponseCache:
     """Gives earlier answers again while nothing that they depend on has changed. Safe to share between threads.
 
@@ -84,27 +78,18 @@ class ResponseCache:
 
     Args:
         open_store: opens where answers are kept.
-        embed: gives the vector of a question; None where there is none, and then the same words alone are found.
-        facts_for: gives what the memory has for a question, as keys that change with their content.
+        search: gives the vector of a question, and what the memory has for it.
         clock: gives the present time.
-        limits: see there.
+        settings: from what cosine on questions are the same, how many answers are kept, and for how long each kind.
     """
 
     def __init__(
-        self,
-        open_store: Callable[[], ResponseStore],
-        embed: Callable[[str], tuple[EmbeddingModel, Vector] | None],
-        facts_for: Callable[[str], Sequence[str]],
-        *,
-        clock: Clock,
-        limits: ResponseLimits,
+        self, open_store: Callable[[], ResponseStore], search: LazySearch, *, clock: Clock, settings: ResponsesSettings
     ) -> None:
         self._open_store = open_store
-        self._embed = embed
-        self._facts_for = facts_for
+        self._search = search
         self._clock = clock
-        self._limits = limits
-        self._prompts: dict[Path, tuple[FileState, str]] = {}
+        self._settings = settings
         self._lock = threading.Lock()
         self._hits = self._misses = 0
 
@@ -160,23 +145,23 @@ class ResponseCache:
             ClosedError: the memory has been closed.
         """
         kind = ResponseKind(kind)
-        if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._limits.max_entries:
+        if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._settings.max_entries:
             return False
         now = self._clock()
         try:
-            made = self._embed(question)
+            made = self._search.open().embed(question)
             response = StoredResponse(
                 question=question,
                 answer=answer,
                 kind=kind,
-                facts=facts_hash(self._facts_for(question) if facts is None else facts),
+                facts=self._facts(question, facts),
                 system=self._system(model, prompt_file),
                 created=now,
-                expires=now + self._limits.ttl[kind],
+                expires=now + timedelta(seconds=getattr(self._settings, f"{kind.value}_ttl_s")),
                 model=made[0] if made else None,
                 vector=made[1] if made else None,
             )
-            self._open_store().add(response, keep=self._limits.max_entries)
+            self._open_store().add(response, keep=self._settings.max_entries)
         except ClosedError:
             raise
         except OrchestraMemError as error:
@@ -188,8 +173,7 @@ class ResponseCache:
         if not question.strip():
             return None
         store, now = self._open_store(), self._clock()
-        known = facts_hash(self._facts_for(question) if facts is None else facts)
-        candidates = store.candidates(known, system, now.timestamp())
+        candidates = store.candidates(self._facts(question, facts), system, now.timestamp())
         if not candidates:
             return None
         best, similarity = self._nearest(question, candidates)
@@ -209,7 +193,7 @@ class ResponseCache:
         same = next((each for each in candidates if each.question.split() == question.split()), None)
         if same is not None:
             return same, 1.0
-        made = self._embed(question)
+        made = self._search.open().embed(question)
         if made is None or not made[1].any():
             return None, 0.0
         cosines = [
@@ -221,36 +205,32 @@ class ResponseCache:
             if cosine < _NEAR:
                 break
             apart = difference(question, each.question)
-            if cosine > self._limits.similarity and not apart:
+            if cosine > self._settings.similarity and not apart:
                 return each, cosine
             logger.debug(
                 "near miss of the response cache: cosine %.3f (from %.2f), they differ in %s: %r, %r",
-                cosine, self._limits.similarity, apart or "nothing else", question, each.question,
+                cosine, self._settings.similarity, apart or "nothing else", question, each.question,
             )  # fmt: skip
         return None, 0.0
 
-    def _system(self, model: str, prompt_file: str | Path | None) -> str:
-        return system_hash(model, "" if prompt_file is None else self._prompt_hash(Path(prompt_file)))
+    def _facts(self, question: str, facts: Sequence[str] | None) -> str:
+        """Give the hash of what an answer is made from: keys of chunks change with their content."""
+        if facts is None:
+            facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).hits]
+        return facts_hash(facts)
 
-    def _prompt_hash(self, path: Path) -> str:
-        """The hash of a prompt, read anew when its file has changed.
+    @staticmethod
+    def _system(model: str, prompt_file: str | Path | None) -> str:
+        """Give the hash of what answers: the model and its prompt as it is now.
 
         Raises:
-            StorageError: it cannot be read.
+            StorageError: the prompt cannot be read.
         """
         try:
-            status = path.stat()
-            state = FileState(inode=status.st_ino, size_bytes=status.st_size, modified_ns=status.st_mtime_ns)
-            known = self._prompts.get(path)
-            # A second save within the same tick of the file system's clock leaves the state as it is.
-            settled = self._clock().timestamp() - status.st_mtime > 1
-            if known is not None and known[0] == state and settled:
-                return known[1]
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
+            prompt = b"" if prompt_file is None else Path(prompt_file).read_bytes()
         except OSError as error:
-            raise StorageError(f"the prompt {path} cannot be read: {error.strerror or error}") from error
-        self._prompts[path] = state, found
-        return found
+            raise StorageError(f"the prompt {prompt_file} cannot be read: {error.strerror or error}") from error
+        return system_hash(model, hashlib.sha256(prompt).hexdigest())
 
     def clear(self) -> None:
         """Forget all answers.
@@ -267,5 +247,5 @@ class ResponseCache:
         except StorageError:
             count = -1
         return {
-            "responses": count, "max_responses": self._limits.max_entries, "hits": self._hits, "misses": self._misses,
+            "responses": count, "max_responses": self._settings.max_entries, "hits": self._hits, "misses": self._misses,
         }  # fmt: skip

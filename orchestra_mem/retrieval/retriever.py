@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
+
+from cachetools import TTLCache
 
 from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import PassageRetriever
 from orchestra_mem.retrieval.recommendations import Recommendations, recommend
-from orchestra_mem.retrieval.versioned_cache import VersionedCache
+from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
 
 # What has been asked for less often is not popular, and so many tasks are counted.
@@ -67,26 +72,6 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieverParts:
-    """What a retriever is made of.
-
-    `now` brings the tiers up to date first; `glance` does not, waits for no lock, and serves what runs behind.
-    `behind` runs a job in the thread that looks after the index.
-    """
-
-    recollector: PassageRetriever
-    log: EventLog
-    ledger: Ledger
-    counter: TokenCounter
-    now: Callable[[], Moment]
-    glance: Callable[[], Moment]
-    behind: Callable[[Callable[[], object]], None]
-    cache_entries: int
-    cache_ttl_s: float
-    prefetch_tasks: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
     task: str
     agents: tuple[str, ...]
@@ -98,18 +83,48 @@ class ContextRetriever:
     """Retrieves what past work says for a task. Safe to share between threads.
 
     An answer is kept until the memory changes in anything, and is never given after that.
+
+    Args:
+        search, log, ledger: what is retrieved from.
+        counter: counts tokens.
+        settings: how many answers are kept, for how long, and how many popular ones are made anew in the background.
+        timer: gives seconds that never go back.
     """
 
-    def __init__(self, parts: RetrieverParts) -> None:
-        self._parts = parts
-        self._cache: VersionedCache[RetrievedContext] = VersionedCache(parts.cache_entries, parts.cache_ttl_s)
+    def __init__(
+        self,
+        search: LazySearch,
+        log: EventLog,
+        ledger: Ledger,
+        counter: TokenCounter,
+        settings: RetrievalSettings,
+        *,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._search = search
+        self._passages = PassageRetriever(search, log)
+        self._log = log
+        self._ledger = ledger
+        self._counter = counter
+        self._prefetch_tasks = settings.prefetch_tasks
+        # An answer is kept under the version that the memory had before it was looked for, so none is older than its
+        # version.
+        self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
+            settings.cache_entries, settings.cache_ttl_s, timer
+        )
         self._asked: Counter[_Request] = Counter()
         self._lock = Lock()
         self._prefetching = False
-        self._prefetched = 0
+        self._hits = self._misses = self._prefetched = 0
 
     def retrieve_context(
-        self, task: str, *, agents: Sequence[str] = (), pattern: str | None = None, max_tokens: int = 2_000
+        self,
+        task: str,
+        moment: Moment,
+        *,
+        agents: Sequence[str] = (),
+        pattern: str | None = None,
+        max_tokens: int = 2_000,
     ) -> RetrievedContext:
         """Retrieve what the memory has for a task: an index with costs, then the best entries themselves.
 
@@ -118,109 +133,102 @@ class ContextRetriever:
 
         Args:
             task: what is to be done; any string.
+            moment: the memory as it is now.
             agents: who will do it: what they recorded goes a little before what others did.
             pattern: how they work together, as in `parallel`: operations with this `pattern` in their data likewise.
             max_tokens: the budget.
 
         Raises:
             ValueError: the budget is negative.
-            ClosedError: the memory has been closed.
         """
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
         request = _Request(task=task, agents=tuple(sorted(set(agents))), pattern=pattern, max_tokens=max_tokens)
-        moment = self._parts.now()
-        found = self._cache.get(moment.version, (request, moment.session))
-        self._count(request)
+        with self._lock:
+            found = self._cache.get((moment, request))
+            self._hits += found is not None
+            self._misses += found is None
+            self._asked[request] += 1
+            if len(self._asked) > _COUNTED_TASKS:
+                self._asked = Counter({each: count // 2 for each, count in self._asked.items() if count > 1})
         if found is None:
             found = self._retrieve(request, moment)
-            self._prefetch()
+            self._prefetch(moment)
         return found
 
     def _retrieve(self, request: _Request, moment: Moment) -> RetrievedContext:
-        parts = self._parts
-        recalled = parts.recollector.recall(
+        recalled = self._passages.recall(
             request.task,
             session=moment.session,
             agents=request.agents,
             pattern=request.pattern,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, request.max_tokens // _ENTRY_TOKENS)),
         )
-        disclosed = disclose(recalled.recollections, budget_tokens=request.max_tokens, counter=parts.counter)
+        disclosed = disclose(recalled.recollections, budget_tokens=request.max_tokens, counter=self._counter)
         found = RetrievedContext(
             task=request.task,
             budget_tokens=request.max_tokens,
             tokens=disclosed.tokens,
-            counter=parts.counter.name,
-            exact=parts.counter.exact,
+            counter=self._counter.name,
+            exact=self._counter.exact,
             text=disclosed.text,
             entries=disclosed.entries,
             notes=recalled.notes,
         )
-        if not found.notes:  # what lacks something now is complete the next time
-            self._cache.put(moment.version, (request, moment.session), found)
+        # What lacks something now is complete the next time.
+        if not found.notes and moment.version is not None and self._cache.maxsize:
+            with self._lock:
+                self._cache[moment, request] = found
         return found
 
-    def _count(self, request: _Request) -> None:
+    def _prefetch(self, moment: Moment) -> None:
+        """Retrieve in the background what is asked for most often, as the memory has changed since the last time."""
+        search = self._search.opened
         with self._lock:
-            self._asked[request] += 1
-            if len(self._asked) > _COUNTED_TASKS:
-                self._asked = Counter({each: count // 2 for each, count in self._asked.items() if count > 1})
-
-    def _prefetch(self) -> None:
-        """Retrieve behind this what is asked for most often, as the memory has changed since the last time."""
-        if not self._parts.prefetch_tasks or not self._popular():
-            return
-        with self._lock:
-            if self._prefetching:
+            most = self._asked.most_common(self._prefetch_tasks)
+            popular = [request for request, count in most if count >= _POPULAR_FROM]
+            if not popular or search is None or moment.version is None or self._prefetching:
                 return
             self._prefetching = True
         try:
-            self._parts.behind(self._prefetch_now)
+            search.behind(partial(self._prefetch_now, popular, moment))
         except BaseException:
             self._prefetching = False
             raise
 
-    def _popular(self) -> list[_Request]:
-        with self._lock:
-            most = self._asked.most_common(self._parts.prefetch_tasks)
-        return [request for request, count in most if count >= _POPULAR_FROM]
-
-    def _prefetch_now(self) -> None:
+    def _prefetch_now(self, popular: Sequence[_Request], moment: Moment) -> None:
         try:
-            first = self._parts.glance()
-            for request in self._popular():
-                moment = self._parts.glance()
-                if moment != first or moment.version is None:
-                    return  # it goes on changing
-                if self._cache.get(moment.version, (request, moment.session), counted=False) is None:
+            for request in popular:
+                with self._lock:
+                    known = (moment, request) in self._cache
+                if not known:
                     self._retrieve(request, moment)
                     self._prefetched += 1
         finally:
             self._prefetching = False
 
-    def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
+    def get_recommendations(
+        self, task: str, moment: Moment, *, agents: Sequence[str] = (), limit: int = 3
+    ) -> Recommendations:
         """Say what past decisions, rules, failures and similar tasks mean for a task, each with its source.
 
         Args:
             task: what is to be done; any string.
+            moment: the memory as it is now.
             agents: who will do it: what they recorded goes a little before what others did.
             limit: how many of each at most.
 
         Raises:
             ValueError: the limit is negative.
-            ClosedError: the memory has been closed.
         """
         if limit < 0:
             raise ValueError(f"limit is {limit}: so many there cannot be")
-        parts = self._parts
-        moment = parts.now()
         return recommend(
             task,
-            parts.recollector,
-            parts.log,
-            parts.ledger,
-            parts.counter,
+            self._passages,
+            self._log,
+            self._ledger,
+            self._counter,
             session=moment.session,
             agents=agents,
             limit=limit,
@@ -228,14 +236,16 @@ class ContextRetriever:
 
     def clear_cache(self) -> None:
         """Forget what was retrieved; the next time it is looked for."""
-        self._cache.clear()
+        with self._lock:
+            self._cache.clear()
 
     def get_stats(self) -> dict[str, Json]:
         """Figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
-        return {
-            "cached": len(self._cache),
-            "max_cached": self._parts.cache_entries,
-            "hits": self._cache.hits,
-            "misses": self._cache.misses,
-            "prefetched": self._prefetched,
-        }
+        with self._lock:
+            return {
+                "cached": len(self._cache),
+                "max_cached": int(self._cache.maxsize),
+                "hits": self._hits,
+                "misses": self._misses,
+                "prefetched": self._prefetched,
+            }
