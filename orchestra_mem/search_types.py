@@ -247,7 +247,7 @@ class EmbeddingModel:
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. Implementations are safe to share between threads."""
+    """Turns texts into vectors. Safe to share between threads; where it fails, each method raises `EmbedderError`."""
 
     @property
     def model(self) -> EmbeddingModel:
@@ -264,7 +264,10 @@ class Embedder(Protocol):
 
 
 class WordEmbedder(Protocol):
-    """Gives single words vectors that need no context, for late interaction. Safe to share between threads."""
+    """Gives single words vectors that need no context, for late interaction.
+
+    Safe to share between threads; where it fails, each method raises `EmbedderError`.
+    """
 
     @property
     def model(self) -> EmbeddingModel:

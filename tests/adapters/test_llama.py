@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, default_threads, room, trial
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, default_threads, trial
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, LanguageModel, Message, Role
 
@@ -423,7 +423,7 @@ def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) ->
 
 def test_a_model_too_large_for_memory_is_not_loaded(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading it would have the system end this process, or another one."""
-    monkeypatch.setattr(room, "available_bytes", lambda: 300_000_000)
+    monkeypatch.setattr(trial, "available_bytes", lambda: 300_000_000)
     assert _refusal(smollm_gguf, context_tokens=8_192) == (
         "smollm2-135m-instruct-q4_1.gguf needs about 0.5 GB of memory (0.1 for the model, 0.2 for a context of 8,192 "
         "tokens), and 0.3 GB are free; set a smaller llm.context_tokens or take a smaller model"

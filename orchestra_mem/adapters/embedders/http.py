@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestra_mem.adapters.embedders.texts import readable, unit
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.search.late_interaction import unit
+from orchestra_mem.core.search.terms import embeddable
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 from orchestra_mem.settings import without_user
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
@@ -91,23 +91,17 @@ class HttpEmbedder:
         return self._embed(texts, self._timeout_s, self._tries)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text, and give up sooner.
-
-        Raises:
-            EmbedderError: as `embed`.
-        """
+        """Embed a query as any text, and give up sooner."""
         vector: Vector = self._embed([query], self._query_timeout_s, min(2, self._tries))[0]
         return vector
 
     def _embed(self, texts: Sequence[str], timeout_s: float, tries: int) -> Vectors:
-        import numpy as np
-
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         # Servers refuse texts that say nothing.
         rows = [row for row, text in enumerate(texts) if text.strip()]
         for start in range(0, len(rows), _BATCH):
             some = rows[start : start + _BATCH]
-            found = self._asked([readable(texts[row])[:_MAX_CHARS] for row in some], timeout_s, tries)
+            found = self._asked([embeddable(texts[row])[:_MAX_CHARS] for row in some], timeout_s, tries)
             if found.shape[1] != self.model.dimensions:
                 raise EmbedderError(
                     f"{self._shown} gives vectors of {found.shape[1]} dimensions for {self._name!r}, not of "
@@ -149,8 +143,6 @@ class HttpEmbedder:
         return isinstance(error, self._httpx.TransportError) and not isinstance(error, self._httpx.UnsupportedProtocol)
 
     def _read(self, answer: Any, count: int) -> NDArray[np.float32]:
-        import numpy as np
-
         try:
             found = sorted(answer.json()["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float32)

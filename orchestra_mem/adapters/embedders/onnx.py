@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestra_mem.adapters.embedders.texts import readable, unit
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.search.late_interaction import unit
+from orchestra_mem.core.search.terms import embeddable
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 INSTALL_ONNX = "pip install 'orchestra-mem[onnx]'"
 
@@ -66,33 +66,21 @@ class OnnxEmbedder:
         self.model = EmbeddingModel(name=f"onnx {folder.name}", version=f"{size}", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever.
-
-        Raises:
-            EmbedderError: the model does not run.
-        """
-        import numpy as np
-
+        """Embed texts, any strings whatever."""
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         # Texts of like length together: a batch is as wide as its longest.
         order = sorted((row for row in range(len(texts)) if texts[row].strip()), key=lambda row: len(texts[row]))
         for start in range(0, len(order), _BATCH):
             rows = order[start : start + _BATCH]
-            vectors[rows] = self._run([readable(texts[row]) for row in rows])
+            vectors[rows] = self._run([embeddable(texts[row]) for row in rows])
         return unit(vectors)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text.
-
-        Raises:
-            EmbedderError: the model does not run.
-        """
+        """Embed a query as any text."""
         vector: Vector = self.embed([query])[0]
         return vector
 
     def _run(self, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         encodings = self._tokenizer.encode_batch(texts)
         mask = np.array([encoding.attention_mask for encoding in encodings], np.int64)
         given: dict[str, Any] = {

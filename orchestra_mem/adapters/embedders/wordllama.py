@@ -8,15 +8,15 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from orchestra_mem.adapters.embedders.texts import readable, unit
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestra_mem.core.search.late_interaction import unit
+from orchestra_mem.core.search.terms import embeddable
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, Tokens, Vector, Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 INSTALL_WORDLLAMA = "pip install wordllama"
 
@@ -41,52 +41,30 @@ class WordLlamaEmbedder:
         self._ids_of_words: dict[str, int] = {}  # of those that are a token each
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts, any strings whatever.
-
-        Raises:
-            EmbedderError: WordLlama or its table is missing.
-        """
+        """Embed texts, any strings whatever."""
         return unit(self._sums(texts))
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text.
-
-        Raises:
-            EmbedderError: WordLlama or its table is missing.
-        """
+        """Embed a query as any text."""
         vector: Vector = self.embed([query])[0]
         return vector
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Embed words one by one; the table's own lengths, the greater the rarer the word.
-
-        Raises:
-            EmbedderError: WordLlama or its table is missing.
-        """
+        """Embed words one by one; the table's own lengths, the greater the rarer the word."""
         return self._cut(words)[1]
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Cut words into tokens.
-
-        Raises:
-            EmbedderError: WordLlama or its table is missing.
-        """
+        """Cut words into tokens."""
         return self._cut(words)[0]
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the vectors of tokens.
-
-        Raises:
-            EmbedderError: WordLlama or its table is missing.
-        """
+        """Give the vectors of tokens."""
         table, _, _ = self._loaded
         vectors: NDArray[np.float32] = table.take(numbers, axis=0, mode="clip")
         return vectors
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Words' tokens, and the sums of their vectors. Half of all words are one; of these no tokenizer is asked."""
-        import numpy as np
-
         _, _, encode_words = self._loaded
         first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
         rest = np.flatnonzero(first < 0)
@@ -102,8 +80,6 @@ class WordLlamaEmbedder:
         return Tokens(numbers=numbers, counts=counts, lengths=np.sqrt(np.vecdot(vectors, vectors))), vectors
 
     def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         table, encode, _ = self._loaded
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
@@ -123,8 +99,6 @@ class WordLlamaEmbedder:
 
         The latter come one after the other, then of which word each is.
         """
-        import numpy as np
-
         root = logging.getLogger()
         handlers, level = root.handlers[:], root.level
         try:
@@ -165,4 +139,4 @@ class WordLlamaEmbedder:
 
 
 def _plain(text: str) -> str:
-    return text.lower() if len(text) <= _FEW and text.isascii() else readable(text).lower()
+    return text.lower() if len(text) <= _FEW and text.isascii() else embeddable(text).lower()

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from orchestra_mem.adapters.llama.ending import Held, Stop, running
-from orchestra_mem.adapters.llama.loading import LoadedModel
-from orchestra_mem.adapters.llama.room import require_room
+from orchestra_mem.adapters.llama.library import LoadedModel
+from orchestra_mem.adapters.llama.trial import require_room
 from orchestra_mem.adapters.llama.vocabulary import GgufVocabulary
+from orchestra_mem.core.search.late_interaction import unit
 from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # A chunk is some 300 tokens, and most embedding models were trained with 512.
 _MAX_TOKENS = 512
@@ -61,23 +60,15 @@ class GgufEmbedder:
         Raises:
             EmbedderError: the model cannot be loaded, fails, or is closed meanwhile.
         """
-        import numpy as np
-
         held = self._held
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):
             if text.strip():
                 vectors[row] = self._embedded(held, text[:_MAX_CHARS])  # between two texts others have their turn
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        return unit
+        return unit(vectors)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query as any text.
-
-        Raises:
-            EmbedderError: as `embed`.
-        """
+        """Embed a query as any text."""
         vector: Vector = self.embed([query])[0]
         return vector
 
@@ -122,8 +113,6 @@ class _Weights(LoadedModel):
 
     def embed(self, text: str) -> NDArray[np.float32]:
         """Give the vector of a text, as the model makes it; zeros where the text has no tokens."""
-        import numpy as np
-
         tokens, library = self.tokens(text, marks=True), self.library
         if not tokens:
             return np.zeros(self._dimensions, np.float32)

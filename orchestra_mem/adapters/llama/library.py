@@ -1,4 +1,4 @@
-"""The compiled library: how it is loaded, how its threads wait, and how many of them there should be.
+"""The compiled library and what it has loaded: a file's vocabulary alone, or its weights with a context to work in.
 
 Loaded with the first model, and no sooner. Where the host program has loaded it before, its ways are left as they are.
 """
@@ -9,17 +9,19 @@ import ctypes
 import logging
 import os
 import sys
-from contextlib import suppress
-from importlib.util import find_spec
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import finalize
 
+from orchestra_mem.adapters.llama.ending import Stop
+from orchestra_mem.adapters.llama.trial import INSTALL, require_library, require_sound
 from orchestra_mem.errors import ModelError
 
 _log = logging.getLogger(__name__)
 
-INSTALL = "pip install 'orchestra-mem[llama]'"
+_PIECE_BYTES = 4_000_000
 
 # With one other process at work a generation took 510 s where the threads of llama.cpp spin at each of their hundreds
 # of meetings a token, and 13 s where they sleep. OpenMP reads it once, when the first program part loads it.
@@ -29,19 +31,6 @@ _lock = Lock()
 _library: Any = None
 # The library calls it for ever.
 _log_callback: Any = None
-
-
-def require_library() -> Path:
-    """Give the folder of the package `llama_cpp`, without loading it.
-
-    Raises:
-        ModelError: it is not installed.
-    """
-    with suppress(ImportError, ValueError):
-        spec = find_spec("llama_cpp")
-        if spec is not None and spec.submodule_search_locations:
-            return Path(next(iter(spec.submodule_search_locations)))
-    raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
 
 
 def load_library() -> Any:
@@ -111,3 +100,94 @@ def _core_of(number: int) -> str:
         siblings = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
         return siblings.read_text(encoding="ascii").strip()
     return str(number)
+
+
+class LoadedModel:
+    """A GGUF in memory, for one thread at a time. Freed by `close`, or when nobody holds it any more.
+
+    Args:
+        path: the GGUF.
+        stop: asked while it is loaded.
+        weights: whether all of it is loaded, or its vocabulary alone.
+
+    Raises:
+        ModelError: llama.cpp is not installed or does not run here, the file cannot be used, or `stop` says so.
+    """
+
+    def __init__(self, path: Path, stop: Stop, *, weights: bool = True) -> None:
+        require_sound(path, weights=weights, stop=stop)
+        if weights:
+            _read_ahead(path, stop)
+        self.path = path
+        self.library: Any = load_library()
+        parameters = self.library.llama_model_default_params()
+        parameters.vocab_only = not weights
+        self.model = self.library.llama_model_load_from_file(os.fsencode(path), parameters)
+        if not self.model:
+            raise ModelError(f"llama.cpp cannot load {path}")
+        self.frees = ExitStack()
+        self.frees.callback(self.library.llama_model_free, self.model)
+        self.close = finalize(self, self.frees.close)
+        # The interpreter's end frees nothing: a thread may be at work with it.
+        self.close.atexit = False
+        self.vocabulary = self.library.llama_model_get_vocab(self.model)
+
+    def open_context(self, context_tokens: int, **parameters: object) -> Any:
+        """Make the context to work in.
+
+        Raises:
+            ModelError: llama.cpp refuses.
+        """
+        given = self.library.llama_context_default_params()
+        for name, value in {**parameters, "n_ctx": context_tokens, "no_perf": True}.items():
+            setattr(given, name, value)
+        context = self.library.llama_init_from_model(self.model, given)
+        if not context:
+            raise ModelError(f"llama.cpp cannot make a context of {context_tokens:,} tokens for {self.path}")
+        self.frees.callback(self.library.llama_free, context)
+        return context
+
+    def tokens(self, text: str, *, special: bool = False, marks: bool = False) -> list[int]:
+        """Cut a text into tokens.
+
+        Args:
+            text: any string.
+            special: whether what is spelled like a special token is that token.
+            marks: whether to add those with which the model marks beginning and end.
+        """
+        raw = text.encode("utf-8", "replace")
+        room = len(raw) + 8  # a token is a byte or more; some vocabularies put a space before, and there are the marks
+        found = (self.library.llama_token * room)()
+        count = self.library.llama_tokenize(self.vocabulary, raw, len(raw), found, room, marks, special)
+        if count < 0:
+            raise ModelError(f"llama.cpp cannot cut a text of {len(text):,} characters into tokens")
+        return list(found[:count])
+
+    def text_of(self, token: int) -> str:
+        """Give the text of a token; empty where there is no such token."""
+        text: bytes = self.library.llama_vocab_get_text(self.vocabulary, token) if token >= 0 else b""
+        return text.decode("utf-8", "replace")
+
+    def said(self, key: str) -> str | None:
+        """What the file says of itself under a key, as in `qwen2.context_length`; None where nothing."""
+        tell = self.library.llama_model_meta_val_str
+        size = tell(self.model, key.encode(), None, 0)
+        if size < 0:
+            return None
+        value = ctypes.create_string_buffer(size + 1)
+        tell(self.model, key.encode(), value, size + 1)
+        return value.value.decode("utf-8", "replace")
+
+
+def _read_ahead(path: Path, stop: Stop) -> None:
+    """Read a file into the system's cache, out of which llama.cpp has a gigabyte in a tenth of a second.
+
+    From a slow disk that takes minutes, and llama.cpp cannot be told to end while it reads.
+    """
+    piece = bytearray(_PIECE_BYTES)
+    try:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(piece):
+                stop.require_wanted(path)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,4 +1,6 @@
-"""A model is tried in a process of its own first: what kills that one must not kill the program that holds a memory.
+"""Make sure that a model can be loaded here, before it is: that it fits into memory, and that it does not crash.
+
+It is tried in a process of its own first: what kills that one must not kill the program that holds a memory.
 
 Found there: instructions that the processor lacks, where the library was compiled for another one, and files over which
 llama.cpp falls. What went well, or can go no other way, is remembered in the user's cache folder for the same library,
@@ -16,14 +18,16 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 
 from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Stop
-from orchestra_mem.adapters.llama.library import require_library
 from orchestra_mem.errors import ModelError
 
+INSTALL = "pip install 'orchestra-mem[llama]'"
 REBUILD = (
     "CMAKE_ARGS='-DGGML_NATIVE=OFF' pip install --force-reinstall --no-cache-dir --no-binary llama-cpp-python "
     "llama-cpp-python"
@@ -31,6 +35,9 @@ REBUILD = (
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
 _SOUND = "sound"
+# What llama.cpp computes with, beside weights and cache: 110 MB for Qwen2.5 0.5B, mostly for its vocabulary's size.
+_WORKING_BYTES = 200_000_000
+_CACHE_BYTES_A_NUMBER = 2
 
 # Stages are printed as they begin; the last one is where it ended.
 _PROGRAM = """
@@ -58,6 +65,19 @@ print("sound", flush=True)
 """
 _INCOMPLETE = re.compile(r"not within the file bounds|corrupted or incomplete|unexpectedly reached end of file")
 _CAUSE = re.compile(r"error loading model: (.*)")
+
+
+def require_library() -> Path:
+    """Give the folder of the package `llama_cpp`, without loading it.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    with suppress(ImportError, ValueError):
+        spec = find_spec("llama_cpp")
+        if spec is not None and spec.submodule_search_locations:
+            return Path(next(iter(spec.submodule_search_locations)))
+    raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
 
 
 def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
@@ -188,3 +208,57 @@ def _processor() -> str:
     except OSError:
         return f"{platform.machine()} {platform.processor()}"
     return "\n".join({line: "" for line in lines if line.startswith(("model name", "flags", "Features"))})
+
+
+def require_room(
+    path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0
+) -> None:
+    """Make sure that a model fits into the memory that is free.
+
+    Args:
+        path: the GGUF.
+        number: gives what the file says under a key of its architecture.
+        context_tokens: the window.
+        beside_tokens: what the cache holds beside a whole window.
+
+    Raises:
+        ModelError: it does not.
+    """
+    available = available_bytes()
+    weights = path.stat().st_size
+    cache = _cache_bytes_a_token(number) * (context_tokens + beside_tokens)
+    needed = weights + cache + _WORKING_BYTES
+    if available is not None and needed > available:
+        raise ModelError(
+            f"{path.name} needs about {needed / 1e9:,.1f} GB of memory ({weights / 1e9:,.1f} for the model, "
+            f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), and {available / 1e9:,.1f} GB are free; "
+            "set a smaller llm.context_tokens or take a smaller model"
+        )
+
+
+def _cache_bytes_a_token(number: Callable[[str], int | None]) -> int:
+    """Estimate what the cache takes; 0 where the file does not say what it is made of."""
+    heads, layers, width = map(number, ("attention.head_count", "block_count", "embedding_length"))
+    if not (heads and layers and width):
+        return 0
+    cached_heads = number("attention.head_count_kv") or heads
+    head_width = number("attention.key_length") or width // heads
+    return 2 * layers * cached_heads * head_width * _CACHE_BYTES_A_NUMBER
+
+
+def available_bytes() -> int | None:
+    """Tell how much memory this process may still take, its container's limit heeded; None where that is not told."""
+    found = []
+    # Not on Linux, no such control, or no limit ("max").
+    with suppress(OSError, ValueError, KeyError):
+        found.append(_figures(Path("/proc/meminfo"))["MemAvailable:"] * 1024)
+    with suppress(OSError, ValueError, KeyError):
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        # Files that were read and can be read again count as used.
+        found.append(limit - used + _figures(Path("/sys/fs/cgroup/memory.stat"))["inactive_file"])
+    return min(found, default=None)
+
+
+def _figures(path: Path) -> dict[str, int]:
+    lines = path.read_text(encoding="ascii").splitlines()
+    return {name: int(figure) for name, figure, *_ in map(str.split, lines)}

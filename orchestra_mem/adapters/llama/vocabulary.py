@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from orchestra_mem.adapters.llama.ending import Held
-from orchestra_mem.adapters.llama.loading import LoadedModel
-from orchestra_mem.adapters.llama.prompt import break_spellings, render, unused_sign
+from orchestra_mem.adapters.llama.library import LoadedModel
 from orchestra_mem.errors import ModelError, TokenizerError
-from orchestra_mem.model_types import Message
+from orchestra_mem.model_types import Message, Role
 
 # Byte-pair encodings whose pattern, in llama.cpp's `llama-vocab.cpp`, lets no match reach over a line feed into what is
 # not white space, and takes white space up to the last line feed as one: `\s*[\r\n]+`. GPT-2's and SmolLM's do not.
 _ADDITIVE_PATTERNS = frozenset({"qwen2", "deepseek-r1-qwen", "llama-bpe"})
 _BPE = "gpt2"
+# For a GGUF that brings none; llama.cpp's server takes this one as well.
+_CHATML = (
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n'}}"
+    "{% endfor %}{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}"
+)
+_PRIVATE_USE = range(0xE000, 0xF900)
 
 
 class GgufVocabulary:
@@ -73,11 +79,11 @@ class GgufVocabulary:
         """
         with self._held.use() as loaded:
             library, vocabulary = loaded.library, loaded.vocabulary
-            sign = unused_sign([message.text for message in messages])
-            said = [(each.role, break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
+            sign = _unused_sign([message.text for message in messages])
+            said = [(each.role, _break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
             bos, eos = library.llama_vocab_bos(vocabulary), library.llama_vocab_eos(vocabulary)
             template = (library.llama_model_chat_template(loaded.model, None) or b"").decode("utf-8", "replace")
-            prompt = render(template, said, first=loaded.text_of(bos), last=loaded.text_of(eos))
+            prompt = _render(template, said, first=loaded.text_of(bos), last=loaded.text_of(eos))
             found = [token for piece in prompt.split(sign) for token in loaded.tokens(piece, special=True)]
             if library.llama_vocab_get_add_bos(vocabulary) and not prompt.startswith(loaded.text_of(bos)):
                 found.insert(0, bos)
@@ -112,3 +118,45 @@ def _spelled(loaded: LoadedModel, text: str) -> set[str]:
     is_special = loaded.library.llama_vocab_is_control
     tokens = set(loaded.tokens(text, special=True))
     return {loaded.text_of(each) for each in tokens if is_special(loaded.vocabulary, each)}
+
+
+def _render(template: str, messages: Sequence[tuple[Role, str]], *, first: str, last: str) -> str:
+    """Lay out messages by a Jinja template.
+
+    Args:
+        template: the model's; ChatML where it is empty.
+        messages: who speaks, and what.
+        first: the text of the token that a prompt begins with.
+        last: that of the token that ends an answer.
+
+    Raises:
+        ModelError: the template refuses the messages.
+    """
+    given = [{"role": role.value, "content": text} for role, text in messages]
+    try:
+        return str(_formatter(template or _CHATML, first, last)(messages=given).prompt)
+    except Exception as error:  # a template is a program, and may raise anything
+        raise ModelError(f"the model's chat template does not take these messages: {error}") from error
+
+
+@lru_cache(maxsize=8)
+def _formatter(template: str, first: str, last: str) -> Any:
+    from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+    return Jinja2ChatFormatter(template=template, bos_token=first, eos_token=last)
+
+
+def _unused_sign(texts: Sequence[str]) -> str:
+    """Give a character that stands in none of the texts."""
+    return next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
+
+
+def _break_spellings(text: str, spellings: Iterable[str], sign: str) -> str:
+    """Put a sign within each spelling of a special token.
+
+    What a message says may spell one, as `<|im_end|>` in an operation's data, and must not speak as one. Cut at its
+    signs and joined again as tokens, a prompt has the same characters, and special tokens from its template alone.
+    """
+    for spelling in sorted(spellings, key=len, reverse=True):
+        text = text.replace(spelling, spelling[:1] + sign + spelling[1:])
+    return text

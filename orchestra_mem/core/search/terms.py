@@ -26,6 +26,7 @@ MAX_QUERY_TERMS = 64
 
 _MAX_TERM_CHARS = 80  # a longer run is data; its beginning is enough to find it again
 _MAX_CACHED_CHARS = 40
+_MAX_EMBEDDED_CHARS = 32_000  # a chunk is far shorter; what is not is embedded by its beginning
 
 # Scripts whose words have no blanks between: Han, kana, hangul (its blanks do not part endings), Thai, Lao, Burmese,
 # Khmer, the marks among their letters included.
@@ -117,6 +118,11 @@ def tells_time(words: Collection[str]) -> bool:
 def is_statement(text: str) -> bool:
     """Tell whether a text ends otherwise than with a question: who asks seldom answers."""
     return not text.rstrip().endswith(("?", "\uff1f"))
+
+
+def embeddable(text: str) -> str:
+    """Cut what is too long to be embedded; halves of characters, which tokenizers refuse, become question marks."""
+    return text[:_MAX_EMBEDDED_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _ascii_words(text: str) -> list[str]:
