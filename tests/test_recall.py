@@ -9,8 +9,6 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.memory.recall import Recall
-from orchestra_mem.types import OperationFilter
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SMALL = {
@@ -124,20 +122,3 @@ def test_a_number_that_was_dropped_is_told_and_found_again(memory: OrchestratorC
     name = summary.dropped[0]
     assert name not in summary.text
     assert any(name in str(op.data) for op in memory.expand(summary.id).operations)
-
-
-def test_the_best_lines_hold_the_most_words() -> None:
-    """Of equal ones the first, each once, upper and lower case alike."""
-    lines = ["the parser", "The PARSER fails", "nothing", "the parser", "parser fails again"]
-    best = Recall.best_lines
-    assert best("parser FAILS", lines, 5) == ["The PARSER fails", "parser fails again", "the parser"]
-    assert best("parser fails", lines, 1) == ["The PARSER fails"]
-    assert best("", lines, 5) == []
-    assert best("parser", lines, 0) == best("parser", lines, -1) == []
-
-
-def test_operations_are_filtered_together(memory: OrchestratorContextManager) -> None:
-    """All conditions at once; of more than the limit the newest."""
-    first = memory.sessions()[0]
-    found = memory.operations(OperationFilter(session=first.id, type="step", after=10, through=20, limit=3))
-    assert [op.id for op in found] == [18, 19, 20]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -86,26 +85,6 @@ def test_recalled_text_cannot_speak_as_the_frame(memory: OrchestratorContextMana
     assert "````recalled op" in asked.recalled
     assert asked.recalled.count("<memory part=") == 1
     assert "<|im_start|>" not in asked.recalled
-
-
-@pytest.mark.parametrize("query", ["", "   ", "zzqqxy", "\x00", "\ud800"])
-def test_a_query_that_asks_nothing_recalls_nothing(memory: OrchestratorContextManager, query: str) -> None:
-    """The context is that without one."""
-    asked = memory.get_orchestrator_context("x", query=query)
-    assert asked.render() == memory.get_orchestrator_context("x").render()
-    assert asked.recalled == ""
-
-
-def test_where_search_cannot_be_loaded_the_context_is_as_without(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And says so."""
-    plain = memory.get_orchestrator_context("x").render()
-    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
-    asked = memory.get_orchestrator_context("x", query="saffron gateway")
-    assert asked.render() == plain
-    assert [note.split(":")[0] for note in asked.notes] == ["nothing is recalled, search cannot be used"]
-    assert f"note: {asked.notes[0]}" in asked.explain()
 
 
 def test_the_prefix_keeps_its_bytes_while_queries_come_and_go(memory: OrchestratorContextManager) -> None:

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.responses import ResponseKind, difference
 from tests.conftest import Clock
@@ -165,17 +164,6 @@ def test_without_an_embedder_the_same_words_are_found(
     assert cache.get(SIMILAR) is None
 
 
-def test_near_misses_are_told_to_who_tunes_the_threshold(
-    memory: OrchestratorContextManager, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At debug, with the cosine and in what the questions differ."""
-    cache = memory.response_cache
-    cache.put("How do we deploy the app?", "By hand.", facts=[])
-    with caplog.at_level(logging.DEBUG, logger="orchestra_mem.retrieval.response_cache"):
-        assert cache.get("How is the app deployed?", facts=[]) is None
-    assert "near miss of the response cache: cosine 0.8" in caplog.text
-
-
 DIFFERENT = [
     ("Who deployed the shop?", "When was the shop deployed?"),
     ("What is the status of task 12?", "What is the status of task 13?"),
@@ -205,13 +193,6 @@ def test_questions_that_turn_on_a_word_are_not_the_same(
     assert difference(known, asked)
     memory.response_cache.put(known, ANSWER, facts=[])
     assert memory.response_cache.get(asked, facts=[]) is None
-
-
-def test_some_of_these_questions_lie_nearer_than_the_threshold() -> None:
-    """The test above would pass by the cosine alone otherwise."""
-    embedder = WordLlamaEmbedder()
-    cosines = [float(embedder.embed_query(one) @ embedder.embed_query(other)) for one, other in DIFFERENT]
-    assert sum(cosine > 0.9 for cosine in cosines) >= 4
 
 
 @pytest.mark.parametrize(
@@ -245,12 +226,3 @@ def test_a_closed_memory_answers_nothing(memory: OrchestratorContextManager) -> 
         cache.get(QUESTION)
     with pytest.raises(ClosedError):
         cache.put(QUESTION, ANSWER)
-
-
-@pytest.mark.parametrize("question", ["", " ", "\x00", "\ud800", "🧪", "x" * 100_000])
-def test_any_string_is_a_question(memory: OrchestratorContextManager, question: str) -> None:
-    """What asks nothing is not kept."""
-    cache = memory.response_cache
-    assert cache.put(question, "\ud800 answer") is bool(question.strip())
-    found = cache.get(question)
-    assert (found.answer if found else None) == ("\ud800 answer" if question.strip() else None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks._fitting import SHARES, Profiles, fit, recall
-from benchmarks._retrieval import Scores, find_minilm, index_of, judge, load_talks
+from benchmarks._retrieval import Scores, index_of, judge, load_talks
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.search_types import Chunk
 
@@ -62,16 +62,6 @@ def test_answers_are_held_against_the_evidence(recording: Path) -> None:
     assert len(scores.cpu_ms) == 2
 
 
-def test_what_is_not_found_counts_nothing(recording: Path) -> None:
-    """No hit is no error."""
-    (talk,) = load_talks(recording)
-    scores = Scores()
-    judge(talk, lambda _: [], scores)
-    assert {(each.recall_at_10, each.reciprocal_rank, each.session_recall_at_5) for each in scores.judged} == {
-        (0, 0, 0)
-    }
-
-
 def test_a_fit_finds_the_share_that_tells() -> None:
     """Of noise and one share that marks the evidence, the weight of that share is raised until it decides."""
     rng = np.random.default_rng(1)
@@ -84,11 +74,3 @@ def test_a_fit_finds_the_share_that_tells() -> None:
     fitted = fit([profiles], start)
     assert fitted["period"] > start["period"]
     assert recall(profiles, start, 5) < recall(profiles, fitted, 5) == 1
-
-
-def test_a_model_beside_the_recordings_is_found(tmp_path: Path) -> None:
-    """And where there is none, that is no error."""
-    folder = tmp_path / "all-MiniLM-L6-v2"
-    folder.mkdir()
-    (folder / "tokenizer.json").touch()
-    assert find_minilm(tmp_path, tmp_path) == folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +15,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
 
@@ -62,14 +59,6 @@ def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextMana
     assert found.text.index("```recalled index") < found.text.index(f"```recalled {first.source} (")
 
 
-def test_a_budget_of_nothing_gives_nothing_and_a_negative_one_is_refused(memory: OrchestratorContextManager) -> None:
-    """0 is a budget."""
-    found = memory.retriever.retrieve_context("bcrypt", max_tokens=0)
-    assert (found.text, found.tokens) == ("", 0)
-    with pytest.raises(ValueError, match="a budget cannot be negative"):
-        memory.retriever.retrieve_context("bcrypt", max_tokens=-1)
-
-
 @pytest.mark.parametrize("task", ["", " ", "\x00", "\ud800", "x" * 100_000, '"NEAR(', "🧪"])
 def test_any_string_is_a_task(memory: OrchestratorContextManager, task: str) -> None:
     """Nothing is raised."""
@@ -102,18 +91,6 @@ def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManage
     few = memory.retriever.get_recommendations("deploy the shop", limit=1)
     assert {len(found) for _, found in few.groups()} == {1}
     assert [each.source for each in memory.retriever.get_recommendations("passwords bcrypt").decisions] == ["K1"]
-
-
-def test_past_work_is_said_in_short_with_what_all_of_it_would_take(memory: OrchestratorContextManager) -> None:
-    """Of a commit with hundreds of files the message and some of them."""
-    files = [f"src/lamps/module_{number}/handler_{number}.py" for number in range(200)]
-    memory.record_operation("commit", {"message": "Polish the copper kettle by hand", "files": files})
-    said = memory.retriever.get_recommendations("polish the copper kettle")
-    commit = next(each for each in said.similar_tasks if each.source == "op 8")
-    assert commit.text.startswith("Polish the copper kettle by hand\nFiles: src/lamps/module_0/handler_0.py")
-    assert len(commit.text) < 250
-    assert commit.full_tokens > 300
-    assert f"{commit.full_tokens:,} tokens in full)\n{commit.text}\n" in said.render()
 
 
 def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_not(
@@ -157,17 +134,6 @@ def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: P
             assert (memory.retriever.get_stats()["hits"], memory.retriever.get_stats()["cached"]) == (hits, entries)
 
 
-def test_time_ends_what_is_kept(tmp_path: Path, clock: Clock) -> None:
-    """By a clock that never goes back."""
-    config = {**CONFIG, "retrieval": {"cache_ttl_s": 1, "prefetch_tasks": 0}}
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
-        memory.record_operation("note", {"text": "The amber lamp was lit."})
-        time.sleep(0.06)
-        first = memory.retriever.retrieve_context("lamp")
-        time.sleep(1.1)
-        assert memory.retriever.retrieve_context("lamp") is not first
-
-
 def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorContextManager) -> None:
     """When another is asked for the first time after it; what is seldom asked for is not."""
     retriever = memory.retriever
@@ -184,43 +150,6 @@ def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorC
     hits = retriever.get_stats()["hits"]
     assert "blue door" in retriever.retrieve_context("deploy the shop").text
     assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]
-
-
-class SlowBehind:
-    """Counts as tiktoken does, and takes its time in the thread that works behind."""
-
-    name, exact, additive = "slow", False, True
-
-    def __init__(self) -> None:
-        self._counter = open_counter("tiktoken")
-        self.working = threading.Event()
-
-    def count(self, text: str) -> int:
-        """Count."""
-        if threading.current_thread().name == "orchestra-mem index":
-            self.working.set()
-            time.sleep(0.02)
-        return self._counter.count(text)
-
-
-def test_what_is_retrieved_behind_waits_for_nobody(tmp_path: Path, clock: Clock) -> None:
-    """It goes on while another thread has the memory to itself: who closes it waits for what runs behind."""
-    counter = SlowBehind()
-    with open_memory(tmp_path, config=CONFIG, clock=clock, counter=counter) as memory:
-        for text in SAID:
-            memory.record_operation("note", {"text": text})
-        for _ in range(3):
-            for task in ("deploy the shop", "hash passwords", "heron"):
-                memory.retriever.retrieve_context(task)
-        memory.record_operation("note", {"text": "The shop has two doors."})
-        time.sleep(0.06)
-        memory.retriever.retrieve_context("doors")
-        assert counter.working.wait(30)
-        deadline = time.monotonic() + 30
-        with memory._parts.lock:
-            while memory.retriever.get_stats()["prefetched"] != 3:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
 
 
 def test_a_closed_memory_retrieves_nothing(memory: OrchestratorContextManager) -> None:
@@ -376,11 +305,3 @@ class Memory(RuleBasedStateMachine):
 
 TestTheCacheIsNeverStale = Memory.TestCase
 TestTheCacheIsNeverStale.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
-
-
-def test_sources_lead_back(memory: OrchestratorContextManager) -> None:
-    """Each entry of an operation or a fact can be expanded."""
-    for entry in memory.retriever.retrieve_context("deploy the shop").entries:
-        if entry.source.startswith(("op", "K")):
-            assert memory.expand(entry.source).operations
-    assert memory.search("deploy", where=SearchFilter(agent="lin")).hits[0].chunk.source == "op 7"

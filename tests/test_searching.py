@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -18,7 +16,6 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
@@ -141,56 +138,6 @@ def test_filters_leave_out_what_does_not_pass(memory: OrchestratorContextManager
     assert _sources(memory, "shop", where=SearchFilter(agent="lin")) == ["op 9"]
     assert _sources(memory, "shop", where=SearchFilter(kinds=("decision",)))[0] == "op 9"
     assert set(_sources(memory, "shop", where=SearchFilter(since=clock.now))) <= {"op 8", "op 9"}
-
-
-@pytest.mark.parametrize("mode", list(SearchMode))
-@pytest.mark.parametrize(
-    "query", ["", " ", "zzqqxy", '"', "NEAR(", "a AND NOT *", "\x00", "\ud800", "🧪", "#1", "x" * 100_000]
-)
-def test_any_string_is_a_query(memory: OrchestratorContextManager, query: str, mode: SearchMode) -> None:
-    """Nothing is raised; what names nothing finds nothing."""
-    hits = memory.search(query, mode=mode).hits
-    assert not hits or query.strip(" \x00\ud800")
-    if query in ("", " ", "zzqqxy"):
-        assert hits == ()
-
-
-def test_a_deleted_index_gives_the_same_answers(
-    tmp_path: Path, memory: OrchestratorContextManager, clock: Clock
-) -> None:
-    """It is derived: the next search makes it again."""
-    asked = ("why bcrypt", "what must we never do", "the guide", "#3", "heron")
-    before = [_sources(memory, query) for query in asked]
-    memory.close()
-    shutil.rmtree(tmp_path / HOME / "index")
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as again:
-        assert [_sources(again, query) for query in asked] == before
-
-
-def test_a_damaged_index_is_told_and_made_again(
-    tmp_path: Path, memory: OrchestratorContextManager, clock: Clock
-) -> None:
-    """The answer comes all the same."""
-    before = _sources(memory, "why bcrypt")
-    memory.close()
-    (tmp_path / HOME / "index" / "search.db").write_bytes(b"no database" * 1_000)
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as again:
-        found = again.search("why bcrypt")
-        assert [hit.chunk.source for hit in found.hits] == before
-        assert any("search.db" in note for note in found.notes)
-
-
-def test_without_vectors_words_answer_and_it_is_told(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The embedder cannot be loaded: hybrid search goes on by words; dense search alone is an error."""
-    monkeypatch.setitem(sys.modules, "wordllama", None)  # as where it is not installed
-    found = memory.search("bcrypt")
-    assert found.hits[0].chunk.source in {"op 1", "K1", "decision_log.md"}
-    assert any("words alone answer: WordLlama cannot be imported" in note for note in found.notes)
-    assert memory.search("bcrypt", mode=SearchMode.KEYWORD).hits
-    with pytest.raises(EmbedderError):
-        memory.search("bcrypt", mode=SearchMode.DENSE)
 
 
 def test_with_the_embedder_off_words_answer(tmp_path: Path, memory: OrchestratorContextManager) -> None:

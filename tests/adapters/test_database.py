@@ -28,7 +28,7 @@ from orchestra_mem.errors import (
     SchemaTooNewError,
     StorageError,
 )
-from orchestra_mem.serialize import MAX_DEPTH, checked_json
+from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import (
     Author,
     Json,
@@ -121,12 +121,6 @@ def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, dat
         database.close()
 
 
-def test_deep_nesting_comes_back_equal(log: SqliteEventLog) -> None:
-    """As deep as may be recorded: lists in mappings in lists."""
-    data = checked_json(_nested(MAX_DEPTH))
-    assert log.operation(_record(log, _draft(data)).id).data == data
-
-
 def test_ten_megabytes_come_back_equal(log: SqliteEventLog) -> None:
     """A tool's whole output is taken, of characters of one to four bytes."""
     text = "".join(random.Random(1).choices("aé€😀\n\x00\ud800", k=1000)) * 10_000
@@ -209,12 +203,6 @@ def test_session_is_found_by_an_unambiguous_beginning(log: SqliteEventLog) -> No
         with pytest.raises(NotFoundError) as error:
             log.session(wanted)
         assert str(error.value) == f"{found} with '{wanted}'; `orchestra-mem sessions` lists them"
-
-
-def test_operation_that_is_not_there_is_told(log: SqliteEventLog) -> None:
-    """The message says what lists those that are."""
-    with pytest.raises(NotFoundError, match=r"^there is no operation 7; `orchestra-mem ops` lists them$"):
-        log.operation(7)
 
 
 def _end(log: SqliteEventLog, session: str) -> None:
@@ -500,15 +488,6 @@ def test_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
         database.close()
 
 
-def test_folder_in_place_of_the_database_is_told(tmp_path: Path) -> None:
-    """The message says that the file must not be a folder."""
-    (tmp_path / "obra.db").mkdir()
-    with pytest.raises(
-        StorageError, match=r"obra\.db: unable to open .*; the folder must exist, and the file must not"
-    ):
-        Database(tmp_path / "obra.db")
-
-
 # Transactions, threads, processes
 
 
@@ -642,18 +621,6 @@ def test_database_held_too_long_is_told(tmp_path: Path) -> None:
         waiting.close()
 
 
-@pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])
-def test_durability_sets_how_sqlite_waits_for_the_disk(tmp_path: Path, full_sync: bool, mode: int) -> None:
-    """A write-ahead log, with `NORMAL` or with `FULL`."""
-    database = Database(tmp_path / "obra.db", full_sync=full_sync)
-    try:
-        with database.transaction("test") as writer:
-            assert writer.execute("PRAGMA synchronous").fetchone() == (mode,)
-            assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    finally:
-        database.close()
-
-
 def test_commit_is_told_before_and_after(tmp_path: Path) -> None:
     """Right around the step that makes it last; a failure at the first leaves nothing."""
     points: list[str] = []
@@ -676,13 +643,3 @@ def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: Sql
             call()
         assert str(error.value) == problem
     assert [path.name for path in database.path.parent.iterdir()] == ["obra.db"]
-
-
-def test_close_during_a_reading_lets_it_end(database: Database, log: SqliteEventLog) -> None:
-    """The connection in use is closed when its reader gives it back."""
-    _record(log, _draft())
-    with database.reading("test") as reader:
-        database.close()
-        assert reader.execute("SELECT count(*) FROM operations").fetchone() == (1,)
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        reader.execute("SELECT 1")

@@ -16,17 +16,8 @@ from numpy.typing import NDArray
 
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import Embedder, WordEmbedder
 
 EMBEDDER = WordLlamaEmbedder()
-
-
-def test_it_fulfils_both_ports() -> None:
-    """Texts and words by one table."""
-    texts: Embedder = EMBEDDER
-    words: WordEmbedder = EMBEDDER
-    assert texts.model == words.model
-    assert texts.model.dimensions == 256
 
 
 def test_like_texts_are_near() -> None:
@@ -44,24 +35,6 @@ def test_a_text_points_where_the_sum_of_its_words_does() -> None:
     together = EMBEDDER.embed(["red bicycle"])[0]
     summed = EMBEDDER.embed_words(["red", "bicycle"]).sum(0)
     assert together @ summed / np.linalg.norm(summed) == pytest.approx(1, abs=1e-5)
-
-
-def test_words_of_the_vocabulary_are_as_the_tokenizer_has_them() -> None:
-    """They are not asked of it one by one: alone and as a text they give the same."""
-    EMBEDDER.embed_words(["load it"])
-    words = [*EMBEDDER._ids_of_words, "microservices", "qwxzk", "Straße", "猫", ""]
-    assert len(words) > 9_000
-    vectors = EMBEDDER.embed_words(words)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    assert unit == pytest.approx(EMBEDDER.embed(words), abs=1e-6)
-
-
-def test_rare_words_are_longer() -> None:
-    """A row's length is the weight that the model gives the word."""
-    lengths = np.linalg.norm(EMBEDDER.embed_words(["the", "guitar", ""]), axis=1)
-    assert lengths[1] > 5 * lengths[0] > 0
-    assert lengths[2] == 0
 
 
 @settings(deadline=None)

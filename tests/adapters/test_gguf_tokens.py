@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -122,22 +121,6 @@ def test_known_counts(qwen: GgufVocabulary) -> None:
     assert {text: counter.count(text) for text in known} == known
 
 
-def test_a_megabyte_is_counted(qwen: GgufVocabulary) -> None:
-    """Of any one thing; llama.cpp stays on its feet."""
-    counts = [qwen.count(unit * (1_000_000 // len(unit))) for unit in ("a", " ", "\n", "!", "ab ", "1")]
-    assert all(1_000 < count <= 1_000_000 for count in counts)
-
-
-def test_threads_share_a_vocabulary(qwen_gguf: Path) -> None:
-    """From the first count on."""
-    vocabulary = GgufVocabulary(qwen_gguf)
-    text = "The quick brown fox. " * 50
-    with ThreadPoolExecutor(4) as threads:
-        counts = set(threads.map(lambda _: vocabulary.count(text), range(40)))
-    assert len(counts) == 1
-    vocabulary.close()
-
-
 # Which counter is taken
 
 
@@ -186,12 +169,3 @@ def test_a_relative_path_goes_from_the_project(tmp_path: Path, smollm_gguf: Path
     config = {"llm": {"model_path": "models/small.gguf"}}
     with open_memory(tmp_path, config=config) as memory:
         assert memory.get_orchestrator_context("next").counter == "vocabulary of small"
-
-
-def test_asked_for_by_name_it_must_be_there(tmp_path: Path) -> None:
-    """`auto` goes on without it."""
-    llm = {"model_path": "nowhere.gguf"}
-    with pytest.raises(TokenizerError, match=rf"^there is no file {tmp_path}/nowhere\.gguf; "):
-        open_memory(tmp_path, config={"llm": llm, "tokens": {"counter": "gguf"}})
-    with open_memory(tmp_path, config={"llm": llm}) as memory:
-        assert memory.get_orchestrator_context("next").counter == "tiktoken cl100k_base"

@@ -123,17 +123,6 @@ def test_any_path_is_read_as_it_is(repository: Repository) -> None:
     assert sorted(os.fsencode(file["path"]) for file in files) == sorted(map(os.fsencode, names))
 
 
-def test_a_rename_is_a_file_gone_and_a_file_added(repository: Repository) -> None:
-    """Whatever `diff.renames` says, so that each path stands for itself."""
-    repository.commit("one", {"old.txt": b"1\n2\n3\n"})
-    repository.git("config", "diff.renames", "copies")
-    repository.git("mv", "old.txt", "new.txt")
-    repository.commit("two")
-    assert _data(_read(repository.path)[1])["files"] == [
-        {"path": "new.txt", "added": 3, "deleted": 0}, {"path": "old.txt", "added": 0, "deleted": 3},
-    ]  # fmt: skip
-
-
 def test_a_merge_names_its_parents_and_repeats_no_files(repository: Repository) -> None:
     """What the branch did stands with the branch's own commits."""
     base = repository.commit("base", {"a": b"1\n"})
@@ -166,16 +155,6 @@ def test_the_users_own_settings_change_nothing(repository: Repository, monkeypat
     assert _read(repository.path) == plain
 
 
-def test_a_folder_within_and_a_bare_repository_are_read_alike(repository: Repository, tmp_path: Path) -> None:
-    """A folder stands for the whole repository that it lies in."""
-    commit = repository.commit("one", {"deep/er/a": b"1\n", "b": b"2\n"})
-    bare = tmp_path / "bare.git"
-    subprocess.run(["git", "clone", "--quiet", "--bare", str(repository.path), str(bare)], check=True)
-    for path in (repository.path / "deep" / "er", bare):
-        (operation,) = _read(path)
-        assert (_data(operation)["hash"], _data(operation)["files_changed"]) == (commit, 2)
-
-
 def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repository, tmp_path: Path) -> None:
     """What is missing is not silently missing."""
     for number in range(4):
@@ -186,16 +165,6 @@ def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repos
     assert history.note == f"{shallow} is a shallow clone: the commits before its newest 2 are missing"
     assert [_data(found)["subject"] for found in history.operations] == ["number 2", "number 3"]
     assert open_git_history(repository.path).note == ""
-
-
-def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Repository) -> None:
-    """Broken commits of old tools: the time is then the committer's or left to the recording."""
-    tree = repository.git("write-tree").decode().strip()
-    raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1700000000 +0000\n\nodd\n"
-    commit = repository.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw.encode()).decode()
-    repository.git("update-ref", "HEAD", commit.strip())
-    (operation,) = _read(repository.path)
-    assert operation.timestamp in (datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromtimestamp(0, UTC))
 
 
 def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: Path) -> None:
@@ -214,13 +183,6 @@ def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: P
         open_git_history(repository.path, limit=0)
 
 
-def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of what is missing, not a traceback."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HistoryError, match="git is not installed, or not on the PATH"):
-        open_git_history(tmp_path)
-
-
 def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: Repository) -> None:
     """What was read before the damage has been given by then."""
     repository.commit("one", {"a": b"1\n"})
@@ -231,16 +193,6 @@ def test_a_damaged_repository_ends_the_reading_with_gits_own_words(repository: R
     assert _data(next(operations))["subject"] == "one"
     with pytest.raises(HistoryError, match=f"could not read the history of .*{blob[:12]}"):
         next(operations)
-
-
-def test_reading_may_stop_half_way(repository: Repository) -> None:
-    """No process is left behind: the generator's end is git's end."""
-    for number in range(50):
-        repository.commit(f"number {number}")
-    operations = open_git_history(repository.path).operations
-    assert _data(next(operations))["subject"] == "number 0"
-    operations.close()  # type: ignore[attr-defined]
-    assert list(operations) == []
 
 
 # Patches
@@ -311,15 +263,6 @@ def test_a_long_patch_is_clipped_at_the_end_of_a_line(repository: Repository) ->
     assert latin.splitlines()[1] == "+café"
 
 
-def test_a_large_file_is_not_compared(repository: Repository) -> None:
-    """Its lines are counted, but git does not hold both texts for a patch that nobody reads."""
-    repository.commit("large", {"large": b"hello\n" * 2_000_000})
-    (change, _) = _changes(repository.path)
-    assert change[1:] == (
-        2_000_000, 0, "new file mode 100644\n(too large to be compared)"
-    )  # fmt: skip
-
-
 def test_no_content_is_taken_for_the_beginning_of_a_file(repository: Repository) -> None:
     """Lines that look like a patch's own, hashes, NULs behind what git looks at, carriage returns."""
     tricky = b"diff --git a/x b/x\n" + b"a" * 40 + b"\n@@ -1 +1 @@\n-- a/x\n++ b/x\nBinary files a and b differ\n"
@@ -329,19 +272,6 @@ def test_no_content_is_taken_for_the_beginning_of_a_file(repository: Repository)
     assert [change[0] for change in changes] == ["t.txt", "u.txt", "one", "t.txt", "u.txt", "two"]
     assert str(changes[3][3]).splitlines()[1:] == ["-", *(f"+{line}" for line in tricky.decode().splitlines())]
     assert str(changes[4][3]).startswith("@@ -1 +1,3 @@\n--\n+x\r\ry\n")
-
-
-def test_patches_of_any_path_find_their_file(repository: Repository) -> None:
-    """Also of one that must be quoted; a key is bounded and printable whatever the path."""
-    names = ["a\nb", "tab\there", '"q\\" b/x', "x b/x b", "ümlaut", os.fsdecode(b"\xff.txt"), "deep/" * 40 + "end"]
-    commit = repository.commit("names", {name: b"%d\n" % number for number, name in enumerate(names)})
-    *changes, _ = open_git_history(repository.path, patches=True).operations
-    found = {str(_data(each)["path"]): _data(each)["patch"] for each in changes}
-    assert found == {name: f"@@ -0,0 +1 @@\n+{number}" for number, name in enumerate(names)}
-    keys = {each.idempotency_key for each in changes}
-    assert len(keys) == len(names)
-    assert all(key.startswith(f"git:{commit}:") and key.isprintable() and len(key) <= 200 for key in keys)
-    assert {f"git:{commit}:ümlaut", f"git:{commit}:x b/x b"} <= keys
 
 
 def test_renames_links_submodules_and_merges_have_patches_too(repository: Repository, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.embedders import HttpEmbedder, WordLlamaEmbedder
 from orchestra_mem.errors import ClosedError, ConfigError, EmbedderError
-from orchestra_mem.search_types import Embedder, SearchMode
+from orchestra_mem.search_types import Embedder
 
 TABLE = WordLlamaEmbedder()
 
@@ -101,14 +101,6 @@ def test_it_gives_what_the_server_gives(server: Server) -> None:
     assert set(server.keys) == {"Bearer k-1"}
 
 
-def test_many_texts_go_in_batches(server: Server) -> None:
-    """Each as if it were alone."""
-    texts = [f"box {number} of walnuts" for number in range(150)]
-    vectors = _embedder(server).embed(texts)
-    assert [len(request["input"]) for request in server.requests] == [1, 64, 64, 22]
-    assert vectors[149] == pytest.approx(_embedder(server).embed_query(texts[149]), abs=1e-6)
-
-
 @pytest.mark.parametrize("failures", [[503], [429, 500], [None]])
 def test_what_may_pass_is_tried_again(server: Server, failures: list[int | None]) -> None:
     """An overloaded server, one that is starting, one that answers too late."""
@@ -139,13 +131,6 @@ def test_what_cannot_pass_is_not_tried_again(server: Server) -> None:
     for url in ("ftp://127.0.0.1/v1", "http://[::bad", "nonsense"):
         with pytest.raises(EmbedderError, match="cannot be asked: "):
             HttpEmbedder(url, "small", dimensions=64, first_pause_s=0.01).embed(["a"])
-
-
-def test_a_server_that_is_not_there_is_told() -> None:
-    """With its address, after a few tries."""
-    embedder = HttpEmbedder("http://127.0.0.1:9/v1", "small", first_pause_s=0.01)
-    with pytest.raises(EmbedderError, match=r"^http://127\.0\.0\.1:9/v1/embeddings cannot be asked: ConnectError"):
-        embedder.embed(["a"])
 
 
 def test_a_password_in_the_address_is_not_told() -> None:
@@ -189,21 +174,6 @@ def test_without_the_extra_the_line_that_installs_it_is_told(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(EmbedderError, match=r"; pip install 'orchestra-mem\[http\]'$"):
         HttpEmbedder("http://127.0.0.1:9/v1", "small")
-
-
-def test_a_memory_searches_with_the_server_that_is_set(server: Server, tmp_path: Path) -> None:
-    """By the settings alone; while it is not there, words answer, and that is told."""
-    config = {"search": {"embedder": "http", "base_url": server.url, "model": "small", "api_key": "k-2"}}
-    with open_memory(tmp_path, config=config) as memory:
-        memory.record_operation("note", {"text": "The physician advised more sleep."})
-        (hit, *_) = memory.search("doctor", mode=SearchMode.DENSE).hits
-        assert hit.chunk.source == "op 1"
-    assert server.keys[-1] == "Bearer k-2"
-    gone = {"search": {**config["search"], "base_url": "http://127.0.0.1:9/v1"}}
-    with open_memory(tmp_path, config=gone) as memory:
-        found = memory.search("physician")
-        assert found.hits[0].chunk.source == "op 1"
-        assert found.notes[0].startswith("search by meaning is off, words alone answer: http://127.0.0.1:9/v1/")
 
 
 def test_a_server_without_a_model_is_a_fault_of_the_settings(tmp_path: Path) -> None:

@@ -66,12 +66,6 @@ def test_times_are_iso_8601_or_seconds(tmp_path: Path) -> None:
     assert [found.timestamp for found in _read(file)] == [ten, ten, ten, ten, None]
 
 
-def test_empty_lines_and_a_byte_order_mark_are_passed_over(tmp_path: Path) -> None:
-    """Line numbers still count them, and the last line needs no line feed."""
-    file = _write(tmp_path, b'\xef\xbb\xbf{"a": 1}', "", "  \r", '{"b": 2}\r')
-    assert [(found.place, found.data) for found in _read(file)] == [(f"{file}:1", {"a": 1}), (f"{file}:4", {"b": 2})]
-
-
 def test_keys_tell_equal_lines_apart_and_stay_the_same(tmp_path: Path) -> None:
     """Two equal lines are two operations; the same file read again gives the same keys."""
     file = _write(tmp_path, '{"a": 1}', '{"a": 1}')
@@ -148,14 +142,6 @@ def test_faults_may_be_passed_over(tmp_path: Path) -> None:
     assert [fault.problem for fault in faults] == [problem for _, problem in FAULTS]
     assert [fault.place.rpartition(":")[2] for fault in faults] == [str(2 * n + 1) for n in range(len(FAULTS))]
     assert [each.data for each in found] == [{"fine": 1}] * len(FAULTS)
-
-
-def test_a_file_that_cannot_be_opened_is_told_in_words(tmp_path: Path) -> None:
-    """Before anything is read."""
-    with pytest.raises(HistoryError, match=r"gone\.jsonl cannot be read: No such file or directory"):
-        open_jsonl_history(tmp_path / "gone.jsonl")
-    with pytest.raises(HistoryError, match=f"{tmp_path} is a folder; name a file of JSON lines"):
-        open_jsonl_history(tmp_path)
 
 
 _JSON = st.recursive(

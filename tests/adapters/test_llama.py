@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, default_threads, trial
+from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel, trial
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, LanguageModel, Message, Role
 
@@ -115,12 +115,6 @@ def test_an_answer_obeys_a_schema(qwen: LlamaModel, temperature: float) -> None:
     assert isinstance(found["count"], int)
     assert len(found["title"]) <= 30
     assert len(found["tags"]) <= 2
-
-
-def test_chance_has_a_seed(qwen: LlamaModel) -> None:
-    """The same one, the same answer."""
-    one, same, other = (qwen.generate(COLOURS, max_tokens=12, temperature=2.0, seed=seed).text for seed in (1, 1, 2))
-    assert one == same != other
 
 
 def test_a_schema_that_no_grammar_can_be_made_of_is_told(qwen: LlamaModel) -> None:
@@ -383,11 +377,6 @@ def test_threads_sleep_while_they_wait(smollm_gguf: Path, monkeypatch: pytest.Mo
     assert model.doubts == []
 
 
-def test_a_core_stays_free() -> None:
-    """Where there is more than one."""
-    assert 1 <= default_threads() <= max(1, (os.cpu_count() or 1) - 1)
-
-
 # What cannot be had
 
 
@@ -469,19 +458,3 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(fatal_library: Pa
     (fatal_library / "lib" / "libllama.so").write_text("rebuilt")
     assert _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "xx"
-
-
-@pytest.mark.usefixtures("nothing_known")
-def test_other_deaths_are_told_by_their_signal(fatal_library: Path, smollm_gguf: Path) -> None:
-    """One for want of memory may not come again, and is not remembered."""
-    (fatal_library / "signal").write_text(str(int(signal.SIGKILL)))
-    expected = f"llama.cpp dies of SIGKILL while loading the library: {smollm_gguf}"
-    assert _refusal(smollm_gguf) == _refusal(smollm_gguf) == expected
-    assert (fatal_library / "deaths").read_text() == "xx"
-
-
-@pytest.mark.usefixtures("nothing_known")
-def test_a_process_that_cannot_be_started_is_told(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then nothing is known of the library, and it is not loaded."""
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert _refusal(smollm_gguf).startswith("llama.cpp cannot be tried in a process of its own: /nowhere/python: ")

@@ -18,9 +18,7 @@ import pytest
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
-from orchestra_mem.adapters.llama.embedder import GgufEmbedder
-from orchestra_mem.adapters.llama.ending import Held, Stop
-from orchestra_mem.errors import ClosedError, EmbedderError, ModelError
+from orchestra_mem.errors import ClosedError, ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.search_types import SearchMode
 
@@ -161,36 +159,6 @@ def test_what_is_done_last_is_told_that_no_answers_are_given(smollm_gguf: Path) 
     assert done.stdout.splitlines() == ["llama.cpp begins nothing any more: the program ends", "True", "True"]
 
 
-def test_a_loading_that_cannot_be_ended_frees_what_it_loads(smollm_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing leaves it after a moment; its thread lets go of everything when llama.cpp has returned, and ends."""
-    begun, go_on, freed = threading.Event(), threading.Event(), threading.Event()
-
-    class Loaded:
-        def close(self) -> None:
-            freed.set()
-
-    def stubborn(stop: Stop) -> Loaded:
-        begun.set()
-        assert go_on.wait(30)
-        return Loaded()  # it heeds nothing
-
-    def use() -> None:
-        with pytest.raises(ModelError, match="is no longer wanted"), held.use():
-            pass
-
-    held = Held(smollm_gguf, stubborn)
-    with ThreadPoolExecutor(1) as threads:
-        used = threads.submit(use)
-        assert begun.wait(30)
-        start = time.monotonic()
-        held.close()
-        assert time.monotonic() - start < SOON_S
-        assert not freed.is_set()
-        go_on.set()
-        assert freed.wait(30)
-        used.result()
-
-
 def test_who_waits_for_a_model_that_is_closed_does_not_load_it_again(smollm_gguf: Path) -> None:
     """However late it looks: no model and no thread is left of it."""
     before = set(threading.enumerate())
@@ -249,30 +217,6 @@ def test_two_may_close_at_once_while_others_ask(smollm_gguf: Path) -> None:
     model.close()
     assert not model.loaded
     until(lambda: set(threading.enumerate()) <= before)
-
-
-@pytest.mark.parametrize("stage", STAGES[1:])
-def test_closing_an_embedder_does_not_wait_for_its_loading(
-    stage: str, smollm_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who waits for vectors is told; later there are some."""
-    mark = tmp_path / "mark"
-    embedder = GgufEmbedder(smollm_gguf, threads=1)
-    with monkeypatch.context() as patch, ThreadPoolExecutor(1) as threads:
-        hold_up(stage, patch, mark)
-        asked = threads.submit(embedder.embed_query, "red")
-        until(lambda: mark.exists() and mark.read_text())
-        start = time.monotonic()
-        embedder.close()
-        assert time.monotonic() - start < SOON_S
-        assert gone(mark)
-        with pytest.raises(EmbedderError) as told:
-            asked.result(SOON_S)
-        assert str(told.value) == (
-            "smollm2-135m-instruct-q4_1.gguf is no longer wanted: it was closed, or the program ends"
-        )
-    assert embedder.embed_query("red").any()
-    embedder.close()
 
 
 def test_closing_a_memory_does_not_wait_for_its_embedder(

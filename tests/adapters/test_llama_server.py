@@ -15,12 +15,9 @@ from urllib.request import urlopen
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.config_files import load_settings
 from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
-from orchestra_mem.doctor import Health
-from orchestra_mem.doctor.models import check_model
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message, Role
 from tests.conftest import record
@@ -114,11 +111,6 @@ def in_background(model: OpenAiModel, stop: threading.Event) -> tuple[threading.
     return thread, found
 
 
-def test_the_window_is_that_of_a_slot(model: OpenAiModel) -> None:
-    """Not that of all slots together, which no prompt may have."""
-    assert model.context_tokens == WINDOW
-
-
 @pytest.mark.parametrize("text", ODD)
 def test_a_prompt_is_counted_as_it_is_read(model: OpenAiModel, text: str) -> None:
     """To the token, by the usage that the server reports; special tokens, emoji and half characters too."""
@@ -158,27 +150,6 @@ def busy_slots(server: Running) -> int:
     return sum(bool(slot["is_processing"]) for slot in slots)
 
 
-def test_it_is_busy_when_every_slot_is(running: Running, model: OpenAiModel) -> None:
-    """And idle as long as one is free."""
-    stop = threading.Event()
-    threads = []
-    for number in range(1, SLOTS + 1):
-        assert not model.busy()
-        threads.append(in_background(OpenAiModel(Server(running.url)), stop)[0])
-        until(lambda wanted=number: busy_slots(running) == wanted)  # type: ignore[misc]
-    assert model.busy()
-    stop.set()
-    for thread in threads:
-        thread.join(10)
-    until(lambda: not model.busy())
-
-
-def test_what_does_not_fit_is_told(model: OpenAiModel) -> None:
-    """In the server's words, and nothing is cut in silence."""
-    with pytest.raises(ModelError, match=r"(?i)context"):
-        model.generate(asked("one two three " * WINDOW), max_tokens=4)
-
-
 def test_a_memory_counts_by_it_and_never_exceeds(running: Running, smollm_gguf: Path, tmp_path: Path) -> None:
     """Contexts are exact by the server's count, which is the GGUF's own vocabulary's."""
     vocabulary = GgufVocabulary(smollm_gguf)
@@ -197,40 +168,6 @@ def test_a_memory_counts_by_it_and_never_exceeds(running: Running, smollm_gguf: 
     counted = len(vocabulary.tokens(rendered))
     vocabulary.close()
     assert counted <= context.tokens <= 1_200
-
-
-def test_a_memory_betters_its_summaries_by_it(running: Running, tmp_path: Path) -> None:
-    """In the background; what is stored passed the check, whatever a small model says."""
-    config = {
-        "llm": {"base_url": running.url},
-        "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 0, "segment_tokens": 500},
-        "orchestrator": {"working_memory": {"max_operations": 2}},
-    }
-    with open_memory(tmp_path, config=config) as memory:
-        record(memory, 60, say="Step {n}: the cursor of src/part_{n}/rows.py is opened too early, it was moved.")
-        memory.refresh()
-        assert memory.losses()
-        until(lambda: bool(memory.compression.stats()), 120)
-        for summary in memory.losses():
-            expanded = memory.expand(f"S{summary.id}")
-            assert len(expanded.operations) == summary.operation_count
-
-
-def test_doctor_measures_it(running: Running, tmp_path: Path) -> None:
-    """Its window, and tokens a second."""
-    findings = list(check_model(tmp_path, load_settings(tmp_path, {}, {"llm": {"base_url": running.url}})))
-    assert all(found.health is not Health.FAULT for found in findings), findings
-    assert f"{WINDOW:,} tokens" in findings[0].words
-    assert any("tokens a second" in found.words for found in findings)
-
-
-def test_one_that_is_loading_is_waited_for(binary: Path, smollm_gguf: Path) -> None:
-    """It says 503 until it is ready; the first call succeeds all the same."""
-    server = Running(smollm_gguf)
-    try:
-        assert OpenAiModel(Server(server.url, tries=12)).generate(asked("Hello."), max_tokens=2).prompt_tokens
-    finally:
-        server.kill()
 
 
 def test_one_that_dies_is_told(binary: Path, smollm_gguf: Path) -> None:

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
-from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
-from orchestra_mem import ConfigError, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
@@ -268,17 +266,6 @@ def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Lla
     assert "/v1/chat/completions" not in asked
 
 
-@pytest.mark.parametrize("refused", ["/apply-template", "/tokenize"])
-def test_what_was_answered_once_is_asked_again_after_a_refusal(model: OpenAiModel, llama: Llama, refused: str) -> None:
-    """A prompt that is refused is estimated, on the high side; the next one is counted."""
-    counted = model.count_prompt(ASKED)
-    statuses = {refused: 413}
-    llama.refuse = lambda path, body: statuses.pop(path, 0)
-    assert model.count_prompt(ASKED) == 11 // 3 + 7 // 3 + 16
-    assert statuses == {}
-    assert model.count_prompt(ASKED) == counted
-
-
 def test_a_key_is_sent_and_v1_in_the_address_makes_no_difference(url: str, llama: Llama) -> None:
     """As other programs want the address; without a name the model goes by it."""
     made = OpenAiModel(Server(f"{url}/v1/", api_key="secret"))
@@ -382,15 +369,6 @@ def test_a_server_that_dies_in_mid_answer_is_told(
     assert len(llama.seen) == 1
 
 
-def test_figures_of_another_shape_are_none(model: OpenAiModel, llama: Llama) -> None:
-    """The answer counts; with it a line separator of Unicode's, which ends no event."""
-    odd = [b'data: {"choices": [null, 5, {"delta": "x"}]}\n\n', b'data: {"choices": 5}\n\n', b"data: [1]\n\n"]
-    event = '{"choices": [{"delta": {"content": "a\u2028b\u0085c"}}], "usage": [1], "timings": 3}'
-    llama.events = lambda: iter([*odd, f"data: {event}\r\n\r\n".encode(), b"data: [DONE]"])  # type: ignore[method-assign]
-    done = model.generate(ASKED, max_tokens=9)
-    assert (done.text, done.prompt_tokens, done.answer_tokens) == ("a\u2028b\u0085c", 0, 1)
-
-
 @pytest.mark.parametrize("reported", [-1, 10**9 + 1])
 def test_absurd_figures_are_as_good_as_none(model: OpenAiModel, llama: Llama, url: str, reported: int) -> None:
     """No store has to hold them, and nothing is learned of them."""
@@ -426,28 +404,6 @@ def test_an_answer_that_does_not_end_is_ended(model: OpenAiModel, llama: Llama) 
     assert fault(model).endswith(" bytes without an end")
     llama.statuses = [(200, {}, b"[" * 17_000_000)]
     assert fault(model).endswith(" bytes without an end")
-
-
-def test_a_refusal_whose_words_never_come_is_given_up() -> None:
-    """In the time that was set."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        kept: list[socket.socket] = []
-
-        def refuse() -> None:
-            connection, _ = listening.accept()
-            connection.recv(65_536)
-            connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\n{")
-            kept.append(connection)
-
-        thread = threading.Thread(target=refuse)
-        thread.start()
-        made = OpenAiModel(Server(f"http://127.0.0.1:{listening.getsockname()[1]}"))
-        start = time.monotonic()
-        assert fault(made, timeout_s=0.3).endswith("was given up: 0 tokens of an answer in 0.3 s")
-        assert time.monotonic() - start < 3
-        thread.join()
-        for connection in kept:
-            connection.close()
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -524,18 +480,6 @@ def test_no_server_at_all() -> None:
             Server(address, api_key=key)
 
 
-def test_a_server_that_hung_for_long_is_had_again(llama: Llama, url: str) -> None:
-    """However many calls were given up meanwhile: none of them holds a thread or a connection."""
-    asked = Server(url)
-    llama.ends = "hang"
-    for _ in range(110):
-        with pytest.raises(ModelError, match="was given up"):
-            asked.ask("POST", "/v1/chat/completions", {}, timeout_s=0.03)
-    llama.ends, llama.whole = "well", True
-    assert asked.ask("POST", "/v1/chat/completions", {})["choices"]
-    assert sum(thread.name == "orchestra-mem request" for thread in threading.enumerate()) <= 2
-
-
 def test_a_wrong_certificate_is_refused(llama: Llama) -> None:
     """One of an authority that nobody knows; a known one is taken."""
     authority = trustme.CA()
@@ -564,16 +508,3 @@ def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel,
     assert model.generate(ASKED, max_tokens=99, cancelled=lambda: True).finish is Finish.CANCELLED
     first.join()
     assert len(llama.seen) == 1
-
-
-def test_the_settings_name_a_server_or_a_file(tmp_path: Path, url: str, llama: Llama) -> None:
-    """Not both, and an address must be one; nothing is asked of the server before it is needed."""
-    both = {"llm": {"base_url": url, "model_path": "m.gguf"}}
-    with pytest.raises(ConfigError, match=r"llm\.model_path and llm.base_url both name a model: give one of them"):
-        open_memory(tmp_path, config=both)
-    with pytest.raises(ConfigError, match=r"is no address of a server: give one as http://127\.0\.0\.1:8080"):
-        open_memory(tmp_path, config={"llm": {"base_url": "localhost:8080"}})
-    with open_memory(tmp_path, config={"llm": {"base_url": url, "model": "qwen"}}) as memory:
-        assert memory.compression.compressor.model is not None
-        assert memory.compression.compressor.model.name == "qwen"
-    assert llama.seen == []

@@ -73,19 +73,6 @@ def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
         index.close()
 
 
-def test_a_key_keeps_its_id_and_its_vector_while_the_rest_is_replaced(index: DiskSearchIndex) -> None:
-    """And of a key that comes twice in one call, the last counts."""
-    first = index.add([_chunk("a", position=1), _chunk("b"), _chunk("a", position=2, session="S7")])
-    assert first.tolist() == [1, 2, 1]
-    index.add_vectors(MODEL, first[:1], unit_vectors(1))
-    again = index.add([_chunk("c"), _chunk("a", position=9, session="S8")])
-    assert again.tolist() == [3, 1]
-    assert index.chunks(again[1:]) == [_chunk("a", position=9, session="S8")]
-    assert index.without_vectors(MODEL, 9).tolist() == [3, 2]
-    assert _found(index, "a", where=SearchFilter(session="S7")) == []
-    assert _found(index, "a", where=SearchFilter(session="S8")) == ["a"]
-
-
 def test_ids_are_never_given_again(tmp_path: Path) -> None:
     """Not to the same key either, and not after reopening."""
     index = DiskSearchIndex(tmp_path, analyse)
@@ -97,36 +84,6 @@ def test_ids_are_never_given_again(tmp_path: Path) -> None:
     index.close()
 
 
-def test_what_is_removed_is_found_no_more_by_words_or_vector(index: DiskSearchIndex) -> None:
-    """At once, and its id stands for nothing."""
-    ids = index.add([_chunk("a", "gate pump"), _chunk("b", "gate")])
-    index.add_vectors(MODEL, ids, unit_vectors(2))
-    index.remove(["a"])
-    assert _found(index, "gate", "pump") == ["b"]
-    assert index.dense(MODEL, unit_vectors(2)[0], EVERYTHING, 9).ids.tolist() == [2]
-    assert index.document_frequency(["gate", "pump"]).tolist() == [1, 0]
-    assert index.chunks(ids) == [None, _chunk("b", "gate")]
-    assert not index.vectors(MODEL, ids[:1]).any()
-
-
-def test_columns_have_weights(index: DiskSearchIndex) -> None:
-    """A word in the title counts more than the same in a heading, and there more than in the text."""
-    index.add(
-        [_chunk("text", "gate x x"), _chunk("title", "x x", title="gate"), _chunk("path", "x x", heading=("gate",))]
-    )
-    assert _found(index, "gate") == ["title", "path", "text"]
-
-
-def test_rare_words_count_more_and_equals_stand_in_order_of_their_ids(index: DiskSearchIndex) -> None:
-    """Ties are cut at the lowest ids, whatever the limit."""
-    index.add([_chunk(f"k{number}", "gate") for number in range(50)])
-    index.add([_chunk("rare", "pump")])
-    ranking = index.keyword(terms("gate", "pump"), EVERYTHING, 4)
-    assert ranking.ids.tolist() == [51, 1, 2, 3]
-    assert ranking.ids.dtype == np.dtype(np.int64)
-    assert ranking.scores.dtype == np.dtype(np.float32)
-
-
 @given(st.lists(st.text(min_size=1), max_size=8))
 def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> None:
     """Quotes, operators, NULs, lone surrogates and emoji are characters like others."""
@@ -136,18 +93,6 @@ def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> N
         index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", "nothing of that sort")])
         assert _found(index, *words) == (["all"] if words else [])
         index.close()
-
-
-@pytest.mark.parametrize(
-    "query", ['"', "*", "NEAR(a b)", "a\0b", "x" * 1_000_000, "title:gate", "' OR 1=1 --", "\ud800"]
-)
-def test_odd_terms_are_terms(index: DiskSearchIndex, query: str) -> None:
-    """What would be an operator elsewhere finds nothing here, and is found where it stands."""
-    index.add([_chunk("other", "gate a b title")])
-    term = query.replace(" ", "_")
-    assert _found(index, term) == []
-    index.add([_chunk("odd", f"gate {term}")])
-    assert _found(index, term) == ["odd"]
 
 
 def test_a_query_without_terms_finds_nothing(index: DiskSearchIndex) -> None:
@@ -171,21 +116,6 @@ def test_chunks_come_back_as_they_went_in(index: DiskSearchIndex) -> None:
     assert found == chunk
     assert found.time is not None
     assert found.time.utcoffset() == timedelta(0)
-
-
-def test_neighbours_are_the_nearest_in_the_group(index: DiskSearchIndex) -> None:
-    """Before and behind, by position and then by id, over gaps, and none of another group."""
-    keys = ["e", "a", "c", "b", "d"]
-    ids = index.add([_chunk(key, position=10 * ord(key)) for key in keys] + [_chunk("x", group="S2", position=980)])
-    number = dict(zip([*keys, "x"], ids.tolist(), strict=True))
-    assert index.neighbours(np.array([number["c"], number["a"], 0, 99, number["x"]]), 2).tolist() == [
-        [number["a"], number["b"], number["d"], number["e"]],
-        [0, 0, number["b"], number["c"]],
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-        [0, 0, 0, 0],
-    ]
-    assert index.neighbours(ids, 0).shape == (6, 0)
 
 
 def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:

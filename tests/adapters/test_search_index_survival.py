@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +21,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.search_index.inspection import inspect
-from orchestra_mem.errors import LockTimeoutError, StorageError
+from orchestra_mem.errors import StorageError
 from orchestra_mem.search_types import EVERYTHING, Chunk
 from tests.adapters.search_child import vector_of
 from tests.adapters.search_oracle import MODEL, Oracle, analyse, compare, some_chunk, terms, unit_vectors
@@ -176,14 +175,6 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
     index.close()
 
 
-def test_an_empty_file_is_an_empty_index(tmp_path: Path) -> None:
-    """As a killed process may leave one before the first commit."""
-    (tmp_path / "search.db").touch()
-    index = DiskSearchIndex(tmp_path, analyse)
-    assert (index.count(), index.problems) == (0, ())
-    index.close()
-
-
 @settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(1, 400))
 def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
@@ -253,13 +244,6 @@ def test_others_notice_that_the_index_was_begun_anew(tmp_path: Path) -> None:
     other.close()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    """With its path."""
-    (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match=str(tmp_path / "file" / "index")):
-        DiskSearchIndex(tmp_path / "file" / "index", analyse)
-
-
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
     """Chunks, removals, vectors, codes and dropped models, through a second opening of the same folder."""
     writer = DiskSearchIndex(tmp_path, analyse)
@@ -281,21 +265,6 @@ def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -
     compare(reader, oracle, rng)
     writer.close()
     reader.close()
-
-
-def test_a_writer_that_holds_on_too_long_is_told(tmp_path: Path) -> None:
-    """Searching goes on meanwhile."""
-    index, other = DiskSearchIndex(tmp_path, analyse), DiskSearchIndex(tmp_path, analyse, busy_timeout_s=0.05)
-    index.add([_chunk("k1")])
-    with closing(sqlite3.connect(tmp_path / "search.db", isolation_level=None)) as writer:
-        writer.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LockTimeoutError, match="another process has held it for too long"):
-            other.add([_chunk("k2")])
-        assert other.count() == 1
-    other.add([_chunk("k2")])
-    assert index.count() == 2
-    index.close()
-    other.close()
 
 
 def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
@@ -362,37 +331,3 @@ def test_what_stands_in_the_way_is_named(tmp_path: Path, name: str) -> None:
     found = inspect(folder)
     assert (found.database, found.fault) == (place, f"is {what}; remove it")
     assert place.exists()
-
-
-def test_a_folder_in_place_of_vectors_is_passed_by(tmp_path: Path) -> None:
-    """Others are made under another name; what nobody needs may stay."""
-    oracle = _filled(tmp_path)
-    (path,) = tmp_path.glob("vectors-*")
-    path.unlink()
-    path.mkdir()
-    index = DiskSearchIndex(tmp_path, analyse)
-    (problem,) = index.problems
-    assert str(path) in problem
-    ids = index.without_vectors(MODEL, 100)
-    index.add_vectors(MODEL, ids, np.array([oracle.vectors[number] for number in ids.tolist()], np.float32))
-    index.maintain()
-    compare(index, oracle, random.Random(0))
-    index.close()
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_index_deleted_while_it_is_opened_is_made_anew(tmp_path: Path, when: str) -> None:
-    """Whoever opens it hears nothing of it."""
-    folder = tmp_path / "index"
-    left = [folder]
-
-    def delete(name: str) -> None:
-        if name == f"index.create.commit.{when}" and left:
-            shutil.rmtree(left.pop())
-
-    index = DiskSearchIndex(folder, analyse, write_point=delete)
-    assert left == []
-    index.add([_chunk("k1")])
-    assert index.count() == 1
-    index.close()
-    assert DiskSearchIndex(folder, analyse).count() == 1

@@ -232,16 +232,3 @@ def test_the_old_model_answers_until_it_is_dropped(index: DiskSearchIndex, tmp_p
     assert index.dense(WIDE, rows[0], EVERYTHING, 1).ids.tolist() == [1]
     assert len(index.without_vectors(old, 100)) == 50
     np.testing.assert_allclose(index.vectors(WIDE, ids), rows, atol=1e-6)
-
-
-def test_more_models_than_there_is_room_for_are_refused(index: DiskSearchIndex) -> None:
-    """With the names of those that are there; dropping one makes room."""
-    ids = index.add(_chunks(1, 1))
-    several = [EmbeddingModel(name=f"m{number}", version="1", dimensions=32) for number in range(9)]
-    for model in several[:8]:
-        index.add_vectors(model, ids, _clustered(1))
-    with pytest.raises(OrchestraMemError, match=r"8 models \(m0, m1, m2, m3, m4, m5, m6, m7\) and no room for m8"):
-        index.add_vectors(several[8], ids, _clustered(1))
-    index.drop_model(several[3])
-    index.add_vectors(several[8], ids, _clustered(1))
-    assert set(index.models()) == set(several) - {several[3]}

@@ -12,7 +12,6 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
 from orchestra_mem.adapters.tokenizers import TiktokenCounter
-from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.model_types import Message, Role
 from tests.adapters.test_openai_http import Llama, serving
 
@@ -151,34 +150,6 @@ def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
         assert problems(memory) == []
 
 
-def test_a_server_that_comes_late_and_does_not_count_is_told(tmp_path: Path, llama: Counting) -> None:
-    """It is not taken for one that cannot be reached; until it comes contexts are estimates with the reason."""
-    with serving(llama) as url:
-        pass
-    llama.served -= {"/tokenize"}
-    with opened(tmp_path, url) as memory:
-        fill(memory, 2)
-        start = time.monotonic()
-        context = memory.get_orchestrator_context("x")
-        assert time.monotonic() - start < 4
-        assert context.counter == f"estimate, until the server at {url.removeprefix('http://')} answers"
-        assert f"{url} cannot be reached" in str(problems(memory)[-1])
-        with serving(llama, port=int(url.rpartition(":")[2])):
-            until(lambda: memory.get_orchestrator_context("x").counter == "tiktoken cl100k_base")
-        assert "does not count tokens" in str(problems(memory)[-1])
-
-
-def test_a_server_started_again_with_another_model_is_counted_anew(tmp_path: Path, url: str, llama: Counting) -> None:
-    """What it said of texts before is of no use then; contexts are exact by the new model, and within the budget."""
-    with opened(tmp_path, url) as memory:
-        fill(memory, 6)
-        assert memory.get_orchestrator_context("x", 3_000).exact
-        llama.count = lambda text: 2 * OWN.count(text)
-        after = memory.get_orchestrator_context("x", 3_000)
-        assert after.exact
-        assert OWN.count(after.render()) * 2 == after.tokens <= 3_000
-
-
 def test_contexts_are_counted_by_the_server_and_never_over_the_budget(
     tmp_path: Path, url: str, llama: Counting
 ) -> None:
@@ -232,26 +203,6 @@ def test_what_was_told_by_estimate_is_counted_again(tmp_path: Path, url: str, ll
         again = memory.get_orchestrator_context("x", 6_000)
         assert again.render() == shown.render()
         assert again.tokens == llama.count(again.render())
-
-
-def test_no_epoch_ends_by_an_estimate_or_for_another_budget(tmp_path: Path, url: str, llama: Counting) -> None:
-    """It ends where the server's count is over its budget, as with a counter at hand."""
-    llama.count = lambda text: OWN.count(text) + 1
-    shown: dict[int, OrchestratorContext] = {}
-    with opened(tmp_path, url) as memory:
-        fill(memory)
-        memory.refresh()
-        for number in range(6):
-            note(memory, 3 + number)
-            for budget in (4_000, 2_500):
-                context = memory.get_orchestrator_context("x", budget)
-                assert (context.exact, context.tokens) == (True, llama.count(context.render()))
-                if (before := shown.get(budget)) and context.epoch != before.epoch:
-                    room = budget - before.tokens
-                    assert room < 300, f"an epoch ended with {room} tokens left"
-                elif before:
-                    assert context.render().startswith(before.render())
-                shown[budget] = context
 
 
 def test_no_context_is_over_its_budget_while_the_server_refuses(tmp_path: Path, url: str, llama: Counting) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -13,14 +12,13 @@ from orchestra_mem.core.search.chunking import (
     WHOLE_CHARS,
     DocumentPlace,
     chunk_document,
-    chunk_fact,
     chunk_operation,
     chunk_summary,
     find_passage,
     passages_of,
 )
 from orchestra_mem.search_types import Tier
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, Summary
+from orchestra_mem.types import Json, Operation, Summary
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
@@ -103,14 +101,6 @@ def test_a_chunk_is_found_again_in_its_document() -> None:
     assert find_passage(passages_of(DOCUMENT), chunks[0]) is None
 
 
-def test_the_same_text_twice_has_two_keys() -> None:
-    """No chunk hides another; the name of the document and the headings are part of the key."""
-    twice = keys("# A\n\nNone\n\nNone\n\n# B\n\nNone\n")
-    assert len(set(twice)) == 3
-    other = DocumentPlace(name="work_plan.md", tier=Tier.EPISODIC, kind="work_plan")
-    assert not set(twice) & {chunk.key for chunk in chunk_document("# A\n\nNone\n", other)}
-
-
 PARAGRAPHS = st.lists(
     st.one_of(
         st.text(st.sampled_from("abc de.\n#-`é猫"), max_size=60),
@@ -169,12 +159,6 @@ def test_an_operation_is_one_chunk() -> None:
     assert chunk.importance == 0.5
 
 
-def test_a_critical_operation_is_important() -> None:
-    """A decision counts for more."""
-    (chunk,) = chunk_operation(operation({"text": "We take SQLite."}, kind="decision", critical=True), Tier.SESSION)
-    assert chunk.importance == 0.9
-
-
 def test_a_long_operation_is_several_chunks_in_order() -> None:
     """A log of hundreds of lines is found by what stands in its middle."""
     data: Json = {
@@ -188,12 +172,6 @@ def test_a_long_operation_is_several_chunks_in_order() -> None:
     (next_one, *_) = chunk_operation(operation(data, number=13, kind="tool_call"), Tier.SESSION)
     assert next_one.position > chunks[-1].position
     assert "step 399" in chunks[-1].text
-
-
-def test_an_operation_that_says_nothing_is_found_by_its_title() -> None:
-    """No chunk is empty."""
-    (chunk,) = chunk_operation(operation({"task_id": 3}, kind="task_started"), Tier.SESSION)
-    assert (chunk.title, chunk.text, chunk.item) == ("", "Task Started", 3)
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
@@ -217,12 +195,3 @@ def test_a_summary_is_cut_as_a_document() -> None:
         ("S3", "summary", "s1", "We began."),
         ("S3", "summary", "s1", "- It works"),
     ]
-
-
-def test_a_fact_is_a_chunk_of_the_semantic_tier() -> None:
-    """Found by its number and by that of its operation; reworded it is another."""
-    fact = MustKeep(kind=MustKeepKind.DECISION, text="We take SQLite.", operation=12, timestamp=NOW, id=4)
-    chunk = chunk_fact(fact)
-    assert (chunk.tier, chunk.source, chunk.kind, chunk.title) == (Tier.SEMANTIC, "K4", "decision", "Decision")
-    assert (chunk.text, chunk.operation, chunk.time, chunk.importance) == ("We take SQLite.", 12, NOW, 0.8)
-    assert chunk.key != chunk_fact(replace(fact, text="We take files.")).key

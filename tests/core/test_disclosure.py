@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 
 import pytest
@@ -86,12 +85,6 @@ def test_with_little_room_the_index_still_tells_what_there_is() -> None:
     assert all("left out" in entry.explanation for entry in disclosed.entries)
 
 
-def test_a_negative_budget_is_refused() -> None:
-    """It is a mistake of the caller's."""
-    with pytest.raises(ValueError, match="max_tokens is -1: a budget cannot be negative"):
-        disclose([], budget_tokens=-1, counter=TIKTOKEN)
-
-
 def test_what_says_the_same_is_told_once_with_all_its_places() -> None:
     """Word for word, or with a number beside it; another text is another memory."""
     found = distinct(
@@ -155,9 +148,3 @@ def test_what_the_program_showed_is_left_out_and_a_field_of_that_name_deeper_dow
     """At the top it holds an answer from the memory, below it is what a user recorded."""
     data: Json = {"shown": "an answer", "page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
     assert without_recalled(data) == {"page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
-
-
-def test_a_fence_that_was_cut_short_is_left_out_to_its_end() -> None:
-    """As where a host keeps the first part of a prompt alone."""
-    cut = re.sub(r"```\n\Z", "", fenced("Never deploy on a Friday.", "K2"))
-    assert without_recalled(f"Own words.\n{cut}") == "Own words.\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search.echoes import Echoes, plain_words
+from orchestra_mem.core.search.echoes import Echoes
 from orchestra_mem.types import Json
 
 SENTENCE = "We decided to hash passwords with bcrypt."
@@ -63,9 +63,3 @@ def test_what_one_process_dumps_another_loads(passages: list[str], after: int) -
     for passage in (*passages, SENTENCE):
         assert other.without(passage, after + 1) == echoes.without(passage, after + 1)
     assert other.without(SENTENCE, after + 1) == ""
-
-
-@given(st.text(max_size=60))
-def test_plain_words_are_stable(text: str) -> None:
-    """The words of words are these words."""
-    assert plain_words(plain_words(text)) == plain_words(text)

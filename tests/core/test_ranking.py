@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from orchestra_mem.core.search.question import Period
@@ -17,8 +15,6 @@ from orchestra_mem.core.search.ranking import (
     Weights,
     diversify,
     nearness,
-    own_scores,
-    priors_of,
     recency,
     shares_of,
 )
@@ -62,13 +58,6 @@ def pool(
 # Fusion
 
 
-def test_weighted_scores_are_of_the_best() -> None:
-    """Each search's best counts its whole weight, whatever its scale."""
-    weights = replace(NOTHING, keyword=0.3, dense=0.7, late=0)
-    own = own_scores(floats(20, 10, 0), floats(0.2, 0.4, -0.1), floats(0, 0, 0), weights)
-    assert own == pytest.approx([0.3 + 0.35, 0.15 + 0.7, 0])
-
-
 def test_where_meaning_alone_is_asked_for_the_nearest_comes_first() -> None:
     """However much more another says: a share of its own score is not left to traits."""
     likely = {"substance": floats(0, 1, 1), "statement": floats(0, 1, 0)}
@@ -101,35 +90,7 @@ def test_words_count_where_they_are_met_or_around_it() -> None:
     assert covered == pytest.approx([0.2, 0.3, 0.5, 1, 0.7, 0.3, 0.2])
 
 
-def test_rare_words_count_more() -> None:
-    """Coverage is the mean over the words by their rarity."""
-    candidates = replace(pool(floats(0, 0), matches=[[1, 0], [0, 1]], groups=[0, 1]), rarities=floats(3, 1))
-    apart = replace(candidates, before=np.array([-1, -1]), behind=np.array([-1, -1]))
-    assert shares_of(apart, replace(NOTHING, coverage=1))["coverage"] == pytest.approx([0.75, 0.25])
-
-
-def test_a_trait_counts_by_the_weight_of_its_name() -> None:
-    """What weighs nothing is left out of the shares."""
-    candidates = replace(pool(floats(1, 1)), traits={"agent": floats(0, 1), "statement": floats(1, 0)})
-    shares = shares_of(candidates, replace(NOTHING, agent=0.5))
-    assert list(shares) == ["agent"]
-    assert shares["agent"] == pytest.approx([0, 0.5])
-
-
-def test_no_candidates_have_no_shares() -> None:
-    """Nothing found is no error."""
-    assert all(len(share) == 0 for share in shares_of(pool(floats()), Weights()).values())
-
-
 # Traits and priors
-
-
-def test_priors_multiply_by_little() -> None:
-    """A prior of 1 with the weight 0.1 is the factor 1.1, of -1 the factor 0.9."""
-    candidates = replace(pool(floats(1, 1, 1)), priors={"importance": floats(1, 0, -1), "recency": floats(1, 1, 1)})
-    priors = priors_of(candidates, replace(NOTHING, importance=0.1, recency=0))
-    assert list(priors) == ["importance"]
-    assert priors["importance"] == pytest.approx([1.1, 1, 0.9])
 
 
 def test_recency_is_halved_with_each_half_life() -> None:
@@ -156,12 +117,3 @@ def test_the_same_again_comes_later() -> None:
     assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.3) == [0, 2, 1]
     assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.0) == [0, 1, 2]
     assert diversify(floats(1, 0.9, 0.8), np.zeros((3, 0), np.float32), 2, 0.3) == [0, 1]
-
-
-@given(st.lists(st.floats(0, 10, width=32), max_size=12), st.integers(0, 15), st.floats(0, 1))
-def test_diversity_chooses_each_once_and_the_best_first(scores: list[float], limit: int, weight: float) -> None:
-    """As many as there are, or as are wanted."""
-    vectors = np.eye(len(scores), 4, dtype=np.float32)
-    chosen = diversify(floats(*scores), vectors, limit, weight)
-    assert len(chosen) == len(set(chosen)) == min(limit, len(scores))
-    assert not chosen or scores[chosen[0]] == max(scores)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -189,17 +189,6 @@ def test_modes_leave_the_other_search_out() -> None:
     assert {hit.reasons.dense_rank for hit in by_words} == {None}
 
 
-def test_without_an_embedder_keywords_answer() -> None:
-    """No vectors, no table of words."""
-    searcher = Searcher(INDEX, None, None)
-    assert texts(searcher.search("database moved", NOW))[0] == "Fine. We moved the database to SQLite last week."
-
-
-def test_an_empty_index_answers_nothing() -> None:
-    """And raises nothing."""
-    assert Searcher(index_of([]), EMBEDDER, EMBEDDER).search("anything #1 yesterday", NOW) == []
-
-
 def test_near_duplicates_do_not_fill_the_answer() -> None:
     """What was said five times stands once before what else there is."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
@@ -218,27 +207,6 @@ def test_shares_and_priors_give_the_score() -> None:
     for hit in SEARCHER.search("When did Ben move the database last week?", NOW, limit=20):
         factor = np.prod([value for _, value in hit.reasons.priors])
         assert hit.score == pytest.approx(sum(value for _, value in hit.reasons.shares) * factor, rel=1e-4)
-
-
-def test_the_same_question_has_the_same_answer() -> None:
-    """Nothing is left to chance."""
-    assert SEARCHER.search("deploy", NOW) == SEARCHER.search("deploy", NOW)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.text(max_size=80), st.sampled_from(SearchMode), st.integers(0, 30))
-def test_any_string_is_answered(query: str, mode: SearchMode, limit: int) -> None:
-    """Each hit once, no more than wanted."""
-    hits = SEARCHER.search(query, NOW, mode=mode, limit=limit)
-    assert len({hit.id for hit in hits}) == len(hits) <= limit
-
-
-@pytest.mark.parametrize(
-    "query", ["", " ", "\x00", '"', "NEAR(", "* AND -", "\ud83d", "🎉" * 300_000, "a b " * 250_000]
-)
-def test_odd_queries_are_answered(query: str) -> None:
-    """A megabyte too."""
-    SEARCHER.search(query, NOW)
 
 
 # Late interaction

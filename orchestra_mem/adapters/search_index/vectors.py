@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.keyword import best
-from orchestra_mem.errors import DatabaseDamagedError, storage_error
+from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, storage_error
 from orchestra_mem.search_types import EmbeddingModel, Ids, Ranking, Vector, Vectors
 
 # So many chunks may wait for their codes, or a twentieth: they are compared one by one.
@@ -31,9 +31,15 @@ _CHECKED_ROWS = 1_024
 
 @cache
 def load_faiss(threads: int) -> Any:
-    """Import FAISS on first use (50 ms), and tell it how many threads it may use."""
-    import faiss
+    """Import FAISS on first use (50 ms), and tell it how many threads it may use.
 
+    Raises:
+        EmbedderError: it is not installed.
+    """
+    try:
+        import faiss
+    except ImportError as error:
+        raise EmbedderError(f"faiss cannot be imported ({error}); pip install faiss-cpu") from error
     faiss.omp_set_num_threads(threads)
     return faiss
 
