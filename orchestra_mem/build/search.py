@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from orchestra_mem.adapters.embedders import HttpEmbedder, OnnxEmbedder, WordLlamaEmbedder
+from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
@@ -125,6 +125,10 @@ def _embedder(settings: Settings) -> Embedder | None:
 
         return GgufEmbedder(Path(search.model_path).expanduser(), threads=search.threads)
     if choice is EmbedderChoice.HTTP:
+        try:
+            from orchestra_mem.adapters.openai_http.embedder import HttpEmbedder
+        except ImportError as error:
+            raise EmbedderError(f"search.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
         server = HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
         server.model  # noqa: B018 (asked now: where it cannot be had, words answer, and that is told)
         return server

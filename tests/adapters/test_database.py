@@ -92,13 +92,6 @@ def _record(log: SqliteEventLog, draft: UnrecordedOperation, session: int = 1) -
     return operation
 
 
-def _nested(depth: int) -> Json:
-    value: Json = "end"
-    for level in range(depth):
-        value = [value] if level % 2 else {"in": value}
-    return value
-
-
 # Any data come back equal
 
 

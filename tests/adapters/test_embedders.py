@@ -65,7 +65,7 @@ def test_loading_it_leaves_the_programs_logging_alone() -> None:
     code = (
         "import logging, sys\n"
         "from orchestra_mem.adapters.embedders import WordLlamaEmbedder\n"
-        "assert 'wordllama' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert 'wordllama' not in sys.modules\n"
         "WordLlamaEmbedder().embed(['a'])\n"
         "assert 'wordllama' in sys.modules\n"
         "print(logging.getLogger().handlers, logging.getLogger().level)"

@@ -244,7 +244,7 @@ class OpenAiModel:
         for place in range(min(self._way, len(ways) - 1), len(ways)):
             answer.started = time.perf_counter()
             try:
-                self._server.prompt({**body, **ways[place]}, read, check)
+                self._server.post("/v1/chat/completions", {**body, **ways[place]}, read, check)
             except NotServedError as error:
                 if error.status not in (400, 422, 500) or not ways[place]:
                     raise

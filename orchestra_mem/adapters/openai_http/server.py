@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -58,8 +59,9 @@ class Server:
             and are no part of `url`, which is shown and logged.
         api_key: sent along where it is not empty.
         tries: how often a prompt is sent at the most.
-        failures: after so many failed prompts in a row it is left alone ...
+        failures: after so many failed prompts in a row it is left alone, 0 for never ...
         reset_s: ... for so long; then one more decides.
+        setting: the key that names the address, for messages.
         verify: the certificates that are trusted; the system's by default.
 
     Raises:
@@ -68,12 +70,13 @@ class Server:
 
     def __init__(
         self, base_url: str, *, api_key: str = "", tries: int = 3, failures: int = 5, reset_s: int = 60,
-        verify: ssl.SSLContext | bool = True,
+        setting: str = "llm.base_url", verify: ssl.SSLContext | bool = True,
     ) -> None:  # fmt: skip
         if problem := address_fault(base_url):
-            raise ModelError(f"llm.base_url {problem}")
+            raise ModelError(f"{setting} {problem}")
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ModelError("llm.api_key cannot be sent: it holds a line feed, or letters that are not ASCII")
+            key = setting.replace("base_url", "api_key")
+            raise ModelError(f"{key} cannot be sent: it holds a line feed, or letters that are not ASCII")
         parts = urlsplit(base_url)
         user, _, place = parts.netloc.rpartition("@")
         self.url = parts._replace(netloc=place).geturl().rstrip("/").removesuffix("/v1").rstrip("/")
@@ -82,9 +85,10 @@ class Server:
         self._host = parts.hostname or ""
         self._tries = tries
         self._failures = failures
+        self._setting = setting
         self._verify = verify
         self._breaker = CircuitBreaker(
-            failure_threshold=failures, recovery_timeout=reset_s, expected_exception=ServerFaultError
+            failure_threshold=failures or sys.maxsize, recovery_timeout=reset_s, expected_exception=ServerFaultError
         )
 
     def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
@@ -102,13 +106,19 @@ class Server:
 
         return self._exchange(method, path, body, self.json, check, 2 * timeout_s)
 
-    def prompt(self, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None]) -> _T:
-        """Give what `read` makes of the response to a prompt.
+    def post(
+        self, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None], *,
+        tries: int | None = None, timeout_s: float | None = None,
+    ) -> _T:  # fmt: skip
+        """Give what `read` makes of the response to what is sent; sent again where the fault may pass.
 
         Args:
-            body: what is sent to `/v1/chat/completions`.
+            path: where it is sent to.
+            body: what is sent.
             read: called in another thread.
             check: called all the time; what it raises ends the call.
+            tries: how often it is sent at the most, in place of the server's own.
+            timeout_s: how long the server may stay silent.
 
         Raises:
             NotServedError: the server does not take what it is sent.
@@ -120,13 +130,13 @@ class Server:
                 f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
             )
         retrying = Retrying(
-            stop=stop_after_attempt(self._tries),
+            stop=stop_after_attempt(tries or self._tries),
             wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
             retry=retry_if_exception_type(_PassingError),
             sleep=partial(_sleep, check),
             reraise=True,
         )
-        exchange = partial(self._exchange, "POST", "/v1/chat/completions", body, read, check)
+        exchange = partial(self._exchange, "POST", path, body, read, check, timeout_s)
         found: _T = retrying(self._breaker.call, exchange)
         return found
 
@@ -137,7 +147,7 @@ class Server:
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "no type").partition(";")[0]
             raise ServerFaultError(
-                f"{self.url} answered with {kind}, not with JSON: is llm.base_url the address of a model's server?"
+                f"{self.url} answered with {kind}, not with JSON: is {self._setting} the address of a model's server?"
             ) from None
 
     def lines(self, response: httpx.Response) -> Iterator[str]:
@@ -202,7 +212,7 @@ class Server:
                 f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"
             )
         if isinstance(error, httpx.ConnectError):
-            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or mend llm.base_url")
+            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or mend {self._setting}")
         if isinstance(error, httpx.TimeoutException):
             return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
         if isinstance(error, httpx.TransportError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -10,19 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestra_mem.adapters.openai_http.server import Server
 from orchestra_mem.core.search.late_interaction import unit
 from orchestra_mem.core.search.terms import embeddable
-from orchestra_mem.errors import EmbedderError
+from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
-from orchestra_mem.settings import without_user
-
-logger = logging.getLogger(__name__)
-
-INSTALL_HTTP = "pip install 'orchestra-mem[http]'"
 
 _BATCH = 64
 _MAX_CHARS = 8_000  # servers refuse what is longer than the model's window; chunks are shorter
-_TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500
+_QUERY_TRIES = 2
 
 
 class HttpEmbedder:
@@ -38,10 +33,9 @@ class HttpEmbedder:
         timeout_s: for one try to embed passages.
         query_timeout_s: for one try to embed a query, on which somebody waits.
         tries: how often passages are tried; queries are tried twice at most.
-        first_pause_s: doubled with each try, up to 8 seconds.
 
     Raises:
-        EmbedderError: the `http` extra is not installed.
+        EmbedderError: the address is none, or the key cannot be sent.
     """
 
     def __init__(
@@ -54,32 +48,23 @@ class HttpEmbedder:
         timeout_s: float = 60.0,
         query_timeout_s: float = 5.0,
         tries: int = 4,
-        first_pause_s: float = 0.5,
     ) -> None:
         try:
-            import httpx2
-            import tenacity
-        except ImportError as error:
-            raise EmbedderError(f"no embeddings can be had over HTTP ({error}); {INSTALL_HTTP}") from error
-        self._httpx = httpx2
-        self._tenacity = tenacity
-        self._url = f"{base_url.rstrip('/')}/embeddings"
-        self._shown = without_user(self._url)
+            # Who searches has a circuit breaker around every embedder.
+            self._server = Server(base_url, api_key=api_key, failures=0, setting="search.base_url")
+        except ModelError as error:
+            raise EmbedderError(str(error)) from error
+        self._path = "/v1/embeddings" if base_url.rstrip("/").endswith("/v1") else "/embeddings"
         self._name = model
         self._dimensions = dimensions
         self._timeout_s, self._query_timeout_s = timeout_s, query_timeout_s
         self._tries = tries
-        self._first_pause_s = first_pause_s
-        self._client = httpx2.Client(headers={"Authorization": f"Bearer {api_key}"} if api_key else {})
+        self._closed = False
 
     @cached_property
     def model(self) -> EmbeddingModel:
-        """What the vectors are made with; the server is asked once where the dimensions are not known.
-
-        Raises:
-            EmbedderError: the server gives none.
-        """
-        dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, 2).shape[1]
+        """What the vectors are made with; the server is asked once where the dimensions are not known."""
+        dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, _QUERY_TRIES).shape[1]
         return EmbeddingModel(name=f"http {self._name}", version="", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -92,8 +77,12 @@ class HttpEmbedder:
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query as any text, and give up sooner."""
-        vector: Vector = self._embed([query], self._query_timeout_s, min(2, self._tries))[0]
+        vector: Vector = self._embed([query], self._query_timeout_s, min(_QUERY_TRIES, self._tries))[0]
         return vector
+
+    def close(self) -> None:
+        """End what is under way; nothing is asked any more."""
+        self._closed = True
 
     def _embed(self, texts: Sequence[str], timeout_s: float, tries: int) -> Vectors:
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
@@ -104,52 +93,34 @@ class HttpEmbedder:
             found = self._asked([embeddable(texts[row])[:_MAX_CHARS] for row in some], timeout_s, tries)
             if found.shape[1] != self.model.dimensions:
                 raise EmbedderError(
-                    f"{self._shown} gives vectors of {found.shape[1]} dimensions for {self._name!r}, not of "
-                    f"{self.model.dimensions}; set search.dimensions to {found.shape[1]}, then "
+                    f"{self._server.url}{self._path} gives vectors of {found.shape[1]} dimensions for {self._name!r}, "
+                    f"not of {self.model.dimensions}; set search.dimensions to {found.shape[1]}, then "
                     "`orchestra-mem index --anew` makes all vectors anew"
                 )
             vectors[some] = found
         return unit(vectors)
 
     def _asked(self, texts: list[str], timeout_s: float, tries: int) -> NDArray[np.float32]:
-        retrying = self._tenacity.Retrying(
-            stop=self._tenacity.stop_after_attempt(tries),
-            wait=self._tenacity.wait_exponential_jitter(
-                multiplier=self._first_pause_s, max=8.0, jitter=self._first_pause_s
-            ),
-            retry=self._tenacity.retry_if_exception(self._may_pass),
-            before_sleep=self._tenacity.before_sleep_log(logger, logging.DEBUG),
-            reraise=True,
-        )
         try:
-            answer = retrying(self._post, texts, timeout_s)
-        except self._httpx.HTTPStatusError as error:
-            said = " ".join(error.response.text.split())[:300]
-            raise EmbedderError(
-                f"{self._shown} answers {error.response.status_code} for {self._name!r}: {said}"
-            ) from error
-        except (self._httpx.HTTPError, self._httpx.InvalidURL) as error:
-            raise EmbedderError(f"{self._shown} cannot be asked: {type(error).__name__}: {error}") from error
+            answer = self._server.post(
+                self._path, {"model": self._name, "input": [*texts], "encoding_format": "float"}, self._server.json,
+                self._require_open, tries=tries, timeout_s=timeout_s,
+            )  # fmt: skip
+        except ModelError as error:
+            raise EmbedderError(f"no embeddings of {self._name!r}: {error}") from error
         return self._read(answer, len(texts))
 
-    def _post(self, texts: list[str], timeout_s: float) -> Any:
-        given = {"model": self._name, "input": texts, "encoding_format": "float"}
-        return self._client.post(self._url, json=given, timeout=timeout_s).raise_for_status()
-
-    def _may_pass(self, error: BaseException) -> bool:
-        if isinstance(error, self._httpx.HTTPStatusError):
-            status = int(error.response.status_code)
-            return status == _TOO_MANY_REQUESTS or status >= _SERVER_FAULTS
-        return isinstance(error, self._httpx.TransportError) and not isinstance(error, self._httpx.UnsupportedProtocol)
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ModelError(f"{self._server.url} is asked no more: the memory was closed")
 
     def _read(self, answer: Any, count: int) -> NDArray[np.float32]:
+        address = f"{self._server.url}{self._path}"
         try:
-            found = sorted(answer.json()["data"], key=lambda each: each["index"])
+            found = sorted(answer["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise EmbedderError(f"{self._shown} gives no embeddings: {type(error).__name__}: {error}") from error
+            raise EmbedderError(f"{address} gives no embeddings: {type(error).__name__}: {error}") from error
         if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or not np.isfinite(vectors).all():
-            raise EmbedderError(
-                f"{self._shown} gives embeddings of shape {vectors.shape} for {count} texts, or no numbers"
-            )
+            raise EmbedderError(f"{address} gives embeddings of shape {vectors.shape} for {count} texts, or no numbers")
         return vectors
