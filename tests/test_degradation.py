@@ -10,7 +10,8 @@
 | retriever | the budget is exceeded | less is shown |
 | categorisation | there is no model | rules find the facts |
 
-And besides: no FAISS, no ONNX model, an index that is damaged, deleted, locked or no folder, a cache that is off.
+And besides: no FAISS, an index that is damaged, deleted, locked or no folder. The cache stands in `test_retriever.py`,
+budgets in `core/test_disclosure.py`, rules without a model in the tests of facts.
 """
 
 from __future__ import annotations
@@ -19,21 +20,17 @@ import json
 import shutil
 import sqlite3
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestra_mem import EmbedderError, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
+from tests.adapters.test_http_embedder import Server, serving
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -64,51 +61,16 @@ def problems(memory: OrchestratorContextManager) -> str:
     return json.dumps(memory.get_stats()["problems"])
 
 
-@dataclass
-class Server:
-    """A real server of embeddings, whose answers a test can break."""
-
-    address: str
-    broken: bool = False
-    asked: int = 0
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """Answers as llama-server does, with the vectors of WordLlama."""
-    embedder = WordLlamaEmbedder()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            found.asked += 1
-            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            texts = [given["input"]] if isinstance(given["input"], str) else given["input"]
-            answer: dict[str, Any] = {"error": {"message": "the model has crashed"}}
-            if not found.broken:
-                vectors = embedder.embed(texts).tolist()
-                answer = {"data": [{"index": at, "embedding": vector} for at, vector in enumerate(vectors)]}
-            body = json.dumps(answer).encode()
-            self.send_response(400 if found.broken else 200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        found = Server(address=f"http://127.0.0.1:{listening.server_address[1]}/v1")
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield found
-        listening.shutdown()
-        thread.join()
+    """A server of embeddings, whose answers a test can break."""
+    with serving() as told:
+        yield told
 
 
 def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
     """Settings with this server's embeddings."""
-    search = {"embedder": "http", "base_url": server.address, "model": "m", "breaker_reset_s": reset_s}
+    search = {"embedder": "http", "base_url": server.url, "model": "m", "breaker_reset_s": reset_s}
     return {"search": search, "retrieval": {"prefetch_tasks": 0}}
 
 
@@ -155,18 +117,18 @@ def test_an_embedder_that_fails_is_left_alone_and_tried_again(tmp_path: Path, se
         for _ in range(5):
             assert sources(memory, "bcrypt")[0] == "op 1"
             assert any("no embeddings of 'm'" in note and "answered with 400" in note for note in notes(memory))
-        asked = server.asked
+        asked = len(server.requests)
         (note,) = notes(memory)
         assert note.startswith(f"{OFF}it failed 5 times in a row, the next try is in 1 s: ")
-        assert "the model has crashed" in note
+        assert "busy now" in note
         assert note in problems(memory).encode().decode("unicode_escape")
         assert memory.get_stats()["search"]["problem"] == note  # type: ignore[index, call-overload]
         with pytest.raises(EmbedderError, match="it failed 5 times in a row"):
             memory.search("doctor", mode=SearchMode.DENSE)
-        assert server.asked == asked
+        assert len(server.requests) == asked
         time.sleep(1.1)
         assert any("answered with 400" in note for note in notes(memory))
-        assert server.asked == asked + 1
+        assert len(server.requests) == asked + 1
         assert "it failed 5 times in a row" in notes(memory)[0]
         server.broken = False
         time.sleep(1.1)

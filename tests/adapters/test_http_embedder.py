@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -35,6 +35,7 @@ class Server:
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     dimensions: int = 64
+    broken: bool = False
     answer: Any = None
     pause_s: float = 0.6
     go_on: threading.Event = field(default_factory=threading.Event)
@@ -47,9 +48,9 @@ class Server:
         return {"data": [{"index": index, "embedding": row} for index, row in reversed([*enumerate(rows)])]}
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """One that is there."""
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Run one."""
     told = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,7 +58,7 @@ def server() -> Iterator[Server]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             told.requests.append(body)
             told.keys.append(self.headers["Authorization"])
-            status = told.failures.pop(0) if told.failures else 200
+            status = told.failures.pop(0) if told.failures else 400 if told.broken else 200
             if status is None:
                 told.go_on.wait(told.pause_s)
                 status = 503
@@ -79,6 +80,13 @@ def server() -> Iterator[Server]:
     listening.shutdown()
     thread.join()
     listening.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """One that is there."""
+    with serving() as told:
+        yield told
 
 
 def _embedder(server: Server, **options: Any) -> HttpEmbedder:
