@@ -222,10 +222,8 @@ MIGRATIONS: tuple[str, ...] = (
         WHERE name = 'work_plan as read' AND json_valid(written);
     DELETE FROM documents WHERE name IN ('work_plan as read', 'brought_back');
     """,
-    # 8: texts of work and leaves below an item are looked for when they are asked for
+    # 8: texts of work are looked through when something is looked for in them
     """
     DROP TABLE work_texts;
-    ALTER TABLE work_items DROP COLUMN below_done;
-    ALTER TABLE work_items DROP COLUMN below_total;
     """,
 )
