@@ -94,19 +94,6 @@ class SearchFilter:
     since: datetime | None = None
     until: datetime | None = None
 
-    def passes(self, chunk: Chunk) -> bool:
-        """Tell whether a chunk is wanted."""
-        return (
-            (not self.tiers or chunk.tier in self.tiers)
-            and (not self.kinds or chunk.kind in self.kinds)
-            and (self.agent is None or chunk.agent == self.agent)
-            and (self.session is None or chunk.session == self.session)
-            and (self.item is None or chunk.item == self.item)
-            and (self.pattern is None or chunk.pattern == self.pattern)
-            and (self.since is None or (chunk.time is not None and chunk.time >= self.since))
-            and (self.until is None or (chunk.time is not None and chunk.time < self.until))
-        )
-
 
 EVERYTHING = SearchFilter()
 

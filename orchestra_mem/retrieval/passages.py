@@ -76,16 +76,10 @@ class PassageRetriever:
             return hits
 
         def rank(hit: Hit) -> tuple[int, float]:
-            theirs = (hit.chunk.agent in agents) + (pattern is not None and self._pattern(hit) == pattern)
+            theirs = (hit.chunk.agent in agents) + (pattern is not None and hit.chunk.pattern == pattern)
             return -len(hit.reasons.identifiers), -hit.score * (1 + _THEIRS * theirs)
 
         return sorted(hits, key=rank)
-
-    def _pattern(self, hit: Hit) -> str | None:
-        operation = self._operation(hit.chunk.operation)
-        data = operation.data if operation else None
-        named = data.get("pattern") if isinstance(data, dict) else None
-        return named if isinstance(named, str) else None
 
     def _recollection(self, hit: Hit, search: MemorySearch) -> RetrievedPassage:
         chunk = hit.chunk

@@ -83,6 +83,20 @@ def some_filter(rng: random.Random) -> SearchFilter:
     )
 
 
+def passes(where: SearchFilter, chunk: Chunk) -> bool:
+    """Tell whether a chunk is wanted."""
+    return (
+        (not where.tiers or chunk.tier in where.tiers)
+        and (not where.kinds or chunk.kind in where.kinds)
+        and (where.agent is None or chunk.agent == where.agent)
+        and (where.session is None or chunk.session == where.session)
+        and (where.item is None or chunk.item == where.item)
+        and (where.pattern is None or chunk.pattern == where.pattern)
+        and (where.since is None or (chunk.time is not None and chunk.time >= where.since))
+        and (where.until is None or (chunk.time is not None and chunk.time < where.until))
+    )
+
+
 def unit_vectors(count: int, dimensions: int = 8, seed: int = 0) -> Vectors:
     """Vectors of unit length in all directions."""
     found = np.random.default_rng(seed).standard_normal((count, dimensions))
@@ -124,12 +138,12 @@ class Oracle:
                 times = max(step for step in FREQUENCY_STEPS if step <= held[chunk_id][word])
                 bound = K1 * (1 - B + B * lengths[chunk_id] * len(held) / sum(lengths.values()))
                 scores[chunk_id] += rarity * times * (K1 + 1) / (times + bound)
-        return _best({i: score for i, score in scores.items() if where.passes(self.chunks[i])}, limit)
+        return _best({i: score for i, score in scores.items() if passes(where, self.chunks[i])}, limit)
 
     def dense(self, vector: Vector, where: SearchFilter, limit: int) -> list[tuple[int, float]]:
         """All cosines."""
         scores = {
-            i: float(own @ vector) for i, own in self.vectors.items() if own.any() and where.passes(self.chunks[i])
+            i: float(own @ vector) for i, own in self.vectors.items() if own.any() and passes(where, self.chunks[i])
         }
         return _best(scores, limit)
 
@@ -208,7 +222,7 @@ def compare_outlines(index: DiskSearchIndex, oracle: Oracle, ids: NDArray[np.int
     assert found.ids.tolist() == sorted(oracle.chunks)
     chunks = [oracle.chunks[i] for i in found.ids.tolist()]
     analysed = [analyse(chunk) for chunk in chunks]
-    assert found.passing.tolist() == [where.passes(chunk) for chunk in chunks]
+    assert found.passing.tolist() == [passes(where, chunk) for chunk in chunks]
     pairs = {(number, chunk.group) for number, chunk in zip(found.groups.tolist(), chunks, strict=True)}
     assert len(pairs) == len({number for number, _ in pairs}) == len({group for _, group in pairs})
     assert found.agents == tuple(chunk.agent for chunk in chunks)

@@ -16,7 +16,7 @@ from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, Ranking, SearchFilter, Tier, Vector, Vectors
-from tests.adapters.search_oracle import MODEL, analyse, terms, unit_vectors
+from tests.adapters.search_oracle import MODEL, analyse, passes, terms, unit_vectors
 
 WIDE = EmbeddingModel(name="wide", version="1", dimensions=32)
 
@@ -109,7 +109,7 @@ def test_codes_find_nearly_all_that_an_exact_search_finds(tmp_path: Path, share:
 def _assert_index_exact(index: DiskSearchIndex, rows: Vectors, least: float, where: SearchFilter = EVERYTHING) -> None:
     """What the index finds is what its chunks' vectors say; `rows` are by id, all zero where there is none."""
     every = index.chunks(np.arange(len(rows)))
-    wanted = rows.any(axis=1) & np.array([chunk is not None and where.passes(chunk) for chunk in every])
+    wanted = rows.any(axis=1) & np.array([chunk is not None and passes(where, chunk) for chunk in every])
     hits = total = 0
     for vector in _clustered(40, seed=7):
         found, expected = index.dense(WIDE, vector, where, 20), _exact(rows, vector, wanted, 20)

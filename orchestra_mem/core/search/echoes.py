@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.text import split_sentences, visible
@@ -47,20 +47,26 @@ def fenced(text: str, source: str) -> str:
     return f"{fence}{MARK} {named}\n{body}\n{fence}\n"
 
 
-def without_recalled(value: Json, depth: int = 0) -> Json:
+def without_recalled(value: Json) -> Json:
     """Copy a JSON value without what this memory has rendered: marked fences, whole contexts, answers.
 
     A context is left out up to the end of the text that it stands in, as nothing tells where it ends.
     """
+    if isinstance(value, dict):  # the program itself adds that field at the top alone; deeper down it is the user's
+        value = {name: item for name, item in value.items() if name != SHOWN}
+    return _with_texts(value, lambda text, name: _own_text(text))
+
+
+def _with_texts(value: Json, change: Callable[[str, str], str], name: str = "", depth: int = 0) -> Json:
+    """Copy a JSON value with other texts; `change` is given each text with the name of its field."""
     if isinstance(value, str):
-        return _own_text(value)
+        return change(value, name)
     if depth >= _MOST_DEPTH:
         return value
     if isinstance(value, dict):
-        # The program itself adds that field at the top alone; deeper down it is the user's own.
-        return {name: without_recalled(item, depth + 1) for name, item in value.items() if depth or name != SHOWN}
+        return {key: _with_texts(item, change, key, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [without_recalled(item, depth + 1) for item in value]
+        return [_with_texts(item, change, name, depth + 1) for item in value]
     return value
 
 
@@ -105,18 +111,9 @@ class Echoes:
 
         A title stays: what is done to a thing is found by its name.
         """
-        return self._without(value, operation, "", 0) if self._after else value
-
-    def _without(self, value: Json, operation: int, name: str, depth: int) -> Json:
-        if isinstance(value, str) and name not in _NAMES:
-            return self._own_sentences(value, operation)
-        if depth >= _MOST_DEPTH:
+        if not self._after:
             return value
-        if isinstance(value, dict):
-            return {key: self._without(item, operation, key, depth + 1) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._without(item, operation, name, depth + 1) for item in value]
-        return value
+        return _with_texts(value, lambda text, name: text if name in _NAMES else self._own_sentences(text, operation))
 
     def _own_sentences(self, text: str, operation: int) -> str:
         sentences = split_sentences(text)
