@@ -1,4 +1,4 @@
-"""What search speaks in: its records and its ports. NumPy is named here for types alone and not imported.
+"""Define the records and ports of search. NumPy is named here for types alone and not imported.
 
 A chunk is known by its `key`, which holds for ever, and within one index by its id, a number from 1 up. What comes in
 hundreds comes as arrays, so that a query over a million chunks makes no object for what it does not show.

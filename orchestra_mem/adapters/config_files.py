@@ -1,4 +1,4 @@
-"""Read what a project is configured with: `.obra/config.yaml`, the environment, and the files that ship along.
+"""Read a project's configuration: `.obra/config.yaml`, the environment, and the files that ship along.
 
 Which values are allowed stands in `settings.py` and `settings_check.py`. Here each source is read into values by dotted
 key, each value with its place, checked on its own, and laid over the ones below it by pydantic-settings.

@@ -1,4 +1,4 @@
-"""A git repository's commits as operations, oldest first, read from `git log` while it runs.
+"""Read a git repository's commits as operations, oldest first, from `git log` while it runs.
 
 The output is NUL-separated, so nothing in a message or a path can be taken for anything else, and every setting of the
 user's that would change the format is overridden. Patches come from a second `git log` beside it, in the same order:

@@ -1,4 +1,4 @@
-"""A file of JSON lines as operations: one object a line.
+"""Read a file of JSON lines as operations, one object a line.
 
 An object that has `data` (or `operation_data`) beside the names that `record_operation` knows is an operation as it was
 written; of any other object those names are taken out, and what is left is the data. So nothing in a line is lost.

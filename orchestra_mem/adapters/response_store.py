@@ -1,6 +1,6 @@
-"""Answers of a model in a small SQLite file below the index. Derived: what is damaged or gone is begun anew.
+"""Store cached answers in a small SQLite file below the index. Derived: a damaged or missing file is begun anew.
 
-A connection for each call: an answer takes a model seconds, and so the file may be deleted at any time.
+Each call opens a connection of its own: a model's answer takes seconds, and so the file may be deleted at any time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one place that reads settings and has a memory made of them. How its parts are joined stands in `wiring`."""
+"""Read the settings and open a memory by them; `wiring` joins its parts. No other module reads settings' sources."""
 
 from __future__ import annotations
 

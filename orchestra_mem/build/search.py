@@ -1,6 +1,6 @@
-"""How search is joined: the index on disk, the embedder that is set, and what keeps them in step with the memory.
+"""Build the search of a memory: the index on disk, the configured embedder, and the indexer between them.
 
-Loaded with the first search: nothing else has a need of vectors.
+Loaded with the first search: nothing else needs vectors.
 """
 
 from __future__ import annotations

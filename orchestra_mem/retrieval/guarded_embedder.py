@@ -1,4 +1,4 @@
-"""A circuit breaker around an embedder: after some failures in a row it is left alone for a while, and words answer.
+"""Put a circuit breaker around an embedder: after some failures in a row it is not called for a while.
 
 pybreaker was looked at first: it holds one lock through each call, so that a query would wait for a batch of the
 indexing. circuitbreaker counts by the monotonic clock and holds none.

@@ -1,7 +1,7 @@
-"""Keeping the search index in step with the memory: what is new is cut, added and embedded, what is gone is taken out.
+"""Keep the search index up to date: chunk, add and embed what is new, remove what is gone.
 
-Nothing waits for this when it is recorded. The index notes how far it has come, so a killed process loses no chunk:
-what was added twice is there once.
+Recording never waits for it. The index stores how far it has come after each step, so a killed process repeats a step
+at most; adding a chunk twice has no effect.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The search of a memory, opened at its first use: what it is made of takes long to load, and few programs need it."""
+"""Open the search of a memory at its first use: its libraries take long to load, and few programs need them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From hits to recollections: what was found, with what belongs to it, so that a model can be given it."""
+"""Retrieve passages for a model: the hits of a search, each with the operation or section that it stands in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What past work says for a task: decisions and rules that hold, failures, similar tasks, each with its source."""
+"""Recommend from past work: the decisions, rules, failures and similar tasks for a task, each with its source."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Answers of a model that are given again: to the same question, from the same facts, by the same model and prompt.
+"""Cache the answers of a model by question, facts, model and prompt.
 
-A host asks before it asks its model, and tells what that has answered; see `ResponseCache`.
+The program looks here before it asks its model, and stores what the model answers; see `ResponseCache`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ContextRetriever: what the memory has for a task, disclosed in layers within a budget of tokens."""
+"""Retrieve what the memory has for a task, in layers within a token budget, and cache it until the memory changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Search over all tiers: the index brought up to the moment, asked, and each answer told why and how far it can be had.
+"""Search all tiers: bring the index up to date, query it, and say in notes what could not be searched.
 
-What can break alone does: without vectors words answer, without an index nothing does, and either is told.
+Without vectors the words answer alone; without an index there is no answer. Each is told in a note or an error.
 """
 
 from __future__ import annotations

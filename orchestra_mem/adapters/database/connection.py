@@ -1,4 +1,4 @@
-"""SQLite in WAL mode: the connections, transactions, migrations, and the translation of its errors.
+"""Open SQLite in WAL mode: connections, transactions, migrations, and the translation of errors.
 
 What the tables mean lives in the stores. One connection writes, guarded by a lock; readers come from a pool, so that a
 long listing never holds up a record.

@@ -1,4 +1,4 @@
-"""The event log: operations, immutable and numbered, and the sessions they belong to."""
+"""Store the event log: operations, immutable and numbered, and the sessions that they belong to."""
 
 from __future__ import annotations
 

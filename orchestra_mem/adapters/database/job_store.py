@@ -1,4 +1,4 @@
-"""Background work: its queue, who works at it, drafts of better summaries, and what came of letting models write."""
+"""Store background work: the job queue and its leases, drafts of better summaries, and trials of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: summaries and what they cost, must-keeps, what the machine last wrote, and notices to people."""
+"""Store the ledger: summaries with what they lost, facts, what the machine last wrote, and notices to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work items, what they depend on, their counts and their events."""
+"""Store work items, their dependencies, counts and events."""
 
 from __future__ import annotations
 

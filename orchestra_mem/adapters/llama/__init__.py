@@ -1,4 +1,4 @@
-"""llama.cpp in process: a GGUF's own vocabulary (`vocabulary.py`) and the model itself (`model.py`)."""
+"""Run llama.cpp in this process: a GGUF's vocabulary (`vocabulary.py`) and the model itself (`model.py`)."""
 
 from orchestra_mem.adapters.llama.library import default_threads
 from orchestra_mem.adapters.llama.model import LlamaModel

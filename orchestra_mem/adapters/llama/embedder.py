@@ -1,4 +1,4 @@
-"""Embeddings by llama.cpp: a GGUF of an embedding model, or the mean of what a language model makes of a text."""
+"""Embed texts with llama.cpp: with an embedding model, or with the mean of a language model's last layer."""
 
 from __future__ import annotations
 

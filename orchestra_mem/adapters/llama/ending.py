@@ -1,7 +1,7 @@
-"""How long something of llama.cpp is held, and how work in it is told to end: when closed, or at the interpreter's end.
+"""Hold what llama.cpp has loaded until it is idle or closed, and stop its work when the interpreter exits.
 
-Compiled code cannot be stopped from outside, and a program whose interpreter ends while a thread is in it may crash:
-so that thread is told to end, and then waited for.
+Compiled code cannot be stopped from outside, and an interpreter that exits while a thread is in it may crash: so the
+thread is told to stop, and then waited for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The compiled library and what it has loaded: a file's vocabulary alone, or its weights with a context to work in.
+"""Load the compiled library, and with it a model: its vocabulary alone, or its weights with a context to work in.
 
 Loaded with the first model, and no sooner. Where the host program has loaded it before, its ways are left as they are.
 """

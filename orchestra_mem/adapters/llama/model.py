@@ -1,4 +1,4 @@
-"""A GGUF run by llama.cpp in this process: loaded on first use, answering in a thread beside, let go when idle."""
+"""Run a GGUF in this process: load it on first use, generate in a thread of its own, unload it when idle."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A loaded model with its cache of what it has read, and the choice of the next token: calls to llama.cpp.
+"""Generate with a loaded model: keep the cache of what it has read, and choose each next token.
 
-On the functions of `llama.h` and not on `llama_cpp.Llama`, which points the whole process's stdout and stderr elsewhere
+Built on the functions of `llama.h` and not on `llama_cpp.Llama`, which redirects the whole process's stdout and stderr
 while it loads, has one sequence in its cache, and lets a grammar look at all of 150,000 tokens each time.
 """
 

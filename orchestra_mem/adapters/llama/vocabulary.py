@@ -1,4 +1,4 @@
-"""A GGUF's own vocabulary, loaded without the weights: exact counts, prompts as tokens, and what the file says."""
+"""Load a GGUF's vocabulary without its weights: count tokens, tokenize prompts, and read the file's metadata."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tokens as llama-server counts them: a whole context once a request, everything else by a corrected estimate.
+"""Count tokens with llama-server: a whole context once a request, everything else by a corrected estimate.
 
-Only whoever asks for a context waits for the network, and no longer than was agreed. The server's count of a context
+Only a request for a context waits for the network, and no longer than a timeout. The server's count of a context
 corrects the estimates that come after it.
 """
 

@@ -1,4 +1,4 @@
-"""Embeddings from a server that speaks OpenAI's `/v1/embeddings`: llama-server, Ollama, vLLM, or one far away."""
+"""Embed texts with a server that speaks OpenAI's `/v1/embeddings`: llama-server, Ollama, vLLM, or one far away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model over HTTP: answers token by token, and what llama-server and vLLM tell of window and counts."""
+"""Generate over HTTP, token by token, and ask llama-server or vLLM for the window and for counts."""
 
 from __future__ import annotations
 

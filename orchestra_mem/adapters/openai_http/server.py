@@ -1,4 +1,4 @@
-"""Calls to a server over HTTP: prompts are tried again where that may help, questions are not; faults in words."""
+"""Call a server over HTTP: prompts are retried where that may help, questions are not; faults are told in words."""
 
 from __future__ import annotations
 

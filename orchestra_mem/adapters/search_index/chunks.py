@@ -1,4 +1,4 @@
-"""The rows of search.db that chunks are made of."""
+"""Read and write chunks in search.db."""
 
 from __future__ import annotations
 

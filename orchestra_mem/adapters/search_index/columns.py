@@ -1,4 +1,4 @@
-"""What filters and scores need of every chunk: on disk packed in pages of search.db, in memory an array by chunk id.
+"""Keep what filters and scores need of every chunk: packed in pages of search.db, and in memory as arrays by chunk id.
 
 A page is small enough to be rewritten with each change and large enough that a million chunks load in milliseconds.
 """

@@ -1,7 +1,7 @@
-"""The search index on disk: fulfils `search_types.SearchIndex` with search.db and files of vectors in one folder.
+"""Implement `search_types.SearchIndex` with search.db and files of vectors in one folder.
 
-Everything here is derived: what is damaged is told in words, thrown away, and made anew from the memory itself. What is
-in the folder: search.db; for each model `vectors-….f32`; `index.lock`.
+Everything here is derived: what is damaged is reported, deleted, and rebuilt from the memory. The folder holds
+search.db, a file `vectors-….f32` for each model, and `index.lock`.
 """
 
 from __future__ import annotations

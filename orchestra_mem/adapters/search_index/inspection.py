@@ -1,4 +1,4 @@
-"""Looking at an index as it lies there, without opening it: what is damaged is told, and left as it is."""
+"""Inspect an index without opening it: damage is reported and nothing is changed."""
 
 from __future__ import annotations
 

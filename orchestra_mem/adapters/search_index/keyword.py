@@ -1,4 +1,4 @@
-"""Which chunks hold which terms, by SQLite's FTS5, and how well they answer a query, by BM25 in NumPy.
+"""Find the chunks that hold given terms with SQLite's FTS5, and score them by BM25 in NumPy.
 
 FTS5's own `bm25()` is not used: it costs 2 µs a match, 30 ms for a common query over 100,000 chunks, where reading the
 matches alone costs 0.1 µs. So the table holds neither text nor positions: a term is one token of hexadecimal digits,

@@ -1,7 +1,7 @@
-"""The files of the search index as one thing that is open: search.db, what is kept of it in memory, the vectors.
+"""Open the files of the search index together: search.db, its columns in memory, the vectors.
 
-One connection writes, one reads, and SQLite keeps processes apart. Every reading sees one state of all files, whichever
-process made it. What is found damaged is told in words, thrown away and begun anew.
+One connection writes, one reads, and SQLite keeps processes apart. Every read sees one consistent state of all files,
+whichever process wrote it. Damaged files are reported, deleted and begun anew.
 """
 
 from __future__ import annotations

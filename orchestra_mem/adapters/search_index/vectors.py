@@ -1,4 +1,4 @@
-"""A model's vectors in a file, one place a chunk id, mapped into memory; FAISS searches them.
+"""Store a model's vectors in a file that is mapped into memory, a row for each chunk id, and search them with FAISS.
 
 What is in the file counts only once search.db says so: whatever a killed process left behind is written over. The
 mapped file itself is searched as a flat index is, up to tens of thousands of vectors; beyond, 8 bits a number (a scalar

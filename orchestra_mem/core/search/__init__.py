@@ -1,1 +1,1 @@
-"""Search: chunks, terms, questions, the exact index, and the order of what is found."""
+"""Chunk texts, read queries, and rank what an index finds."""

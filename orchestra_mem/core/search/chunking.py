@@ -1,8 +1,7 @@
-"""Documents, operations, summaries, facts and work items as chunks: what is found, embedded and shown as one piece.
+"""Cut documents, operations, summaries, facts and work items into chunks, which are indexed and shown as one piece.
 
-A document is cut by sections and paragraphs, each item of a list for itself. What is too long is cut where its own
-content says so, so that an edit changes the chunks that it touches and none behind them: no cut depends on what stands
-before it, no key on a line number.
+A document is cut by sections and paragraphs, each list item for itself. Long passages are cut where a hash of their own
+sentences says so: an edit changes the chunks that it touches and none behind them, and no key has a line number in it.
 """
 
 from __future__ import annotations

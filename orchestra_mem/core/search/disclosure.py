@@ -1,6 +1,6 @@
-"""Progressive disclosure: an index of what was recalled with what each would cost, and the best in full, in a budget.
+"""Lay out recalled passages by progressive disclosure: an index of all with their costs, then the best in full.
 
-Pure: memories and a token counter come in, a text goes out.
+Pure: passages and a token counter come in, a text within the budget comes out.
 """
 
 from __future__ import annotations

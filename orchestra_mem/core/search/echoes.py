@@ -1,4 +1,4 @@
-"""Text that came from the memory and comes back to it: how it is marked when it goes out, and known when it returns.
+"""Mark text that is recalled from the memory, and recognise it when it is recorded again.
 
 What is recalled is fenced by backticks, one more than stand in it anywhere, with `recalled` and its source behind the
 opening ones. A fence so marked is left out when an operation is cut for search: what it holds is there already. So

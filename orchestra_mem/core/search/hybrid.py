@@ -1,4 +1,4 @@
-"""One search over an index: candidates by words and by meaning, what stands around them, one order with its reasons."""
+"""Search an index by words and by meaning, and rank the candidates with what stands around them."""
 
 from __future__ import annotations
 

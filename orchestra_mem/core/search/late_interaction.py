@@ -1,4 +1,4 @@
-"""Late interaction: how well each word of a query is met by the best word of a text.
+"""Compare each word of a query with the best matching word of a text (late interaction).
 
 After ColBERT (Khattab and Zaharia, 2020), with the vectors of single words from a static table instead of a model's.
 """

@@ -1,4 +1,4 @@
-"""What a query asks for beyond its words: when, who, and the times that it names.
+"""Read what a query asks for beyond its words: whether it asks when, whom it names, and the times that it names.
 
 A time that a query names is a hint, never a condition: what happened in May may have been told in June. The present is
 passed in; a month or a day without a year is the last one that is not in the future. The words are English; queries in

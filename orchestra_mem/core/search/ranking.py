@@ -1,7 +1,7 @@
-"""From what the searches found to an order: fusion, the share of what stands around, traits, priors, diversity.
+"""Rank candidates: fuse their scores, add shares of their surroundings and traits, apply priors, diversify.
 
-All of it is arithmetic over arrays with a row for each candidate; what the rows are is `search.py`'s business. Every
-part is a named share or a named prior, so that a hit can tell why it stands where it does.
+All of it is arithmetic over arrays with a row for each candidate, which `hybrid.py` makes. Every part is a named share
+or a named prior, so that a hit can explain its rank.
 
 How each part was chosen and what it is worth is measured by `benchmarks/retrieval.py`.
 """

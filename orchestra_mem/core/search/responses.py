@@ -1,4 +1,4 @@
-"""When a question is the same as an earlier one, so that its answer may be given again. Pure.
+"""Decide whether a question is the same as an earlier one, so that its cached answer may be used. Pure.
 
 Vectors alone do not tell: of a table of words, "who deployed the shop" and "when was the shop deployed" have a cosine
 of 0.93, and "task 12" lies as near to "task 13". What a question turns on has to be the same besides.

@@ -1,4 +1,4 @@
-"""Text and queries as the terms of the keyword index. One analysis for both, so that what is written is found.
+"""Turn texts and queries into the terms of the keyword index, by one analysis for both.
 
 Latin words are folded (case, accents, width) and stemmed; identifiers are kept whole and in parts; scripts that are
 written without spaces come as pairs of characters. Any string is a text and a query; what cannot be a term makes none.
