@@ -154,6 +154,7 @@ _SHOWN = {
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",
+    "Recommendation": "source text why agent time outcome? full_tokens",
     "Session": "id started status ended archive spilled_through",
     "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "
     "method tokens source_tokens ratio:4 must_keeps put_back dropped verdict? seconds:3 created text",

@@ -13,6 +13,7 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.passages import PassageRetriever
 from orchestra_mem.search_types import SearchFilter, Tier
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, MustKeepKind, Operation
 
 # The first of these fields that an operation has tells what came of it.
@@ -41,14 +42,6 @@ class Recommendation:
     agent: str | None = None
     outcome: str = ""
 
-    def as_dict(self) -> dict[str, Json]:
-        """Give all of it as JSON."""
-        return {
-            "source": self.source, "text": self.text, "why": self.why, "agent": self.agent,
-            "time": self.time.isoformat() if self.time else None, "outcome": self.outcome or None,
-            "full_tokens": self.full_tokens,
-        }  # fmt: skip
-
     @property
     def label(self) -> str:
         """The source with time, agent, outcome and what all of it would take, in one line."""
@@ -76,9 +69,7 @@ class Recommendations:
 
     def as_dict(self) -> dict[str, Json]:
         """Give all of it as JSON, groups that have nothing too."""
-        groups = dict.fromkeys(_GROUPS, ()) | dict(self.groups())
-        found: dict[str, Json] = {name: [each.as_dict() for each in group] for name, group in groups.items()}
-        return {"task": self.task, **found, "notes": [*self.notes]}
+        return to_object(self)
 
     def render(self) -> str:
         """Give all of it for the model, each fenced with its source; empty where there is nothing."""

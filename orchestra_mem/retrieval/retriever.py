@@ -16,6 +16,7 @@ from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import PassageRetriever
 from orchestra_mem.retrieval.recommendations import Recommendations, recommend
+from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
 
@@ -46,11 +47,7 @@ class RetrievedContext:
 
     def as_dict(self) -> dict[str, Json]:
         """Give all of it as JSON."""
-        return {
-            "task": self.task, "budget_tokens": self.budget_tokens, "tokens": self.tokens, "counter": self.counter,
-            "exact": self.exact, "text": self.text, "notes": [*self.notes],
-            "entries": [entry.as_dict() for entry in self.entries],
-        }  # fmt: skip
+        return to_object(self)
 
     def explain(self) -> str:
         """Tell of each entry why it was recalled, and why it is shown as it is (`+` with text, `-` in the index)."""

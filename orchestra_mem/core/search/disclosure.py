@@ -18,7 +18,6 @@ from orchestra_mem.core.search.echoes import MARK, fenced, plain_words
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Reasons
-from orchestra_mem.types import Json
 
 SHORT_CHARS = 240
 WHOLE_CHARS = 8_000
@@ -88,14 +87,6 @@ class DisclosedEntry:
     full_tokens: int
     text: str
     explanation: str
-
-    def as_dict(self) -> dict[str, Json]:
-        """Give all of it as JSON."""
-        return {
-            "source": self.source, "kind": self.kind, "title": self.title, "agent": self.agent,
-            "time": self.time.isoformat() if self.time else None, "also": [*self.also], "indexed": self.indexed,
-            "tokens": self.tokens, "full_tokens": self.full_tokens, "text": self.text, "explanation": self.explanation,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
