@@ -5,6 +5,7 @@ Each call opens a connection of its own: a model's answer takes seconds, and so 
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Iterator
@@ -16,25 +17,22 @@ from typing import Any
 import numpy as np
 
 from orchestra_mem.core.search.responses import ResponseKind, StoredResponse
-from orchestra_mem.errors import DatabaseDamagedError, StorageError, database_error, storage_error
+from orchestra_mem.errors import StorageError, database_error, storage_error
 from orchestra_mem.search_types import EmbeddingModel
 
 logger = logging.getLogger(__name__)
 
-_APPLICATION_ID = 0x6F6D7263
-_FORMAT = 1
-_SCHEMA = (
-    # Texts are UTF-8 that may hold lone surrogates; times are seconds since 1970; `vector` is float32.
-    "CREATE TABLE response (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, system TEXT NOT NULL, kind TEXT NOT NULL,"
-    " question BLOB NOT NULL, answer BLOB NOT NULL, created REAL NOT NULL, expires REAL NOT NULL, used REAL NOT NULL,"
-    " model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))",
-    "CREATE INDEX response_used ON response (used)",
+# Texts are JSON, which has an escape for lone surrogates; times are seconds since 1970; `vector` is float32.
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS response (id INTEGER PRIMARY KEY, facts TEXT NOT NULL, system TEXT NOT NULL,"
+    " question TEXT NOT NULL, answer TEXT NOT NULL, kind TEXT NOT NULL, created REAL NOT NULL, expires REAL NOT NULL,"
+    " used REAL NOT NULL, model TEXT, version TEXT, vector BLOB, UNIQUE (facts, system, question))"
 )
-_COLUMNS = "id, facts, system, kind, question, answer, created, expires, model, version, vector"
+_FIELDS = "facts, system, question, answer, kind, created, expires, model, version, vector"
 
 
 class SqliteResponseStore:
-    """Keeps answers in one file; fulfils `services.response_cache.ResponseStore`.
+    """Keeps answers in one file; fulfils `retrieval.response_cache.ResponseStore`.
 
     Safe to share between threads and processes.
 
@@ -51,7 +49,7 @@ class SqliteResponseStore:
         """The answers made from these facts by this system that hold at `now`, newest first."""
         with self._connected("looking for an answer") as connection:
             rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
+                f"SELECT id, {_FIELDS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
                 " ORDER BY created DESC, id DESC",
                 (facts, system, now, now),
             ).fetchall()
@@ -62,16 +60,15 @@ class SqliteResponseStore:
         model, vector = response.model, response.vector
         created = response.created.timestamp()
         row = (
-            response.facts, response.system, response.kind.value, _bytes(response.question), _bytes(response.answer),
-            created, response.expires.timestamp(), created, model.name if model else None,
+            response.facts, response.system, json.dumps(response.question), json.dumps(response.answer),
+            response.kind.value, created, response.expires.timestamp(), model.name if model else None,
             model.version if model else None, None if vector is None else np.asarray(vector, np.float32).tobytes(),
+            created,
         )  # fmt: skip
         with self._connected("keeping an answer") as connection:
             connection.execute("DELETE FROM response WHERE expires <= ?", (created,))
             connection.execute(
-                "INSERT OR REPLACE INTO response (facts, system, kind, question, answer, created, expires, used, model,"
-                " version, vector) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
+                f"INSERT OR REPLACE INTO response ({_FIELDS}, used) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
             )
             connection.execute(
                 "DELETE FROM response WHERE id NOT IN (SELECT id FROM response ORDER BY used DESC, id DESC LIMIT ?)",
@@ -104,67 +101,48 @@ class SqliteResponseStore:
             StorageError: the file cannot be used.
         """
         try:
-            connection = self._opened()
-        except (sqlite3.DatabaseError, DatabaseDamagedError) as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise self._translated(error, doing) from error
-            logger.warning("%s is damaged and begun anew, nothing is lost: %s", self.path, error)
-            self._remove()
-            connection = self._opened()
-        try:
-            with closing(connection), connection:
-                yield connection
-        except sqlite3.Error as error:
-            raise self._translated(error, doing) from error
-
-    def _opened(self) -> sqlite3.Connection:
-        try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise storage_error(error, "making", self.path.parent) from error
+        try:
+            try:
+                connection = self._opened()
+            except sqlite3.DatabaseError as error:
+                # SQLITE_ERROR: it has another table than ours. What else is operational concerns no content.
+                if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorname != "SQLITE_ERROR":
+                    raise
+                logger.warning("%s is damaged and begun anew, nothing is lost: %s", self.path, error)
+                # The log first: without its database SQLite throws it away.
+                for suffix in ("-wal", "-shm", ""):
+                    with suppress(OSError):
+                        self.path.with_name(f"{self.path.name}{suffix}").unlink()
+                connection = self._opened()
+            with closing(connection), connection:
+                yield connection
+        except sqlite3.Error as error:
+            text = f"{doing}: {self.path}: {error}"
+            known = database_error(error, text, kept="what is there is derived, nothing is lost")
+            raise known or StorageError(f"{text}; it may be deleted, it is derived") from error
+
+    def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=self._timeout_s)
         try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
-            if version == 0 and not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                self._create(connection)
-            elif version != _FORMAT or not ours:
-                raise DatabaseDamagedError(f"format {version} of another program, or of another version of this one")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(_TABLE)
+            connection.execute(f"SELECT id, {_FIELDS}, used FROM response LIMIT 1")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    @staticmethod
-    def _create(connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_FORMAT}")
-        connection.commit()
-
-    def _remove(self) -> None:
-        # The log first: without its database SQLite throws it away.
-        for suffix in ("-wal", "-shm", ""):
-            with suppress(OSError):
-                self.path.with_name(f"{self.path.name}{suffix}").unlink()
-
-    def _translated(self, error: sqlite3.Error, doing: str) -> StorageError:
-        text = f"{doing}: {self.path}: {error}"
-        known = database_error(error, text, kept="what is there is derived, nothing is lost")
-        return known or StorageError(f"{text}; it may be deleted, it is derived")
-
 
 def _response(row: tuple[Any, ...]) -> StoredResponse:
-    number, facts, system, kind, question, answer, created, expires, model, version, vector = row
+    number, facts, system, question, answer, kind, created, expires, model, version, vector = row
     values = None if vector is None else np.frombuffer(vector, np.float32)
     return StoredResponse(
         id=number,
-        question=_text(question),
-        answer=_text(answer),
+        question=json.loads(question),
+        answer=json.loads(answer),
         kind=ResponseKind(kind),
         facts=facts,
         system=system,
@@ -173,11 +151,3 @@ def _response(row: tuple[Any, ...]) -> StoredResponse:
         model=None if values is None else EmbeddingModel(name=model, version=version, dimensions=len(values)),
         vector=values,
     )
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(stored: bytes) -> str:
-    return stored.decode("utf-8", "surrogatepass")
