@@ -188,26 +188,28 @@ class SqliteWorkStore:
 def listing(where: WorkFilter) -> tuple[str, list[object]]:
     """Give a query for the ids that pass a filter, the first of the backlog first, with its values.
 
-    It has a part for each kind and status: an index has each in order, and SQLite merges them as far as `limit` goes.
+    Where an index leads, it has a part for each kind and status: the index has each in order, and SQLite merges them as
+    far as `limit` goes.
     """
-    clauses, shared = _conditions(where)
-    if where.blocked_by is not None:
-        index = ""
-    elif where.parent is not None:
-        index = "parent"
-    elif where.assignee is not None:
-        index = "assignee"
-    elif where.kinds or where.statuses:
-        index = "status"
-    else:
+    clauses, values = _conditions(where)
+    leads = {
+        "parent": where.parent is not None,
+        "assignee": where.assignee is not None,
+        "status": bool(where.kinds or where.statuses),
+    }
+    index = next((name for name, is_given in leads.items() if is_given), "")
+    if where.blocked_by is not None or not index:
+        for column, wanted in (("kind", where.kinds), ("status", where.statuses)):
+            if wanted:
+                clauses.append(f"{column} IN ({', '.join('?' * len(wanted))})")
+                values += [each.value for each in wanted]
         condition = f" WHERE {' AND '.join(clauses)}" if clauses else ""
-        return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*shared, _limit(where.limit)]
+        return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, _limit(where.limit)]
     condition = " AND ".join(["kind = ?", "status = ?", *clauses])
-    hint = f"INDEXED BY work_items_{index}" if index else ""
-    part = f"SELECT {_ORDER} FROM work_items {hint} WHERE {condition}"
+    part = f"SELECT {_ORDER} FROM work_items INDEXED BY work_items_{index} WHERE {condition}"
     chosen = list(product(dict.fromkeys(where.kinds or WorkKind), dict.fromkeys(where.statuses or WorkStatus)))
-    values = [value for kind, status in chosen for value in (kind.value, status.value, *shared)]
-    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*values, _limit(where.limit)]
+    each_value = [value for kind, status in chosen for value in (kind.value, status.value, *values)]
+    return f"{' UNION ALL '.join([part] * len(chosen))} {_BACKLOG} LIMIT ?", [*each_value, _limit(where.limit)]
 
 
 def _conditions(where: WorkFilter) -> tuple[list[str], list[object]]:
