@@ -82,7 +82,7 @@ def _examine(folder: Path, keys: dict[str, bool], pending: str) -> None:
     """What is there is what was acknowledged, with or without all of the step that was not; and it can go on."""
     index = DiskSearchIndex(folder, analyse)
     assert index.problems == ()
-    assert index.check() == []
+    assert inspect(folder, thorough=True).fault is None
     after = dict(keys)
     _apply(after, pending)
     found = {key for group in ("S1", "S2", "log \ud800") for key in index.keys(group)}
@@ -309,7 +309,7 @@ def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
         thread.join()
     assert errors == []
     assert index.count() == 120
-    assert index.check() == []
+    assert inspect(tmp_path, thorough=True).fault is None
     index.close()
 
 

@@ -116,10 +116,6 @@ class DiskSearchIndex:
         with self._store.reading("reading"):
             return self._store.identity
 
-    def check(self) -> list[str]:
-        """Look through all files, seconds for large ones; what is wrong with them, in words."""
-        return self._store.faults()
-
     def maintain(self) -> None:
         """Do the upkeep that is due, in the background: milliseconds, 50 more for each 100,000 vectors to be coded.
 

@@ -69,19 +69,15 @@ def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> N
     connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", rows)
 
 
-def verify(connection: sqlite3.Connection, columns: Columns, *, thorough: bool = False) -> None:
-    """Look whether the table has the last of the chunks, or all of them and nothing else.
+def verify(connection: sqlite3.Connection, columns: Columns) -> None:
+    """Look whether the table has the last of the chunks.
 
     Raises:
         DatabaseDamagedError: it has not.
     """
-    alive = np.flatnonzero(columns["alive"])
-    if thorough:
-        whole = np.array_equal(_ids(connection, _EVERY), alive)
-    else:
-        query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
-        whole = [row[0] for row in connection.execute(query, (_EVERY,))] == alive[-1:].tolist()
-    if not whole:
+    query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
+    found = [row[0] for row in connection.execute(query, (_EVERY,))]
+    if found != np.flatnonzero(columns["alive"])[-1:].tolist():
         raise damaged("the index of words does not have the chunks that are there")
 
 

@@ -306,7 +306,7 @@ class IndexStore:
             del self.models[model]
         self._sequence = sequence
 
-    # Models, and looking for faults
+    # Models
 
     def model_for(self, connection: sqlite3.Connection, model: EmbeddingModel) -> ModelVectors:
         """Give a model's vectors for writing, with a new row where it has none."""
@@ -341,16 +341,6 @@ class IndexStore:
             for path in self.folder.glob("vectors-*"):
                 if path.name not in known:
                     _discard(path)
-
-    def faults(self) -> list[str]:
-        """Look through all files, seconds for large ones; what is wrong with them, in words."""
-        with self.reading("checking") as connection:
-            found = [quick_check(connection), *(kept.fault(thorough=True) for kept in self.models.values())]
-            try:
-                keyword.verify(connection, self.columns, thorough=True)
-            except (DatabaseDamagedError, sqlite3.DatabaseError) as error:
-                found.append(f"{self.path}: {error}")
-        return [fault for fault in found if fault]
 
 
 def fits(connection: sqlite3.Connection, identity: str | None) -> bool:

@@ -114,20 +114,18 @@ class ModelVectors:
             self._mapped = np.asarray(mapped)
         return self._mapped[:end]
 
-    def fault(self, *, thorough: bool = False) -> str | None:
+    def fault(self) -> str | None:
         """Look whether each vector has unit length, by samples where there are many; None where all is well."""
         ids = np.flatnonzero(self.having)
         try:
             rows = self.rows
         except DatabaseDamagedError as error:
             return str(error)
-        if not thorough and len(ids) > _CHECKED_ROWS:
+        if len(ids) > _CHECKED_ROWS:
             ids = ids[np.linspace(0, len(ids) - 1, _CHECKED_ROWS).astype(np.int64)]
-        for start in range(0, len(ids), _BLOCK):
-            block = rows[ids[start : start + _BLOCK]]
-            wrong = ~(np.abs(np.einsum("ij,ij->i", block, block) - 1) < 1e-3)
-            if wrong.any():
-                return f"{self.path}: the vector of chunk {ids[start + int(np.argmax(wrong))]} is not of unit length"
+        wrong = ~(np.abs(np.einsum("ij,ij->i", rows[ids], rows[ids]) - 1) < 1e-3)
+        if wrong.any():
+            return f"{self.path}: the vector of chunk {ids[int(np.argmax(wrong))]} is not of unit length"
         return None
 
     def vectors(self, ids: Ids) -> Vectors:
