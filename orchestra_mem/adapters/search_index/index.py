@@ -259,8 +259,7 @@ class DiskSearchIndex:
             ids, vectors, lengths, rows = ids[there], vectors[there], lengths[there], rows[there]
             blank, bit = lengths == 0, np.uint8(1 << kept.row.slot)
             self._store.tell("index.vectors.write.before")
-            if not blank.all():
-                kept.write(ids[~blank], vectors[~blank] / lengths[~blank, None])
+            kept.write(ids[~blank], vectors[~blank] / lengths[~blank, None])
             self._store.tell("index.vectors.write.after")
             rows["embedded"] |= bit
             rows["blank"] = np.where(blank, rows["blank"] | bit, rows["blank"] & ~bit)

@@ -76,7 +76,7 @@ class ModelVectors:
         self.having = having[: int(having.size - np.argmax(having[::-1])) if having.any() else 0]
 
     def write(self, ids: Ids, vectors: Vectors) -> None:
-        """Put at least one vector at its place, and wait until all are on the disk.
+        """Put vectors at their places, and wait until all are on the disk; of none the file is there all the same.
 
         Raises:
             StorageError: the file cannot be written.
@@ -85,7 +85,7 @@ class ModelVectors:
         starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1).tolist()
         try:
             with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0) as file:
-                for start, end in zip(starts, [*starts[1:], len(ids)], strict=True):
+                for start, end in zip(starts, [*starts[1:], len(ids)], strict=False):
                     file.seek(int(ids[start]) * data.itemsize * data.shape[1])
                     left = data[start:end].view(np.uint8).reshape(-1).data
                     while left:
