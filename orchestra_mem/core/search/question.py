@@ -8,7 +8,6 @@ other languages are answered by their terms and vectors alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -29,26 +28,23 @@ _NUMBERS = {
     for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
 } | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2}
 _MONTH = (
-    r"(?P<{0}>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?"
 )
-_YEAR = r"(?P<{0}>(?:19|20)\d\d)"
-_WEEKDAY = r"(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-_COUNT = r"(?P<count>\d{1,3}|(?:a )?couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
-_BEFORE = r"(?:in|during|since|before|after|until|by|of|from|last|this|early|late|mid|around|for)[ -]"
+_YEAR = r"(?:19|20)\d\d"
+_DAY_NUMBER = r"\d{1,2}"
 _SUFFIX = r"(?:st|nd|rd|th)?"
+_COUNT = r"\d{1,3}|(?:a )?couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_BEFORE = r"(?:in|during|since|before|after|until|by|of|from|last|this|early|late|mid|around|for)[ -]"
 _TIMES = re.compile(
     r"\b(?:"
-    r"(?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?"
-    rf"|(?P<day>\d{{1,2}}){_SUFFIX}(?: of)? {_MONTH.format('day_month')}(?:,? ?{_YEAR.format('day_year')})?"
-    rf"|{_MONTH.format('month_of_day')}\.? (?P<day_of_month>\d{{1,2}}){_SUFFIX}(?!\d)"
-    rf"(?:,? ?{_YEAR.format('month_of_day_year')})?"
-    rf"|{_MONTH.format('month')}\.?(?: of)?,? {_YEAR.format('month_year')}"
-    rf"|{_BEFORE}{_MONTH.format('bare_month')}(?!\.? \d|,? of \d|, \d)"
-    rf"|{_BEFORE}{_YEAR.format('year')}"
+    rf"(?P<iso_year>{_YEAR})-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?"
+    rf"|(?P<before>{_BEFORE})?(?:(?P<day>{_DAY_NUMBER}){_SUFFIX}(?: of)? )?(?P<month>{_MONTH})\b\.?"
+    rf"(?: (?P<day_behind>{_DAY_NUMBER}){_SUFFIX}(?!\d))?(?:(?: of)?,? ?(?P<month_year>{_YEAR}))?"
+    rf"|{_BEFORE}(?P<year>{_YEAR})"
     r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|year))"
-    rf"|last {_WEEKDAY}"
-    rf"|{_COUNT} (?P<unit>day|week|month|year)s? ago"
+    r"|last (?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+    rf"|(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago"
     r")\b",
     re.IGNORECASE,
 )
@@ -105,56 +101,47 @@ def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
 
 
 def _period(match: re.Match[str], today: date) -> tuple[date, date] | None:
+    """Give the first day and the day behind the last; None where the match names no time."""
     try:
-        return next(_readings({key: value.lower() for key, value in match.groupdict().items() if value}, today), None)
+        return _read({name: value.lower() for name, value in match.groupdict().items() if value}, today)
     except (ValueError, OverflowError):  # there is no such day
         return None
 
 
-def _readings(named: dict[str, str], today: date) -> Iterator[tuple[date, date]]:
-    """Yield the first day and the day behind the last."""
+def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
     if "iso_day" in named:
-        yield _day(date(int(named["iso_year"]), int(named["iso_month"]), int(named["iso_day"])))
-    elif "iso_year" in named:
-        yield _month(int(named["iso_year"]), int(named["iso_month"]))
-    elif "day" in named:
-        yield _day_of(int(named["day"]), named["day_month"], named.get("day_year"), today)
-    elif "day_of_month" in named:
-        yield _day_of(int(named["day_of_month"]), named["month_of_day"], named.get("month_of_day_year"), today)
-    elif "month" in named:
-        yield _month(int(named["month_year"]), _month_number(named["month"]))
-    elif "bare_month" in named:
-        number = _month_number(named["bare_month"])
-        yield _month(today.year - (number > today.month), number)
-    elif "year" in named:
-        yield date(int(named["year"]), 1, 1), date(int(named["year"]) + 1, 1, 1)
-    elif "word" in named:
-        yield _by_word(named["word"], today)
-    elif "weekday" in named:
+        return _day(date(int(named["iso_year"]), int(named["iso_month"]), int(named["iso_day"])))
+    if "iso_year" in named:
+        return _month(int(named["iso_year"]), int(named["iso_month"]))
+    if "month" in named:
+        return _by_month(named, today)
+    if "year" in named:
+        return date(int(named["year"]), 1, 1), date(int(named["year"]) + 1, 1, 1)
+    if "word" in named:
+        return _by_word(named["word"], today)
+    if "weekday" in named:
         back = (today.weekday() - _WEEKDAYS.index(named["weekday"][:3])) % 7 or 7
-        yield _day(today - back * _DAY)
-    else:
-        yield _ago(named["count"], named["unit"], today)
+        return _day(today - back * _DAY)
+    return _ago(named["count"], named["unit"], today)
+
+
+def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
+    """Read a month with its day, with its year, or behind a word such as "in": may and march are verbs as well."""
+    month, year = _MONTHS.index(named["month"][:3]) + 1, named.get("month_year")
+    if day := named.get("day") or named.get("day_behind"):
+        found = date(int(year or today.year), month, int(day))
+        return _day(found if year or found <= today else date(today.year - 1, month, int(day)))
+    if year:
+        return _month(int(year), month)
+    return _month(today.year - (month > today.month), month) if "before" in named else None
 
 
 def _day(day: date) -> tuple[date, date]:
     return day, day + _DAY
 
 
-def _day_of(day: int, month: str, year: str | None, today: date) -> tuple[date, date]:
-    number = _month_number(month)
-    if year:
-        return _day(date(int(year), number, day))
-    this_year = date(today.year, number, day)
-    return _day(this_year if this_year <= today else date(today.year - 1, number, day))
-
-
 def _month(year: int, month: int) -> tuple[date, date]:
     return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
-
-
-def _month_number(name: str) -> int:
-    return _MONTHS.index(name[:3]) + 1
 
 
 def _by_word(word: str, today: date) -> tuple[date, date]:
