@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 from orchestra_mem.adapters.embedders import OnnxEmbedder, WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
@@ -68,17 +67,9 @@ def open_search(
     # Those that hold a model of their own have something to close.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
-        index,
-        [(each.model, Searcher(index, each, guarded)) for each in embedders],
-        Searcher(index, None, None),
-        Indexer(index, memories, first),
-        ledger=memories.ledger,
-        clock=clock,
-        notes=notes,
-        embedder=first,
-        guard=guard,
-        release=lambda: [close() for close in closing],
-    )
+        index, embedders, guarded, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, notes=notes,
+        guard=guard, release=lambda: [close() for close in closing],
+    )  # fmt: skip
 
 
 def _open_index(

@@ -33,6 +33,7 @@ from orchestra_mem.search_types import (
     SearchMode,
     Situation,
     Vector,
+    WordEmbedder,
 )
 from orchestra_mem.types import MustKeepStatus
 
@@ -91,40 +92,38 @@ class MemorySearch:
 
     Args:
         index: what is asked.
-        searchers: ask by words and by meaning, each with the vectors of a model; the first is of the model that is set.
-            Until that has embedded everything, the one answers that has embedded most.
-        by_words: asks by words alone, for when the embedder fails.
-        indexer: keeps the index in step.
+        embedders: the configured one first, none where search by meaning is off. Until it has embedded everything, the
+            one whose model has embedded most answers.
+        words: compares single words.
+        indexer: keeps the index up to date.
         ledger: tells how facts stand now.
         clock: tells what "last week" is.
         notes: what every answer tells.
-        embedder: embeds what is no query of the index's; None where there is none.
         guard: keeps searches from an embedder that fails; None where there is none.
-        release: lets go of what the embedder holds, and ends what it is about; called on closing.
+        release: frees what the embedders hold and ends their work; called on closing.
     """
 
     def __init__(
         self,
         index: ClosableIndex,
-        searchers: Sequence[tuple[EmbeddingModel, Searcher]],
-        by_words: Searcher,
+        embedders: Sequence[Embedder],
+        words: WordEmbedder | None,
         indexer: Indexer,
         *,
         ledger: Ledger,
         clock: Clock,
         notes: Sequence[str] = (),
-        embedder: Embedder | None = None,
         guard: Guard | None = None,
-        release: Callable[[], object] | None = None,
+        release: Callable[[], object] = lambda: None,
     ) -> None:
-        self._embedder = embedder
-        self._release = release or (lambda: None)
+        self._embedder = embedders[0] if embedders else None
+        self._searchers = [(each.model, Searcher(index, each, words)) for each in embedders]
+        self._by_words = Searcher(index, None, None)
+        self._release = release
         self._notes = tuple(notes)
         self._guard = guard
         self._jobs: deque[Callable[[], object]] = deque()
         self._index = index
-        self._searchers = tuple(searchers)
-        self._by_words = by_words
         self._indexer = indexer
         self._ledger = ledger
         self._clock = clock
