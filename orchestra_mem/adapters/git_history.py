@@ -178,19 +178,18 @@ class _Patch:
     path: bytes
     head: list[bytes] = field(default_factory=list)
     kept: bytearray = field(default_factory=bytearray)
-    kept_all: bool = True
+    size: int = 0
     lines: int = 0
 
-    def add(self, line: bytes, begins: bool) -> None:
-        """Take a line, or a piece of one; `begins` where a line begins with it."""
+    def add(self, line: bytes) -> None:
+        """Take a line."""
         if not self.lines and not line.startswith(b"@@ "):
-            if begins and line.startswith(_PATCH_HEAD):
+            if line.startswith(_PATCH_HEAD):
                 self.head.append(line)
             return
-        self.lines += begins
-        room = _PATCH_BYTES - len(self.kept)
-        self.kept += line[:room]
-        self.kept_all = self.kept_all and len(line) <= room
+        self.lines += 1
+        self.size += len(line)
+        self.kept += line[: _PATCH_BYTES - len(self.kept)]
 
     def text(self, binary: bool) -> str:
         """The hunks, clipped; where there are none, what else became of the file."""
@@ -198,10 +197,9 @@ class _Patch:
             words = [_text(line).strip() for line in self.head]
             unshown = "(binary, or not to be compared)" if binary else "(too large to be compared)"
             return "\n".join(unshown if line.startswith("Binary files") else line for line in words)
-        kept = bytes(self.kept)
-        # What was cut within a character loses that one.
-        text = (_text(kept) if self.kept_all else _text_cut(kept)).removesuffix("\n")
-        if self.kept_all and len(text) <= _PATCH_CHARS:
+        is_whole = self.size == len(self.kept)
+        text = (_text(bytes(self.kept)) if is_whole else _text_cut(bytes(self.kept))).removesuffix("\n")
+        if is_whole and len(text) <= _PATCH_CHARS:
             return text
         text = text[:_PATCH_CHARS]
         whole, _, _ = text.rpartition("\n")
@@ -213,10 +211,10 @@ class _Patch:
 def _patches(folder: Path, which: tuple[str, ...]) -> Generator[_Patch, None, None]:
     """The patches of all commits, file by file."""
     with _output(folder, "-c", _LARGE_FILE, *_PATCHES, *which, "--") as stream:
-        commit, patch, begins = b"", None, True
-        while line := stream.readline(_BLOCK_BYTES):
-            title = _PATCH_TITLE.fullmatch(line) if begins and line.startswith(b"diff --git ") else None
-            found = _HASH.fullmatch(line.rstrip(b"\n")) if begins and not title else None
+        commit, patch = b"", None
+        for line in stream:
+            title = _PATCH_TITLE.fullmatch(line)
+            found = _HASH.fullmatch(line.rstrip(b"\n"))
             if patch is not None and (title or found):
                 yield patch
                 patch = None
@@ -225,8 +223,7 @@ def _patches(folder: Path, which: tuple[str, ...]) -> Generator[_Patch, None, No
             elif found:
                 commit = found[0]
             elif patch is not None:
-                patch.add(line, begins)
-            begins = line.endswith(b"\n")
+                patch.add(line)
         if patch is not None:
             yield patch
 
