@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import example, given
@@ -48,9 +49,8 @@ WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_si
 @example([('say "hey"', "")], '"hey"')
 def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[tuple[str, str]], sought: str) -> None:
     """In any case; also after title and description have changed."""
-    database = Database(Path(":memory:"))
-    try:
-        state = _state(_Shared(database))
+    with TemporaryDirectory() as folder, closing(Database(Path(folder) / "obra.db")) as database:
+        state = _state(database)
         for title, description in texts:
             item = state.create(WorkKind.TASK, "before SS äa 日本", description="ßß aaa")
             state.change(item.id, title=f"t{title}", description=description)
@@ -62,21 +62,6 @@ def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[t
         assert [item.id for item in state.items(WorkFilter(text=sought))] == wanted
         open_ones = WorkFilter(text=sought, statuses=OPEN_STATUSES, kinds=(WorkKind.TASK,))
         assert [item.id for item in state.items(open_ones)] == wanted
-    finally:
-        database.close()
-
-
-class _Shared(Database):
-    """A database in memory has one connection, for readers too."""
-
-    def __init__(self, database: Database) -> None:
-        self.__dict__ = database.__dict__
-
-    def _take_reader(self) -> sqlite3.Connection:
-        return self._writer
-
-    def _give_back(self, reader: sqlite3.Connection) -> None:
-        pass
 
 
 def test_queries_of_the_backlog_go_along_an_index(database: Database) -> None:
