@@ -22,6 +22,7 @@ from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._retrieval import Talk, load_talks
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.text import words
+from orchestra_mem.types import Operation
 
 TARGETS: dict[str, Target] = {
     "evidence_1000": (">=", 0.78),
@@ -45,7 +46,7 @@ def record_talk(memory: OrchestratorContextManager, talk: Talk) -> None:
 
 def measure_evidence(talk: Talk, questions: int | None, report: dict[str, list[float]]) -> None:
     """Put the questions of a talk at each budget."""
-    said = {operation.id: _plain(operation.data["text"]) for operation in talk.operations}
+    said = {operation.id: _plain(_text_of(operation)) for operation in talk.operations}
     with tempfile.TemporaryDirectory(prefix="coverage-") as folder, open_memory(folder) as memory:
         record_talk(memory, talk)
         for question in talk.questions[:questions]:
@@ -70,6 +71,11 @@ def measure_small(dialogue: dict[str, object], report: dict[str, list[float]]) -
     report.setdefault("content_share_120", []).append(sum(word in said for word in told) / max(1, len(told)))
     judged = judge_dialogue({"facts": facts}, shown)
     report.setdefault("must_keeps_shown_120", []).extend(float(each.kept) for each in judged)
+
+
+def _text_of(operation: Operation) -> str:
+    assert isinstance(operation.data, dict)
+    return str(operation.data["text"])
 
 
 def _plain(text: str) -> str:
