@@ -48,6 +48,7 @@ def pool(
         matches=met,
         rarities=np.ones(len(met), np.float32),
         before=np.arange(-1, count - 1),
+        behind=np.array([*range(1, count), -1][:count], np.int64),
         groups=np.array(groups or [0] * count, np.int64),
         traits={},
         priors={},
@@ -82,11 +83,11 @@ def test_neighbours_and_group_lend_their_scores() -> None:
     assert shares["group"] == pytest.approx([0.2, 0.2, 0.2, 0.2, 0])
 
 
-def test_words_count_where_they_are_met_or_in_the_two_before() -> None:
-    """A word met in the one before counts 0.7, in the second before 0.3; the best of these."""
+def test_words_count_where_they_are_met_or_around_it() -> None:
+    """A word met in the one before counts 0.7, behind 0.5, two off 0.3, in the group 0.2; the best of these."""
     candidates = pool(floats(*[0] * 7), matches=[[0, 0, 0, 1, 0, 0, 0]])
     covered = shares_of(candidates, replace(NOTHING, coverage=1))["coverage"]
-    assert covered == pytest.approx([0, 0, 0, 1, 0.7, 0.3, 0])
+    assert covered == pytest.approx([0.2, 0.3, 0.5, 1, 0.7, 0.3, 0.2])
 
 
 # Traits and priors

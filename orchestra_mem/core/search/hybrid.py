@@ -153,6 +153,7 @@ class Searcher:
         if vector is not None and self._embedder is not None:
             vectors = self._index.vectors(self._embedder.model, ids)
         keyword, keyword_ranks = _looked_up(ids, found.keyword)
+        before, behind = _links(ids, chains)
         return _Candidates(
             ids=ids,
             outlines=outlines,
@@ -161,7 +162,8 @@ class Searcher:
             dense=np.vecdot(vectors, vector) if vector is not None else np.zeros(len(ids), np.float32),
             dense_ranks=_looked_up(ids, found.dense)[1],
             vectors=vectors,
-            before=_before(ids, chains),
+            before=before,
+            behind=behind,
             exact=np.isin(ids, found.exact),
         )
 
@@ -183,6 +185,7 @@ class Searcher:
             matches=matches,
             rarities=rarities[: len(asked)],
             before=candidates.before,
+            behind=candidates.behind,
             groups=outlines.groups,
             traits=_traits(outlines, question),
             priors=_priors(outlines, situation, self._weights.half_life_days),
@@ -262,6 +265,7 @@ class _Candidates:
     dense_ranks: Rows
     vectors: Floats
     before: Rows
+    behind: Rows
     exact: NDArray[np.bool_]
 
 
@@ -283,13 +287,15 @@ def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
     return scores, ranks
 
 
-def _before(ids: Ids, chains: Ids) -> Rows:
-    """The rows of the ones before, -1 where those are no candidates; chains are rows of neighbours."""
-    before = np.full(len(ids), -1)
+def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
+    """The rows of the ones before and behind, -1 where those are no candidates; chains are rows of neighbours."""
+    before, behind = np.full(len(ids), -1), np.full(len(ids), -1)
     first, second = chains[:, :-1].ravel(), chains[:, 1:].ravel()
     both = np.isin(first, ids) & np.isin(second, ids)
-    before[np.searchsorted(ids, second[both])] = np.searchsorted(ids, first[both])
-    return before
+    first_rows, second_rows = np.searchsorted(ids, first[both]), np.searchsorted(ids, second[both])
+    behind[first_rows] = second_rows
+    before[second_rows] = first_rows
+    return before, behind
 
 
 def _narrowed(where: SearchFilter, period: Period) -> SearchFilter:

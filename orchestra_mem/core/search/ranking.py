@@ -26,11 +26,11 @@ Rows = NDArray[np.int64]
 class Weights:
     """How much each part counts. Zero takes a part away.
 
-    `keyword`, `dense` and `late` mix a candidate's own score. The shares that follow are of values from 0 to 1: its own
-    score; the question's words in it or, worth less, in the two before it (`coverage`; where no words are compared its
-    own score again); the own scores of the one before, the second before, and the best in its group; and the traits.
-    Priors multiply by at most 1 plus their weight; `half_life_days` is after what time the recency prior is halved.
-    `diversity` is what the same again is lowered by, in best scores, 0 to 1.
+    `keyword`, `dense` and `late` mix a candidate's own score. The shares that follow are of values from 0
+    to 1: its own score; the question's words in it or, worth less, around it (`coverage`; where no words are compared
+    its own score again); the own scores of the one before, the second before, and the best in its group; and the
+    traits. Priors multiply by at most 1 plus their weight; `half_life_days` is after what time the recency prior is
+    halved. `diversity` is what the same again is lowered by, in best scores, 0 to 1.
 
     The shares' defaults lie where fits that leave one talk after the other out gather: a plateau, on which a change by
     a third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any of them.
@@ -67,6 +67,7 @@ class Pool:
         matches: how well each of the question's words is met, shape (words, n), 0 to 1.
         rarities: of the question's words, shape (words,), over 0.
         before: the row of the one before in its group, shape (n,); -1 where that is no candidate.
+        behind: the row of the one behind, likewise.
         groups: numbers that are equal where the groups are, shape (n,).
         traits: by the name of their weight, shape (n,), 0 to 1.
         priors: by the name of their weight, shape (n,), -1 to 1.
@@ -77,14 +78,14 @@ class Pool:
     matches: Floats
     rarities: Floats
     before: Rows
+    behind: Rows
     groups: Rows
     traits: Mapping[str, Floats]
     priors: Mapping[str, Floats]
 
 
-# What a word counts that is not in the candidate but in the one before, or in the second before. Words behind it or
-# elsewhere in its group were tried, and counting them finds less (`benchmarks/retrieval.py`).
-_WORD_BEFORE, _WORD_SECOND_BEFORE = 0.7, 0.3
+# What a word counts that is not in the candidate but in the one before, the one behind, two off, or in its group.
+_WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
 
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
 """How fast a time beside a period named counts less: what happened is told later more often than before."""
@@ -189,10 +190,13 @@ def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) ->
 
 
 def _with_surroundings(pool: Pool) -> Floats:
-    """Count a word that is not met in a candidate, or less well, where one of the two before it meets it."""
+    """Count a word that is not met in a candidate, or less well, where it is met around it."""
     matches = pool.matches
     best: Floats = np.maximum(matches, _WORD_BEFORE * _taken(matches, pool.before))
-    np.maximum(best, _WORD_SECOND_BEFORE * _taken(matches, _chained(pool.before)), out=best)
+    np.maximum(best, _WORD_BEHIND * _taken(matches, pool.behind), out=best)
+    np.maximum(best, _WORD_TWO_OFF * _taken(matches, _chained(pool.before)), out=best)
+    np.maximum(best, _WORD_TWO_OFF * _taken(matches, _chained(pool.behind)), out=best)
+    np.maximum(best, _WORD_IN_GROUP * _best_of_group(matches, pool.groups), out=best)
     return best
 
 
