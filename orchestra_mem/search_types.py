@@ -368,3 +368,28 @@ class SearchIndex(Protocol):
         Where `identity` is given and the index has another one by now, nothing is noted, and False the answer.
         """
         ...
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What was found damaged and has to be made anew, in words."""
+        ...
+
+    def rebuild(self) -> None:
+        """Throw everything away."""
+        ...
+
+    def models(self) -> dict[EmbeddingModel, int]:
+        """The models that have embedded chunks, and how many."""
+        ...
+
+    def drop_model(self, model: EmbeddingModel) -> None:
+        """Forget a model's vectors."""
+        ...
+
+    def maintain(self) -> None:
+        """Do the upkeep that is due; searches and additions go on meanwhile."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
+        ...

@@ -164,6 +164,17 @@ def test_without_an_embedder_the_same_words_are_found(
     assert cache.get(SIMILAR) is None
 
 
+def test_near_misses_are_told_to_who_tunes_the_threshold(
+    memory: OrchestratorContextManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At debug, with the cosine and in what the questions differ."""
+    cache = memory.response_cache
+    cache.put("How do we deploy the app?", "By hand.", facts=[])
+    with caplog.at_level(logging.DEBUG, logger="orchestra_mem.retrieval.response_cache"):
+        assert cache.get("How is the app deployed?", facts=[]) is None
+    assert "near miss of the response cache: cosine 0.8" in caplog.text
+
+
 DIFFERENT = [
     ("Who deployed the shop?", "When was the shop deployed?"),
     ("What is the status of task 12?", "What is the status of task 13?"),

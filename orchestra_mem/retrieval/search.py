@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
@@ -58,35 +57,6 @@ class Answer:
     notes: tuple[str, ...] = ()
 
 
-class ClosableIndex(SearchIndex, Protocol):
-    """A search index as a memory owns it. `problems` tell what was found damaged and has to be made anew."""
-
-    @property
-    def problems(self) -> Sequence[str]:
-        """What was found damaged, in words."""
-        ...
-
-    def rebuild(self) -> None:
-        """Throw everything away."""
-        ...
-
-    def models(self) -> dict[EmbeddingModel, int]:
-        """The models that have embedded chunks, and how many."""
-        ...
-
-    def drop_model(self, model: EmbeddingModel) -> None:
-        """Forget a model's vectors."""
-        ...
-
-    def maintain(self) -> None:
-        """Do the upkeep that is due; searches and additions go on meanwhile."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files; safe to call twice. Upkeep under way fails soon after."""
-        ...
-
-
 class MemorySearch:
     """Answers queries over one memory. Safe to share between threads.
 
@@ -105,7 +75,7 @@ class MemorySearch:
 
     def __init__(
         self,
-        index: ClosableIndex,
+        index: SearchIndex,
         embedders: Sequence[Embedder],
         words: WordEmbedder | None,
         indexer: Indexer,
