@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.faces.times import parse_time
+from orchestra_mem.faces.command import parse_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
 

@@ -11,7 +11,7 @@ import pytest
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.histories import History, HistoryOperation
-from orchestra_mem.faces.replay import plot, thinned
+from orchestra_mem.faces.demo import plot, thinned
 from orchestra_mem.faces.views import bar
 
 PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "water")
