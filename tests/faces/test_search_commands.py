@@ -159,14 +159,14 @@ def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pyte
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     assert said("index", exit_code=4) == ""
     assert f"the index cannot be kept: {home / 'index'} cannot be written to" in said.errors
-    assert "the index has everything" not in said.errors
+    assert "the index is up to date" not in said.errors
     assert said.json("index", exit_code=4)["error"]["exit_code"] == 4
     assert said.json("search", "bcrypt")["hits"]
     monkeypatch.undo()
     monkeypatch.chdir(said.folder)
     said("index")
-    assert said.errors == "the index has everything\n"
+    assert said.errors == "the index is up to date\n"
     monkeypatch.setattr(os, "access", denied)
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     said("index")
-    assert said.errors.endswith("the index has everything\n")
+    assert said.errors.endswith("the index is up to date\n")
