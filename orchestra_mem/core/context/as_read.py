@@ -11,7 +11,9 @@ from orchestra_mem.core.documents.entries import SPEECH_FIELDS, label
 SHORT_CHARS = 200
 
 # What the first section of a document tells people about the document itself.
-_FRAME = re.compile(r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*")
+_FRAME = re.compile(
+    r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*"
+)
 _NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
 _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
