@@ -77,11 +77,11 @@ class JobQueue(Protocol):
         ...
 
     def due(self, now: datetime) -> bool:
-        """Whether there is a job that could be taken now."""
+        """Tell whether there is a job that could be taken now."""
         ...
 
     def another_leads(self, owner: str, now: datetime) -> bool:
-        """Whether background work is done by somebody else."""
+        """Tell whether background work is done by somebody else."""
         ...
 
     def announce(self, owner: str, *, until: datetime) -> None:
@@ -91,7 +91,7 @@ class JobQueue(Protocol):
     def withdraw(self, owner: str) -> None: ...
 
     def announced(self, owner: str, now: datetime) -> bool:
-        """Whether the model is wanted by anybody else."""
+        """Tell whether the model is wanted by anybody else."""
         ...
 
 
@@ -167,5 +167,5 @@ class TrialLog(Protocol):
     def add(self, trial: Trial) -> None: ...
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """The newest trials, newest first."""
+        """Give the newest trials, newest first."""
         ...

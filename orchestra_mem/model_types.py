@@ -62,7 +62,7 @@ class LanguageModel(Protocol):
         ...
 
     def count_prompt(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt as the model counts it, its chat template included."""
+        """Give tokens of a prompt as the model counts it, its chat template included."""
         ...
 
     def generate(

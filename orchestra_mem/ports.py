@@ -30,7 +30,7 @@ Clock = Callable[[], datetime]
 """Gives the present time, aware and in UTC."""
 
 WritePoint = Callable[[str], None]
-"""Is told the name of each step that changes the disk, right before and right after it.
+"""Called with the name of each step that changes the disk, right before and right after it.
 
 Names read `spill.append.before`, `spill.append.after`, `record.commit.before` … A program has no need of it; the crash
 tests end the process here.
@@ -122,13 +122,13 @@ class Ledger(Protocol):
     def summary(self, summary_id: int) -> Summary: ...
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Those of operations and of summaries, in the order of what they cover."""
+        """Give the summaries of operations and of summaries, in the order of what they cover."""
         ...
 
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """The newest of whole sessions and of sections of documents, in the order of their making."""
+        """Give the newest summaries of whole sessions and of sections of documents, in the order of their making."""
         ...
 
     def add_must_keeps(
@@ -194,27 +194,27 @@ class DocumentStore(Protocol):
         ...
 
     def read(self, path: Path) -> str | None:
-        """The text of a document, None where there is none."""
+        """Give the text of a document, None where there is none."""
         ...
 
     def read_to_change(self, path: Path) -> str | None:
-        """The text of a document that is about to be changed; refused where it is to be left as it is."""
+        """Give the text of a document that is about to be changed; refused where it is to be left as it is."""
         ...
 
     def read_settled(self, path: Path) -> str | None:
-        """The text of a document, None where there is none, somebody is writing it, or it is no text."""
+        """Give the text of a document, None where there is none, somebody is writing it, or it is no text."""
         ...
 
     def read_shown(self, path: Path) -> str | None:
-        """What of a document can be shown, decoded and clipped; None where there is none."""
+        """Give as much of a document as can be shown, decoded and clipped; None where there is none."""
         ...
 
     def faults(self, path: Path) -> list[tuple[int, str]]:
-        """What is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
+        """Tell what is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
         ...
 
     def state(self, path: Path) -> FileState | None:
-        """What tells cheaply whether a document has changed, None where there is none."""
+        """Give what shows cheaply whether a document has changed, None where there is none."""
         ...
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:

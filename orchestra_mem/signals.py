@@ -49,7 +49,7 @@ class MemoryEvents:
                 logger.exception("the subscriber %s failed", name)
 
     def problems(self) -> list[Json]:
-        """The subscribers that have failed, as `status` shows what is wrong."""
+        """Give the subscribers that have failed, as `status` shows what is wrong."""
         with self._lock:
             return [
                 {"subject": name, "since": None, "problem": f"a subscriber; it failed {count:,} times, see the log"}

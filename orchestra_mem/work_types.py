@@ -164,7 +164,7 @@ class WorkTracker(Protocol):
     def item(self, item_id: int) -> WorkItem: ...
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """Items in the order of the backlog: priority, rank, id."""
+        """Give items in the order of the backlog: priority, rank, id."""
         ...
 
     def set_status(
@@ -198,7 +198,7 @@ class WorkTracker(Protocol):
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Changes, oldest first; of one item if given, and only those with an id above `after`.
+        """Give changes, oldest first; of one item if given, and only those with an id above `after`.
 
         Of more than `limit` the newest.
         """
@@ -217,7 +217,7 @@ class WorkTracker(Protocol):
         ...
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
-        """Changes that came from no operation yet, oldest first; those made within `older_than` are left out."""
+        """Give changes that came from no operation yet, oldest first; those made within `older_than` are left out."""
         ...
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
@@ -225,7 +225,7 @@ class WorkTracker(Protocol):
     def progress(self, item_id: int) -> WorkProgress: ...
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """What an item depends on and that is neither done nor cancelled."""
+        """Tell what an item depends on and that is neither done nor cancelled."""
         ...
 
 
@@ -261,15 +261,15 @@ class WorkStore(Protocol):
     def blockers(self, item_id: int) -> list[WorkItem]: ...
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
+        """Tell who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
         ...
 
     def last_rank(self, priority: int) -> float:
-        """The highest rank of a priority, 0 where it has no items."""
+        """Give the highest rank of a priority, 0 where it has no items."""
         ...
 
     def last_event(self) -> int:
-        """The id of the newest event, 0 where there is none."""
+        """Give the id of the newest event, 0 where there is none."""
         ...
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
@@ -277,5 +277,5 @@ class WorkStore(Protocol):
         ...
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """Events without an operation that are no younger than `until`, oldest first."""
+        """Give events without an operation that are no younger than `until`, oldest first."""
         ...

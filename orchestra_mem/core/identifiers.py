@@ -15,9 +15,9 @@ _MAX_QUOTED = 80
 _EXTENSIONS = "|".join(
     "py pyi ipynb js jsx mjs cjs ts tsx go rs c h cc cpp hpp cs java kt swift rb php pl lua sh bash zsh ps1 bat sql db "
     "sqlite md rst txt adoc tex pdf doc docx xls xlsx ppt pptx odt csv tsv json jsonl ndjson yaml yml toml ini cfg "
-    "conf env lock xml html htm css scss less svg png jpg jpeg gif webp ico mp3 mp4 wav zip tar gz tgz bz2 xz 7z whl jar "
-    "war log out err bak tmp gguf bin exe dll so dylib proto graphql vue svelte tf gradle cmake mk patch diff pem key crt "
-    "com org net io dev".split()
+    "conf env lock xml html htm css scss less svg png jpg jpeg gif webp ico mp3 mp4 wav zip tar gz tgz bz2 xz 7z whl "
+    "jar war log out err bak tmp gguf bin exe dll so dylib proto graphql vue svelte tf gradle cmake mk patch diff pem "
+    "key crt com org net io dev".split()
 )
 _MONTH = "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
 _MONTH += "Nov(?:ember)?|Dec(?:ember)?)"

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
+from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part
 from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
-from orchestra_mem.core.context.turns import TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block

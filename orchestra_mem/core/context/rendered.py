@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.assembly import Epoch
+from orchestra_mem.core.context.continuity import TurnWindow
 from orchestra_mem.core.context.filling import PartFill, largest_fit, placed
 from orchestra_mem.core.context.items import Item, Part, PartRoom, Placement, border_line, operation_key
-from orchestra_mem.core.context.turns import TurnWindow
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, Operation

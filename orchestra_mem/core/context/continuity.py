@@ -42,7 +42,7 @@ NO_EMBEDDER = TurnWindow(turns=USUAL_TURNS, reason="there is no embedder to comp
 
 
 def user_message(operation: Operation) -> str:
-    """What a user said in an operation; empty where it is none of his."""
+    """Tell what a user said in an operation; empty where it is no message of a user."""
     data = operation.data
     if not isinstance(data, dict):
         return data if isinstance(data, str) and operation.type in _MESSAGES else ""
@@ -53,7 +53,7 @@ def user_message(operation: Operation) -> str:
 
 
 def latest_messages(operations: Sequence[Operation]) -> list[str]:
-    """The user's newest messages, oldest first: the last one, and those that it is compared with."""
+    """Give the user's newest messages, oldest first: the last one, and those that it is compared with."""
     found: list[str] = []
     for operation in reversed(operations):
         if len(found) > CENTROID_MESSAGES:
@@ -64,7 +64,7 @@ def latest_messages(operations: Sequence[Operation]) -> list[str]:
 
 
 def first_of_turns(operations: Sequence[Operation], turns: int) -> int:
-    """The id of the operation that the newest `turns` turns begin with; 0 where nobody has said anything."""
+    """Give the id of the operation that the newest `turns` turns begin with; 0 where nobody has said anything."""
     starts = [operation.id for operation in operations if user_message(operation)]
     return starts[-turns:][0] if starts else 0
 
