@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestra_mem.faces.command import INTERRUPTED, ProjectOption, config, importing, work
+from orchestra_mem.faces.command import INTERRUPTED, STORAGE, ProjectOption, config, give_up_output, importing, work
 from orchestra_mem.faces.command import app as app
 
 
@@ -70,3 +70,7 @@ def main() -> None:
     except KeyboardInterrupt:
         # Before a command's own handling began, or in the middle of it.
         sys.exit(INTERRUPTED)
+    except OSError as error:
+        # The help on its way out, as on a full disk; a command sees to its own answer.
+        give_up_output(f"orchestra-mem: the output could not be written: {error}")
+        sys.exit(STORAGE)

@@ -351,16 +351,21 @@ def _errors_in_words(run: Invocation) -> Iterator[None]:
         run.tell("\norchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # The reader has gone, as in `… | head`. What Python would still flush at its end goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output()  # the reader has gone, as in `… | head`
         raise typer.Exit(0) from None
     except OSError as error:
         if run.debug:
             raise
         # Errors of the memory are ours; what is left is the answer on its way out, as on a full disk.
-        run.tell(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up_output(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
         raise typer.Exit(STORAGE) from error
+
+
+def give_up_output(words: str = "") -> None:
+    """Say why nothing more can be printed, and send nowhere what Python would still flush at its end."""
+    if words:
+        typer.echo(words, err=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
@@ -369,7 +374,7 @@ def _logging_to_stderr(debug: bool) -> Iterator[None]:
     logger, window = logging.getLogger("orchestra_mem"), logging.getLogger("orchestra_mem.core.context.window")
     before = logger.level, window.level
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(logging.Formatter(f"{'%(levelname)s %(name)s' if debug else 'orchestra-mem'}: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
     # The window's thresholds are news to a program that runs for long. A command refreshes there, and `status` tells.

@@ -175,19 +175,20 @@ def talk(
 
 
 def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
-    """Answer lines until they end or one says so; tell whether each was done or answered."""
+    """Answer lines until they end or one says so; tell whether each was done or answered, no question left open."""
     from orchestra_mem.orchestrator import Outcome, reply_record
 
-    all_done = True
+    all_done, outcome = True, Outcome.DONE
     for line in lines:
         reply = orchestrator.execute(line)
         if reply.text:
             run.text(f"{json.dumps(reply_record(reply)) if run.as_json else reply.text}\n")
             sys.stdout.flush()
-        all_done = all_done and reply.outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)
-        if reply.outcome is Outcome.ENDED:
+        outcome = reply.outcome
+        all_done = all_done and outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)
+        if outcome is Outcome.ENDED:
             break
-    return all_done
+    return all_done and outcome is not Outcome.ASKED
 
 
 def _typed(run: Invocation) -> Iterator[str]:

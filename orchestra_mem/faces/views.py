@@ -389,4 +389,7 @@ def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
             f"op{first}" if first == last else f"op{first} to {last}" for first, last in origin.operations
         )
         head = f"{origin.writer.value:<9} {when:<16} {from_:<8.20} {line.line:>{digits}} "
-        yield Text.assemble((head, _WRITERS[origin.writer.value]), line.text.expandtabs(4))
+        # One line each, however long: the terminal folds them, and programs find one line of a document in one line.
+        yield Text(head, style=_WRITERS[origin.writer.value], no_wrap=True, overflow="ignore").append(
+            line.text.expandtabs(4), style="not dim default"
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +18,7 @@ import typer.main
 from orchestra_mem.build import open_memory
 from orchestra_mem.faces.cli import app
 from orchestra_mem.faces.command import EPILOG
-from tests.faces.conftest import start
+from tests.faces.conftest import CHECKOUT, start
 
 
 def _commands(group: Any, prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
@@ -200,6 +202,21 @@ def test_a_reader_that_has_gone_is_no_failure(filled: Any) -> None:
         assert process.stderr
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+@pytest.mark.parametrize("arguments", [("--help",), ("sessions",)])
+def test_an_answer_that_cannot_be_written_exits_with_4(run: Any, arguments: tuple[str, ...]) -> None:
+    """As on a full disk: in words, without a traceback."""
+    run("init")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "orchestra_mem", *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr.startswith("orchestra-mem: the ")
+    assert done.stderr.endswith("could not be written: [Errno 28] No space left on device\n")
 
 
 def test_ctrl_c_leaves_what_was_recorded_and_says_so(run: Any) -> None:
