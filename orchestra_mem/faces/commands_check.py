@@ -80,13 +80,8 @@ def check_documents(run: Invocation) -> CommandResult:
     problems = doctor.check_documents(run.project, load_settings(run.project, os.environ))
     problems += doctor.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
-    if not problems:
-        return CommandResult(record, "the documents have no faults\n")
-    if not run.as_json and run.out.is_terminal:
-        return CommandResult(record, lambda: views.problems_view(problems), exit_code=FAILED)
-    # Unfolded, for programs that look for file:line.
-    text = "".join(f"{problem}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
-    return CommandResult(record, text, exit_code=FAILED)
+    text = views.problems_text(problems) if problems else "the documents have no faults\n"
+    return CommandResult(record, text, exit_code=FAILED if problems else 0)
 
 
 @command("Look after")

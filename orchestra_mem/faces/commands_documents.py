@@ -195,8 +195,7 @@ def _show_change(run: Invocation, found: DocumentChange) -> None:
             "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
         }  # fmt: skip
         return typer.echo(json.dumps(record))
-    view = views.change_view(time, found)
-    return run.show(view) if run.out.is_terminal else run.text(f"{view.plain}\n")
+    return run.show(views.change_view(time, found))
 
 
 @command("Documents")
@@ -211,7 +210,6 @@ def history(memory: OrchestratorContextManager, document: DocumentArgument) -> C
 
 @command("Documents")
 def diff(
-    run: Invocation,
     memory: OrchestratorContextManager,
     document: DocumentArgument,
     version: Annotated[int | None, Argument(metavar="N", help="The number of a version. Default: the newest.")] = None,
@@ -222,9 +220,9 @@ def diff(
     """
     found = memory.episodic_memory.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
-    if run.as_json or not run.out.is_terminal:
-        return CommandResult(record, found)
-    return CommandResult(record, lambda: [views.diff_view(found) if found else "no difference"])
+    return CommandResult(
+        record, lambda: views.diff_view(found), notes=[] if found else [f"{document} has not changed since"]
+    )
 
 
 @command("Documents")

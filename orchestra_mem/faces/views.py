@@ -205,24 +205,17 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
 
 def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     """Show the answer of `doctor`."""
-    yield told_with_advice(
-        [(*_MARKS[each.health], each.part, each.words, each.advice and f"→ {each.advice}") for each in findings]
-    )
+    table = Table.grid(padding=(0, 1))
+    for overflow in ("ellipsis", "ellipsis", "fold"):
+        table.add_column(no_wrap=overflow != "fold", overflow=overflow)
+    for each in findings:
+        mark, style = _MARKS[each.health]
+        advice = [Text(f"→ {each.advice}", style="dim")] if each.advice else []
+        table.add_row(Text(mark, style=style), Text(each.part), Group(Text(each.words), *advice))
+    yield table
     faults = sum(finding.health is Health.FAULT for finding in findings)
     yield Text("")
     yield Text(counted(faults, "fault"), style="bold red") if faults else Text("no faults", style="green")
-
-
-def told_with_advice(rows: Sequence[tuple[str, str, str, str, str]]) -> Table:
-    """Show rows of a mark, its style, the part that it is about (may be empty), words, and advice below these."""
-    table = Table.grid(padding=(0, 1))
-    for _ in range(3 if any(of for _, _, of, _, _ in rows) else 2):
-        table.add_column(no_wrap=True)
-    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
-    for mark, style, of, words, advice in rows:
-        told = Group(Text(words), Text(advice, style="dim")) if advice else Text(words)
-        table.add_row(Text(mark, style=style), *([Text(of)] if of else []), told)
-    return table
 
 
 def work_view(items: Sequence[WorkItem]) -> Iterator[RenderableType]:
@@ -289,11 +282,9 @@ def _side(text: str) -> Text:
     return said if said.plain.strip() else Text("(deleted)", style="dim")
 
 
-def problems_view(problems: Sequence[DocumentProblem]) -> Iterator[RenderableType]:
-    """Show the answer of `check`, where something is wrong."""
-    yield told_with_advice(
-        [("fault", "bold red", "", visible(str(each)), f"→ meanwhile {each.meanwhile}") for each in problems]
-    )
+def problems_text(problems: Sequence[DocumentProblem]) -> str:
+    """Show the answer of `check`, where something is wrong: unfolded, for programs that look for file:line."""
+    return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
 
 
 def edit_view(
@@ -322,7 +313,7 @@ def edit_view(
     elif changed:
         yield Text("no fact was added, changed or removed; contexts show the text as it is")
     if problems:
-        yield from problems_view(problems)
+        yield Text(problems_text(problems).rstrip("\n"), overflow="fold")
 
 
 def _fact(fact: MustKeep) -> Text:
@@ -339,7 +330,7 @@ def change_view(time: datetime, found: DocumentChange) -> Text:
         DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "is gone, ", DocumentEvent.CHANGED: "",
         DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",
     }[found.event]  # fmt: skip
-    shown = Text(no_wrap=True, overflow="ellipsis")
+    shown = Text(no_wrap=True, overflow="ignore")
     shown.append(f"{short_time(time)} ", style="dim")
     shown.append(visible(found.path.stem), style="bold")
     shown.append(f" {told}")
@@ -369,14 +360,11 @@ def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
     return table_of(versions, row, columns, empty="no earlier versions", wide=False)
 
 
-def diff_view(diff: str) -> Text:
+def diff_view(diff: str) -> Iterator[RenderableType]:
     """Show a unified difference in colours."""
-    shown = Text()
     for line in diff.splitlines():
         style = "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], "")
-        shown.append(visible(line) + "\n", style=style)
-    shown.right_crop(1)
-    return shown
+        yield Text(visible(line), style=style, no_wrap=True, overflow="ignore")
 
 
 def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
