@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(
     """In any case; whether the index of texts is asked or not; also after title and description have changed."""
     before = work_queries._RARE
     work_queries._RARE = rare
-    database = Database(Path(":memory:"))
+    database = Database(Path(tempfile.mkdtemp()) / "obra.db")  # ":memory:" would be a file of that name here
     try:
         state = _state(_Shared(database))
         for title, description in texts:
@@ -154,6 +155,7 @@ def test_a_killed_process_leaves_changes_whole_or_not_made(tmp_path: Path, when:
 
 SEVERAL = """
 import sys
+import tempfile
 from orchestra_mem import InvalidChangeError, open_memory
 from orchestra_mem.work_types import WorkKind, WorkStatus
 with open_memory(sys.argv[1]) as memory:
