@@ -193,13 +193,6 @@ def test_parts_come_from_the_most_stable_to_the_least() -> None:
     assert epoch.timeline == '<memory part="working_memory">\nfirst thing\nsecond thing\n'
 
 
-def test_a_part_without_items_has_no_border() -> None:
-    """Only parts that show something are named, and no preamble introduces nothing."""
-    epoch = begin_epoch([of(Part.WORK_PLAN, "w", "plan")], number=1, budget_tokens=2_000, counter=LETTERS)
-    assert epoch.render() == f'{PREAMBLE}<memory part="work_plan">\nplan\n'
-    assert begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS).render() == ""
-
-
 def test_a_small_budget_does_without_the_preamble() -> None:
     """The preamble is dropped where it would take over a tenth of the budget."""
     begun = [of(Part.WORK_PLAN, "w", "plan")]

@@ -257,15 +257,6 @@ def test_what_a_limit_leaves_out_is_told(filled: Any) -> None:
         assert filled.errors == ""
 
 
-def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:
-    """By its number, as documents show it."""
-    run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
-    run("flush")
-    found = run.json("expand", "K1")
-    assert found["fact"]["operation"] == found["operations"][0]["id"] == 1
-    assert "K1: decision, standing: " in run("expand", "K1")
-
-
 # Documents
 
 

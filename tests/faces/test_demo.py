@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.core.histories import History, HistoryOperation
-from orchestra_mem.faces.demo import plot, thinned
+from orchestra_mem.faces.demo import plot
 
 PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "water")
 
@@ -114,31 +112,6 @@ def test_a_commit_of_very_many_files_is_thinned_and_still_told(run: Any, tmp_pat
     assert "It has 1 commit. That is little, so each file that they changed is an operation as well" in words
     assert "(at most 600 in all)" in words
     assert "600 operations of" in words
-
-
-def _history(*files: int) -> History:
-    """A history of commits that changed so many files."""
-
-    def operation(kind: str, commit: int, key: str) -> HistoryOperation:
-        return HistoryOperation(type=kind, data={}, timestamp=None, idempotency_key=key, place=key, position=commit)
-
-    operations = [
-        operation(kind, commit, f"{commit}:{kind}{number}")
-        for commit, count in enumerate(files, 1)
-        for kind, number in [*(("file_change", each) for each in range(count)), ("commit", 0)]
-    ]
-    return History(source="here", operations=iter(operations), total=len(files), unit="commits")
-
-
-@pytest.mark.parametrize(
-    ("files", "most", "left"), [((5,), 100, (5,)), ((50,), 10, (9,)), ((1, 50, 50), 13, (1, 3, 3)), ((3, 3), 1, (0, 0))]
-)
-def test_thinning_takes_files_evenly_and_every_commit(files: tuple[int, ...], most: int, left: tuple[int, ...]) -> None:
-    """Each has its equal share of files; of more the first are taken, and no commit is left out."""
-    kept = list(thinned(_history(*files), most).operations)
-    changed = Counter(operation.position for operation in kept if operation.type == "file_change")
-    assert tuple(changed[commit] for commit in range(1, len(files) + 1)) == left
-    assert [op.position for op in kept if op.type == "commit"] == list(range(1, len(files) + 1))
 
 
 def test_a_short_history_says_that_it_asked_for_a_refresh(run: Any, tmp_path: Path) -> None:

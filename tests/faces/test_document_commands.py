@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import time
@@ -370,19 +369,6 @@ def test_check_tells_what_stands_in_a_documents_place(run: Any, tmp_path: Path) 
         str(state): f"is a symbolic link to {state.with_name('gone.md')}, which is not there",
         str(log): "is not there",
     }
-
-
-def test_check_does_not_tell_of_each_document_what_is_so_of_the_whole_memory(
-    run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where none of it may be written, `doctor` says so once."""
-    run("init")
-    _document(run, "work_plan").chmod(0o444)
-    run("check", exit_code=1)
-    access = os.access
-    database = run.folder / ".obra" / "obra.db"
-    monkeypatch.setattr(os, "access", lambda path, mode, **more: path != database and access(path, mode, **more))
-    run("check")
 
 
 def test_check_needs_neither_database_nor_lock(run: Any) -> None:

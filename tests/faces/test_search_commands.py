@@ -65,14 +65,6 @@ def test_filters_leave_out_what_does_not_pass(said: Any) -> None:
         assert {hit["source"] for hit in found["hits"]} & {"op 1", "op 2", "decision_log.md"} == sources, options
 
 
-def test_a_session_is_asked_for_by_its_beginning(said: Any) -> None:
-    """As `sessions` shows it."""
-    session = said.json("sessions")[0]["id"]
-    hits = said.json("search", "bcrypt", "--session", session[:6])["hits"]
-    assert {hit["session"] for hit in hits} == {session}
-    said("search", "bcrypt", "--session", "nobody", exit_code=1)
-
-
 def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
     """Three parts to each."""
     shown = said("search", "bcrypt", "--explain")
