@@ -60,10 +60,18 @@ class CommandGroup(typer.core.TyperGroup):
         for name, each in self.commands.items():
             sentence = " ".join((each.help or "").split()).partition(". ")[0].rstrip(".")
             panels.setdefault(getattr(each, "rich_help_panel", None) or "Commands", []).append((name, f"{sentence}."))
-        width = max(len(name) for name in self.commands)
+        width = max(map(len, self.commands))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; what pydantic says of a wrong value is put in fewer words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
+            raise
 
 
 def _group(**options: Any) -> typer.Typer:

@@ -97,12 +97,13 @@ def test_errors_are_words_on_stderr_and_a_document_with_json(
         (), ("bake",), ("record",), ("record", "x"), ("record", "x", "{bad"), ("record", "x", "1", "--text", "y"),
         ("record", "x", "1", "--tokens", "-1"), ("record", "x", "1", "--timestamp", "noon"), ("ops", "--since", "noon"),
         ("context", "--max-tokens", "-1"), ("restore", "work_plan", "first"), ("status", "-C", "nowhere"),
-        ("demo", "--limit", "0"),
+        ("demo", "--limit", "0"), ("search", "x", "--tier", "nowhere"), ("facts", "--limit", "many"),
     ],
 )  # fmt: skip
 def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: tuple[str, ...]) -> None:
     """Also where the fault shows only in the value."""
     run(*arguments, exit_code=2)
+    assert "Value error" not in run.errors
     assert list(run.folder.iterdir()) == []
 
 

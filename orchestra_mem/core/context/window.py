@@ -115,8 +115,7 @@ class ContextWindowTracker:
         self._used = 0
         self._operations = 0
         self._refreshes = 0
-        # Plain tuples: a point is made at each operation, and read hardly ever.
-        self._points: deque[tuple[int, datetime | None, int, int, UsageEvent]] = deque(maxlen=max_points)
+        self._points: deque[UsagePoint] = deque(maxlen=max_points)
 
     @property
     def refresh_count(self) -> int:
@@ -213,16 +212,15 @@ class ContextWindowTracker:
     def history(self) -> tuple[UsagePoint, ...]:
         """Give the newest changes of the usage, oldest first."""
         with self._lock:
-            points = list(self._points)
-        return tuple(
-            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=used, event=event)
-            for sequence, time, before, used, event in points
-        )
+            return tuple(self._points)
 
     def _move(self, tokens: int, event: UsageEvent) -> tuple[int, int]:
         before, self._used = self._used, tokens
-        sequence = self._points[-1][0] + 1 if self._points else 1
-        self._points.append((sequence, self._clock() if self._clock else None, before, tokens, event))
+        sequence = self._points[-1].sequence + 1 if self._points else 1
+        time = self._clock() if self._clock else None
+        self._points.append(
+            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
+        )
         return before, tokens
 
     def _announce(self, before: int, after: int) -> None:
