@@ -257,16 +257,6 @@ class Invocation:
             raise StorageError(f"{home} must be a folder, and is not: move it away, or name a project by -C")
         raise StorageError(f"no memory in {self.project}; run `orchestra-mem init` there, or name a folder by -C")
 
-    def update_documents(self, memory: OrchestratorContextManager) -> None:
-        """Write into the documents what a command has changed, for whoever opens one next.
-
-        The change is stored by then, so a failure here is told and does not fail the command.
-        """
-        try:
-            memory.refresh()
-        except StorageError as error:
-            self.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
-
     @cached_property
     def out(self) -> Console:
         """The terminal, or what stdout was led to."""

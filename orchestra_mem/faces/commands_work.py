@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
+from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views, with_common_options
 from orchestra_mem.faces.command import work as group
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
@@ -129,7 +130,7 @@ def add(
         kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
         assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
     )  # fmt: skip
-    run.update_documents(memory)
+    _update_documents(run, memory)
     return CommandResult(item, f"{item.name}\n")
 
 
@@ -148,8 +149,19 @@ def set_status(
     from orchestra_mem.types import Author
 
     item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
-    run.update_documents(memory)
+    _update_documents(run, memory)
     return CommandResult(item, f"{item.name} is {item.status}\n")
+
+
+def _update_documents(run: Invocation, memory: OrchestratorContextManager) -> None:
+    """Write into the documents what a command has changed, for whoever opens one next.
+
+    The change is stored by then, so a failure here is told and does not fail the command.
+    """
+    try:
+        memory.refresh()
+    except StorageError as error:
+        run.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
 
 
 @command("Work", name="shell", json_lines=True)
@@ -253,7 +265,7 @@ def do_task(
     orchestrator.end_on_signals()
     result = orchestrator.execute_task(task, shell_command, max_iterations=tries, timeout_s=timeout, folder=run.project)
     item = orchestrator.tracker.item(task)
-    run.update_documents(memory)
+    _update_documents(run, memory)
     note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
     return CommandResult(
         task_record(item, result), f"{result.result}\n" if result.result else "",
