@@ -203,6 +203,8 @@ def with_common_options(
         )
     ]
     run_command.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+    # Types as they are, not as text: typer would evaluate each once more.
+    run_command.__annotations__ = {each.name: each.annotation for each in (*own, *common)}
     return run_command
 
 
