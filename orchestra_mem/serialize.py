@@ -28,7 +28,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _TOO_DEEP_HERE = "nested too deep for the depth of the call that records it; record it from an outer function"
-# Types whose values can be used as they are. No set: a value's type need not be hashable.
+# What is copied by taking it as it is, whatever its value. No set: a value's type need not be hashable.
 _PLAIN = (str, bool, type(None))
 
 
