@@ -45,7 +45,7 @@ def record_talk(memory: OrchestratorContextManager, talk: Talk) -> None:
 
 def measure_evidence(talk: Talk, questions: int | None, report: dict[str, list[float]]) -> None:
     """Put the questions of a talk at each budget."""
-    said = {op.id: _plain(str(op.data["text"])) for op in talk.operations if isinstance(op.data, dict)}
+    said = {operation.id: _plain(operation.data["text"]) for operation in talk.operations}
     with tempfile.TemporaryDirectory(prefix="coverage-") as folder, open_memory(folder) as memory:
         record_talk(memory, talk)
         for question in talk.questions[:questions]:
