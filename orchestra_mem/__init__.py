@@ -1,4 +1,4 @@
-"""The memory that an orchestrator keeps beside its local model: four tiers, on disk, readable, never lost."""
+"""Persistent memory for agents around a local LLM: four tiers on disk, readable, editable, never lost."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,6 @@
-"""Hooks: where plugins join in what an orchestrator does.
+"""Hooks: methods of plugins that an orchestrator calls around its work, marked by `hookimpl`.
 
-A hook is a method of a plugin, marked by `hookimpl`. It cannot break its caller: one that fails is passed over, logged
-and counted.
+A hook cannot break its caller: an exception in one is logged and counted, and the others are called.
 """
 
 from __future__ import annotations
@@ -25,27 +24,27 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class OrchestratorHooks:
-    """What a plugin of an orchestrator may have. Each takes the parameters that it wants, by name."""
+    """The hooks that a plugin may implement. Each takes the parameters that it wants, by name."""
 
     @hookspec
     def before_execution(self, kind: str, subject: Json) -> None:
-        """Something is about to be done: `kind` is `nl_command` or `task_execution`, `subject` its line or task."""
+        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task."""
 
     @hookspec
     def after_execution(self, kind: str, subject: Json, result: Mapping[str, Json]) -> None:
-        """It has been done and recorded."""
+        """Called when it has been done and recorded."""
 
     @hookspec
     def on_error(self, kind: str, subject: Json, error: Exception) -> None:
-        """It failed, and that was recorded."""
+        """Called when it has failed and that has been recorded."""
 
     @hookspec
     def pre_message(self, text: str) -> str | None:
-        """A line has come in. The first plugin that returns a text puts it in the line's place."""
+        """Called for each line that comes in. The first plugin that returns a text replaces the line by it."""
 
     @hookspec
     def post_message(self, text: str, answer: str) -> None:
-        """A line has been answered."""
+        """Called when a line has been answered."""
 
 
 class Hooks:
@@ -57,20 +56,20 @@ class Hooks:
         self.failures: Counter[str] = Counter()
 
     def add(self, plugin: object) -> None:
-        """Have a plugin called.
+        """Add a plugin.
 
         Raises:
-            ValueError: it is there already.
-            pluggy.PluginValidationError: a hook of its takes what there is not.
+            ValueError: it has been added already.
+            pluggy.PluginValidationError: one of its hooks takes an unknown parameter.
         """
         self._plugins.register(plugin)
 
     def remove(self, plugin: object) -> None:
-        """Call a plugin no longer."""
+        """Remove a plugin."""
         self._plugins.unregister(plugin)
 
     def call(self, hook: str, **what: object) -> list[Any]:
-        """Call a hook of every plugin, the last one added first; what they returned, without None."""
+        """Call a hook of every plugin, the last one added first; return their results without None."""
         returned = []
         for implementation in reversed(getattr(self._plugins.hook, hook).get_hookimpls()):
             if not self._plugins.is_registered(implementation.plugin):  # another one has just removed it

@@ -1,4 +1,4 @@
-"""What background work is spoken of in: jobs, drafts of summaries, trials of a model, and the ports that keep them."""
+"""Records and ports of background work: jobs, drafts of summaries, trials of a model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Protocol
 from orchestra_mem.types import Summary
 
 STALLED = "it stalled, or the process that worked at it ended"
-"""The error of a job whose lease has run out: what it does may take a process with it."""
+"""The error of a job whose lease has run out: the job may be what ends the process."""
 
 
 class JobState(StrEnum):
-    """Where a job stands; one that is done is gone."""
+    """The state of a job; one that is done is deleted."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -24,9 +24,9 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A summary that a model is to make better. Of two the one with the lower `priority` comes first.
+    """A summary that a model is to improve. A lower `priority` comes first.
 
-    `attempts` are those that have failed, `error` what the last one did of; `since` is when the running one began.
+    `attempts` counts failed attempts, `error` is that of the last one; `since` is when the running one began.
     """
 
     id: int
@@ -40,18 +40,18 @@ class Job:
 
 
 class JobQueue(Protocol):
-    """Keeps jobs, one a summary, until they are done. Shared by processes; one of them at a time works."""
+    """Keeps jobs, one a summary, until they are done. Shared by processes; one at a time works on them."""
 
     def put(self, summary: int, *, priority: int, now: datetime, most: int) -> bool:
-        """Let a job wait; where it does already, or has failed, it is due now. Of more than `most` the last ones go.
+        """Enqueue a job, due now; one that waits or has failed is made due. Beyond `most` the last ones are dropped.
 
         Returns:
-            Whether it is among those that wait.
+            Whether it is in the queue.
         """
         ...
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
-        """Give the first job that is due and note who works at it; those whose lease has run out wait again."""
+        """Take the first job that is due, with a lease; jobs whose lease has run out wait again."""
         ...
 
     def renew(self, job: Job, *, until: datetime) -> None: ...
@@ -59,48 +59,48 @@ class JobQueue(Protocol):
     def finish(self, job: Job) -> None: ...
 
     def give_back(self, job: Job, *, due: datetime) -> None:
-        """Let a job that was interrupted wait again; nothing failed."""
+        """Return an interrupted job to the queue; nothing failed."""
         ...
 
     def fail(self, job: Job, error: str, *, due: datetime | None) -> None:
-        """Note that an attempt failed; None where there is to be no other."""
+        """Note that an attempt failed; `due` is when to try again, None for never."""
         ...
 
     def jobs(self) -> list[Job]: ...
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
-        """Become, or stay, the one that does background work; False where another is."""
+        """Become or stay the process that does background work; False if another is."""
         ...
 
     def resign(self, owner: str) -> None:
-        """Let another do background work; what this one was at waits again."""
+        """Let another process do background work; this one's job waits again."""
         ...
 
     def due(self, now: datetime) -> bool:
-        """Whether there is a job that could be taken now."""
+        """Tell whether there is a job that could be taken now."""
         ...
 
     def another_leads(self, owner: str, now: datetime) -> bool:
-        """Whether background work is done by somebody else."""
+        """Tell whether another process does background work."""
         ...
 
     def announce(self, owner: str, *, until: datetime) -> None:
-        """Tell who does background work elsewhere that the model is wanted here, until `withdraw`."""
+        """Ask the process that does background work to leave the model alone, until `withdraw`."""
         ...
 
     def withdraw(self, owner: str) -> None: ...
 
     def announced(self, owner: str, now: datetime) -> bool:
-        """Whether the model is wanted by anybody else."""
+        """Tell whether any other process has asked for the model."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryDraft:
-    """A better text for a summary, waiting for an epoch's border.
+    """A better text for a summary, to be put in when the next epoch begins.
 
-    `base` is the text that it was made in place of: another one there meanwhile, and it is not put in. `placed` where
-    the ledger has it and the document may not yet.
+    `base` is the text that it replaces: if the summary has another text by then, the draft is dropped. `placed` is
+    true when the ledger has the new text and the document may not have it yet.
     """
 
     summary: int
@@ -124,14 +124,14 @@ class DraftStore(Protocol):
     def drafts(self, session: str | None = None) -> list[SummaryDraft]: ...
 
     def place(self, draft: SummaryDraft) -> Summary:
-        """Let the draft be the summary's text in the ledger, and keep it, as placed, until it is dropped."""
+        """Make the draft the summary's text in the ledger, and keep it, as placed, until it is dropped."""
         ...
 
     def drop(self, summary: int) -> None: ...
 
 
 class TrialVerdict(StrEnum):
-    """What came of letting a model summarise."""
+    """The outcome of a model's attempt at a summary."""
 
     ACCEPTED = "accepted"
     RETRIED = "accepted on retry"
@@ -148,7 +148,7 @@ class TrialVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One summary that a model was asked for. `content` is the kind of what it read; `fault` what was wrong at last."""
+    """One attempt of a model at a summary. `content` is the kind of source text; `fault` the last fault found."""
 
     time: datetime
     model: str
@@ -162,10 +162,10 @@ class Trial:
 
 
 class TrialLog(Protocol):
-    """Keeps what came of letting models summarise."""
+    """Keeps the outcomes of models' attempts at summaries."""
 
     def add(self, trial: Trial) -> None: ...
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """The newest trials, newest first."""
+        """List trials, newest first."""
         ...

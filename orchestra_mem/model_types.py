@@ -1,4 +1,4 @@
-"""What a language model is spoken to in: messages, what it answered, and the port that the adapters fulfil."""
+"""Messages to a language model, its answers, and the port that the adapters implement."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What a model answered. Tokens are by its own count, 0 where it tells none; times in seconds.
+    """A model's answer. Tokens are by its own count, 0 if it gives none; times in seconds.
 
-    `evaluated_tokens` are those of the prompt that it had to read anew, the rest came from its cache.
+    `evaluated_tokens` are those of the prompt that it had to read; the rest came from its cache.
     """
 
     text: str
@@ -62,7 +62,7 @@ class LanguageModel(Protocol):
         ...
 
     def count_prompt(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt as the model counts it, its chat template included."""
+        """Count the tokens of a prompt as the model does, chat template included."""
         ...
 
     def generate(
@@ -81,10 +81,10 @@ class LanguageModel(Protocol):
         Args:
             messages: the prompt.
             max_tokens: the most that the answer may take.
-            schema: a JSON schema that the answer obeys by grammar.
-            cancelled: asked many times a second; where it says yes the answer ends there, as `CANCELLED`.
+            schema: a JSON schema that the answer follows, enforced by a grammar.
+            cancelled: called many times a second; once it returns True the answer ends there, as `CANCELLED`.
             temperature: 0 for the likeliest answer.
-            seed: of chance, where there is any.
+            seed: of the random choices, if any.
             timeout_s: after which the answer is given up.
 
         Raises:
@@ -93,5 +93,5 @@ class LanguageModel(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of memory and connections; loaded anew when used again."""
+        """Free memory and connections; the next use loads it again."""
         ...

@@ -1,4 +1,4 @@
-"""The protocols that adapters fulfil. Tiers and manager know these, never the adapters behind them."""
+"""The protocols that adapters implement. Tiers and the manager know these, never the adapters behind them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Clock = Callable[[], datetime]
 """Gives the present time, aware and in UTC."""
 
 WritePoint = Callable[[str], None]
-"""Is told the name of each step that changes the disk, right before and right after it.
+"""Called with the name of each step that changes the disk, right before and right after it.
 
-Names read `spill.append.before`, `spill.append.after`, `record.commit.before` … A program has no need of it; the crash
-tests end the process here.
+Names are like `spill.append.before`, `spill.append.after`, `record.commit.before`. Programs do not need it; the crash
+tests kill the process here.
 """
 
 
 class TokenCounter(Protocol):
     """Counts tokens as a model does.
 
-    `name` tells people which counter it is; `exact` whether it is the serving model's own. Where `additive` is true,
+    `name` is shown to people; `exact` tells whether it is the serving model's own tokenizer. If `additive` is true,
     the count of a text is the sum of the counts of its pieces, provided that each piece but the first begins with a
     character that is not white space and each piece but the last ends with a line feed. Implementations are safe to
     share between threads.
@@ -61,18 +61,18 @@ class TokenCounter(Protocol):
 
 
 class MemoryDatabase(Protocol):
-    """What holds the event log and the ledger, as far as it concerns who uses both."""
+    """The database of the event log and the ledger, for callers that use both."""
 
     def in_transaction(self) -> bool:
-        """Tell whether this thread is making changes that may still be taken back."""
+        """Tell whether this thread is within a transaction that may still be rolled back."""
         ...
 
     def commit_count(self) -> tuple[int, int]:
-        """Give two numbers, of which the first differs after commits of others, the second after those made here."""
+        """Give two counters: the first changes with commits of other processes, the second with commits made here."""
         ...
 
     def checkpoint(self) -> None:
-        """Do upkeep now, so that no record has to wait for it."""
+        """Write the log back into the database now, so that no record has to wait for it."""
         ...
 
 
@@ -80,7 +80,7 @@ class EventLog(Protocol):
     """Keeps operations, immutable and numbered, and the sessions that they belong to."""
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
-        """Record an operation; False where its idempotency key had been recorded before."""
+        """Record an operation; the second value is False if its idempotency key had been recorded before."""
         ...
 
     def operation(self, operation_id: int) -> Operation: ...
@@ -113,7 +113,7 @@ class EventLog(Protocol):
 
 
 class Ledger(Protocol):
-    """Keeps summaries, must-keeps, the machine's last texts, and notices to people."""
+    """Keeps summaries, facts, the machine's last text of each document, and notices to people."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None: ...
 
@@ -122,13 +122,13 @@ class Ledger(Protocol):
     def summary(self, summary_id: int) -> Summary: ...
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Those of operations and of summaries, in the order of what they cover."""
+        """Give the summaries of operations and of summaries, in the order of what they cover."""
         ...
 
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """The newest of whole sessions and of sections of documents, in the order of their making."""
+        """Give the newest summaries of whole sessions and of sections of documents, in the order of their making."""
         ...
 
     def add_must_keeps(
@@ -178,43 +178,43 @@ class Ledger(Protocol):
 class DocumentStore(Protocol):
     """Keeps markdown documents: whole texts, appends, versions. Paths are absolute.
 
-    Texts keep every byte: what is no UTF-8 is carried as lone surrogates (`surrogateescape`).
+    Texts keep every byte: bytes that are not UTF-8 are carried as lone surrogates (`surrogateescape`).
     """
 
     def lock(self) -> AbstractContextManager[None]:
-        """Keep other processes and threads from writing documents. May be taken again by its holder."""
+        """Keep other processes and threads from writing documents. Reentrant."""
         ...
 
     def syncing_once(self) -> AbstractContextManager[None]:
-        """Write several documents under the lock and wait for the disk as rarely as can be.
+        """Write several documents under the lock with as few disk flushes as possible.
 
-        Each folder is flushed once, at the end or, that of the versions, before the first document after them is
-        replaced. What is written is certain to survive power loss only when this has ended without an error.
+        Each folder is flushed once: at the end, or for the versions before the first document is replaced. What is
+        written survives power loss for certain only when this has ended without an error.
         """
         ...
 
     def read(self, path: Path) -> str | None:
-        """The text of a document, None where there is none."""
+        """Give the text of a document, None where there is none."""
         ...
 
     def read_to_change(self, path: Path) -> str | None:
-        """The text of a document that is about to be changed; refused where it is to be left as it is."""
+        """Give the text of a document that is about to be changed; raise where it must not be."""
         ...
 
     def read_settled(self, path: Path) -> str | None:
-        """The text of a document, None where there is none, somebody is writing it, or it is no text."""
+        """Give the text of a document; None if there is none, somebody is writing it, or it is not text."""
         ...
 
     def read_shown(self, path: Path) -> str | None:
-        """What of a document can be shown, decoded and clipped; None where there is none."""
+        """Give as much of a document as can be shown, decoded and clipped; None where there is none."""
         ...
 
     def faults(self, path: Path) -> list[tuple[int, str]]:
-        """What is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
+        """List the faults of a document on disk: line (from 1, 0 for the whole file) and problem."""
         ...
 
     def state(self, path: Path) -> FileState | None:
-        """What tells cheaply whether a document has changed, None where there is none."""
+        """Give what shows cheaply whether a document has changed, None where there is none."""
         ...
 
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
@@ -222,7 +222,7 @@ class DocumentStore(Protocol):
         ...
 
     def append(self, path: Path, text: str, *, name: str) -> None:
-        """Add to the end of a document; where that fails half-way the document is as before."""
+        """Append to a document; if that fails half-way, the document is as before."""
         ...
 
     def move(self, path: Path, target: Path, *, name: str) -> None: ...

@@ -1,6 +1,6 @@
-"""Signals: what happens in a memory, for whoever wants to hear of it.
+"""Signals: subscribe to what happens in a memory.
 
-A subscriber cannot break what it listens to: one that raises is passed over, logged and counted.
+A subscriber cannot break the memory: an exception in one is logged and counted, and the others are called.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 class MemoryEvents:
     """The signals of one memory. Subscribe with `memory.events.operation_recorded.connect(function)`.
 
-    A subscriber is called with the memory and, by keyword, with what happened; after it has happened, in the thread
-    that did it, which goes on holding the memory: who has much to do hands it to a thread of his own. Subscribers are
-    held weakly, as blinker does: keep a reference. `failures` counts those that raised, by name.
+    A subscriber is called with the memory and, by keyword, with what happened: after the event, in the thread that
+    caused it, while that thread holds the memory's lock. So hand long work to a thread of your own. blinker holds
+    subscribers weakly: keep a reference. `failures` counts those that raised, by name.
     """
 
     def __init__(self, memory: object) -> None:
@@ -35,7 +35,7 @@ class MemoryEvents:
         self._lock = threading.Lock()
 
     def send(self, signal: str, **what: object) -> None:
-        """Tell the subscribers of the signal with this name."""
+        """Call the subscribers of the signal with this name."""
         sent: Signal = getattr(self, signal)
         if not sent.receivers:
             return
@@ -49,7 +49,7 @@ class MemoryEvents:
                 logger.exception("the subscriber %s failed", name)
 
     def problems(self) -> list[Json]:
-        """The subscribers that have failed, as `status` shows what is wrong."""
+        """List the subscribers that have failed, in the form in which `status` shows problems."""
         with self._lock:
             return [
                 {"subject": name, "since": None, "problem": f"a subscriber; it failed {count:,} times, see the log"}

@@ -1,4 +1,4 @@
-"""The records that pass between layers. Plain data: no behaviour beyond what derives from the fields."""
+"""The records that pass between layers. Plain data: no behaviour beyond what follows from the fields."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class VersionReason(StrEnum):
 
 
 class MustKeepKind(StrEnum):
-    """What kind of fact a summary may not lose."""
+    """The kinds of facts that a summary may not lose."""
 
     DECISION = "decision"
     CONSTRAINT = "constraint"
@@ -58,7 +58,7 @@ class MustKeepKind(StrEnum):
 
 
 class MustKeepStatus(StrEnum):
-    """Whether a must-keep still holds."""
+    """Whether a fact still holds."""
 
     STANDING = "standing"
     SUPERSEDED = "superseded"
@@ -89,7 +89,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnrecordedOperation:
-    """An operation on its way to the event log, which gives it a number and a session."""
+    """An operation that the event log has not stored yet: it has no id and no session."""
 
     type: str
     data: Json
@@ -122,9 +122,9 @@ class OperationFilter:
 class Session:
     """A run of the orchestrator from start to flush.
 
-    Operations up to `spilled_through` (an operation id, 0 for none) stand in the session document, later ones in
-    working memory. `judged_through` is the last operation whose must-keeps were looked for. `archive` is the place of
-    an ended session's document, from the folder of the session documents.
+    Operations up to `spilled_through` (an operation id, 0 for none) are in the session document, later ones in working
+    memory. `judged_through` is the last operation that was searched for facts. `archive` is the path of an ended
+    session's document, relative to the folder of the session documents.
     """
 
     id: str
@@ -140,12 +140,11 @@ class Session:
 class MustKeep:
     """A fact that a summary may not lose.
 
-    `text` is a passage of the operation, word for word (white space apart). `id` is 0 until it is stored;
-    `superseded_by` is the id of the must-keep that took its place, 0 where none did; where `status` is standing, of the
-    one that perhaps did. `weight` is how much is to be made of who said it, 0 and up: documents that cannot hold all
-    show the weightiest. `author` is a person where one wrote or reworded it by hand in a document; `operation` is 0
-    where it stands in no operation. `found` is the passage of the operation where `text` is a person's wording of it,
-    else empty.
+    `text` is a passage of the operation, word for word except for white space. `id` is 0 until the fact is stored.
+    `superseded_by` is the id of the fact that replaced it, 0 if none did; while `status` is still standing, the id of
+    a fact that may have replaced it. `weight` (0 and up) ranks facts by who said them: documents that cannot show all
+    show the heaviest. `author` is a person if one wrote or reworded the fact in a document. `operation` is 0 if the
+    fact comes from no operation. `found` is the original passage if `text` is a person's rewording, else empty.
     """
 
     kind: MustKeepKind
@@ -165,16 +164,16 @@ class MustKeep:
 class Summary:
     """A summary and its line in the loss ledger.
 
-    Level 1 covers the operations `first_operation` to `last_operation` of its session; a higher level covers the
-    summaries in `children` and through them the same range. `dropped` are the identifiers of the source that the
-    text no longer has, `put_back` the must-keeps that the check found missing and that were added word for word.
-    `parent` is the id of the summary that covers this one, 0 while it stands in the document itself. `since` and
-    `until` are the times of the first and the last operation. `edited` where people had changed or taken out some of
-    what it covers, so that operations alone do not tell what it is of. `verdict` is what came of letting a model
-    better it, empty where none was asked, and `seconds` what that took.
+    A summary of level 1 covers the operations `first_operation` to `last_operation` of its session; one of a higher
+    level covers the summaries in `children`, and through them the same range. `dropped` lists the identifiers of the
+    source that the text lacks, `put_back` the facts that the check found missing and added word for word. `parent` is
+    the id of the summary that covers this one, 0 while the document shows this one itself. `since` and `until` are the
+    times of the first and the last operation. `edited` is true if people had changed or deleted part of what it
+    covers, so that its operations alone do not explain it. `verdict` is the outcome of the model's attempt to improve
+    it, empty if no model was asked, and `seconds` how long that took.
 
-    Of level 0 is what a whole session came to, and the short form of a section that makes a document too large:
-    `document` names that one, as in `project_state/Architecture`, and `source` is the SHA-256 of its text.
+    Level 0 is the summary of a whole session, or the short form of a section of a document that grew too large. Of a
+    section, `document` is the name, as in `project_state/Architecture`, and `source` the SHA-256 of its text.
     """
 
     id: int
@@ -203,7 +202,7 @@ class Summary:
 
     @property
     def ratio(self) -> float:
-        """Tokens of the text over tokens of what it covers, 0 and up; under 1 is shorter."""
+        """Tokens of the text divided by tokens of what it covers, 0 and up; under 1 is shorter."""
         return self.tokens / self.source_tokens if self.source_tokens else 0.0
 
 
@@ -222,7 +221,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something that people should know and that stands until it is resolved."""
+    """A problem that people should know of, shown until it is resolved."""
 
     time: datetime
     subject: str
@@ -233,8 +232,8 @@ class Notice:
 class WrittenDocument:
     """The machine's own last text of a document (None if it never wrote one), before any merging.
 
-    `digest` is the SHA-256 of the whole file as it was then left, and `left` that file's text; `pending`,
-    `pending_digest` and `pending_left` are the same of a write that was announced and not yet confirmed.
+    `digest` is the SHA-256 of the file after that write, and `left` its text. `pending`, `pending_digest` and
+    `pending_left` are the same for a write that was announced and not yet confirmed.
     """
 
     text: str | None = None
@@ -247,9 +246,9 @@ class WrittenDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document as people's edits in it were last read, with the numbers known by then.
+    """A document as it was when people's edits in it were last read, with the numbers known then.
 
-    `base` is the digest of the machine's own text that it is a change of, `file` that of the file.
+    `base` is the digest of the machine's text that the edits started from, `file` the digest of the file.
     """
 
     base: str = ""
@@ -273,7 +272,7 @@ class DocumentFault:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What a file system tells of a file without reading it; equal states mean an unchanged file."""
+    """What the file system knows about a file without reading it; equal states mean an unchanged file."""
 
     inode: int
     size_bytes: int

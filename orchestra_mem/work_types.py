@@ -1,4 +1,4 @@
-"""What work is spoken of in: milestones, epics, stories, tasks, how they change, and who keeps them."""
+"""Records and ports of work: milestones, epics, stories, tasks, their changes, and what keeps them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WorkKind(StrEnum):
 
 
 class WorkStatus(StrEnum):
-    """How far an item is."""
+    """The states that an item goes through."""
 
     PENDING = "pending"
     IN_PROGRESS = "in progress"
@@ -83,7 +83,7 @@ class WorkItem:
 
     @property
     def name(self) -> str:
-        """How people are told of it, as in `Epic #5 "User authentication"`."""
+        """How messages name it, as in `Epic #5 "User authentication"`."""
         return f'{self.kind.capitalize()} #{self.id} "{self.title}"'
 
 
@@ -91,9 +91,9 @@ class WorkItem:
 class WorkEvent:
     """One change of an item. `before` and `after` are the values of `field` as text, None where it had none.
 
-    `field` is that of `WorkItem` (lists are told as JSON, times in ISO 8601), or `created` (then `after` is the title),
-    or `note` (then `after` is what was noted). `reason` is why, as for what an item is blocked. `operation` is the id
-    of the operation that the change came from, 0 where it came from none.
+    `field` is one of `WorkItem` (lists as JSON, times in ISO 8601), or `created` (then `after` is the title), or `note`
+    (then `after` is the note). `reason` says why, for example what blocks an item. `operation` is the id of the
+    operation that caused the change, 0 if none did.
     """
 
     id: int
@@ -109,11 +109,11 @@ class WorkEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """Which items are wanted: all that pass every condition given. An empty tuple or None is no condition.
+    """A filter: items that meet every condition given. An empty tuple or None is no condition.
 
-    `text` wants every word of it in title or description, also within longer words, upper and lower case alike.
-    `blocked_by` wants items that depend on this one. `parent` of 0 wants items without a parent. Of more than `limit`
-    the first are given.
+    `text` matches items with all of its words in title or description, also within longer words, ignoring case.
+    `blocked_by` matches items that depend on this one. A `parent` of 0 matches items without a parent. Of more than
+    `limit` items the first are given.
     """
 
     kinds: tuple[WorkKind, ...] = ()
@@ -127,7 +127,7 @@ class WorkFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkProgress:
-    """How much of what stands below an item is done: the leaves of the tree, cancelled ones left out."""
+    """How much of the work below an item is done: leaves of the tree, without cancelled ones."""
 
     done: int
     total: int
@@ -139,11 +139,11 @@ class WorkProgress:
 
 
 class WorkTracker(Protocol):
-    """Keeps the state of work. `StateManager` is ours; a host's own tracker can stand in.
+    """Keeps the state of work. `StateManager` implements it; a host may use a tracker of its own instead.
 
-    Every method that changes something returns the item as it then is, and keeps the change as events. All raise
-    `NotFoundError` for an id that there is not, `InvalidChangeError` for a transition that the table forbids or a
-    parent of the wrong kind, `CircularDependencyError` (an `InvalidChangeError` with the `path`) for a circle.
+    Every method that changes something returns the changed item and records the change as events. All raise
+    `NotFoundError` for an unknown id, `InvalidChangeError` for a forbidden transition or a parent of the wrong kind,
+    and `CircularDependencyError` (an `InvalidChangeError` with the `path`) for a circle.
     """
 
     def create(
@@ -164,7 +164,7 @@ class WorkTracker(Protocol):
     def item(self, item_id: int) -> WorkItem: ...
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """Items in the order of the backlog: priority, rank, id."""
+        """List items in the order of the backlog: priority, rank, id."""
         ...
 
     def set_status(
@@ -198,26 +198,26 @@ class WorkTracker(Protocol):
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Changes, oldest first; of one item if given, and only those with an id above `after`.
+        """List changes, oldest first; of one item if given, and only those with an id above `after`.
 
         Of more than `limit` the newest.
         """
         ...
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
-        """Take back all that came from an operation, as new events; what it created is cancelled."""
+        """Undo all changes that an operation caused, as new events; items that it created are cancelled."""
         ...
 
     def together(self) -> AbstractContextManager[list[WorkEvent]]:
-        """Make all changes within, or none: what is raised takes them back. Gives the list that then holds them."""
+        """Make all changes within the block or, if it raises, none. Gives the list that will hold them."""
         ...
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Say from which operation changes came, by the ids of their events."""
+        """Note which operation caused changes, by the ids of their events."""
         ...
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
-        """Changes that came from no operation yet, oldest first; those made within `older_than` are left out."""
+        """List changes without an operation, oldest first, that were made at least `older_than` ago."""
         ...
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
@@ -225,25 +225,25 @@ class WorkTracker(Protocol):
     def progress(self, item_id: int) -> WorkProgress: ...
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """What an item depends on and that is neither done nor cancelled."""
+        """List what an item depends on and that is neither done nor cancelled."""
         ...
 
 
 class WorkStore(Protocol):
-    """Keeps items and events for `StateManager`, which knows the rules. Safe to share between threads and processes."""
+    """Stores items and events for `StateManager`, which knows the rules. Safe for several threads and processes."""
 
     def changing(self, name: str) -> AbstractContextManager[None]:
-        """Make all that is read and written within one change: all or nothing, and nobody else's in between."""
+        """Run the block as one transaction: all or nothing, isolated from others."""
         ...
 
     def add(self, item: WorkItem) -> WorkItem:
-        """Store a new item; it gets the next id."""
+        """Store a new item under the next id."""
         ...
 
     def replace(self, before: WorkItem, after: WorkItem) -> None: ...
 
     def add_events(self, events: Sequence[WorkEvent]) -> None:
-        """Store events; each gets the next id."""
+        """Store events, each under the next id."""
         ...
 
     def item(self, item_id: int) -> WorkItem: ...
@@ -261,21 +261,21 @@ class WorkStore(Protocol):
     def blockers(self, item_id: int) -> list[WorkItem]: ...
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
+        """List pairs of a waiting item and what it waits for: items that depend on these, and their parents."""
         ...
 
     def last_rank(self, priority: int) -> float:
-        """The highest rank of a priority, 0 where it has no items."""
+        """Give the highest rank of a priority, 0 where it has no items."""
         ...
 
     def last_event(self) -> int:
-        """The id of the newest event, 0 where there is none."""
+        """Give the id of the newest event, 0 where there is none."""
         ...
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Give events the operation that they came from."""
+        """Note on events which operation caused them."""
         ...
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """Events without an operation that are no younger than `until`, oldest first."""
+        """List events without an operation, no younger than `until`, oldest first."""
         ...

@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, parse, percentile, run, stopwatch
-from benchmarks._operations import START, Generator, Work, WorkClock, again, own_commits, recorded_commits
-from benchmarks.growth import exponent
-from benchmarks.prefix import common_start
+from benchmarks._harness import DEFAULT_DATA, Options, Report, Target, machine, parse, percentile, run
+from benchmarks._operations import START, Generator, Work, again, recorded_commits
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.types import Operation
@@ -101,33 +99,6 @@ def test_json_file_has_the_shape_that_all_scripts_share(tmp_path: Path) -> None:
     assert written["targets"] == {"wait_p99_ms": ["<=", 1.0], "kept": [">=", 0.99]}
 
 
-def test_json_file_is_written_where_targets_are_missed(tmp_path: Path) -> None:
-    """What missed is what one wants to look at."""
-    path = tmp_path / "sample.json"
-    assert run("sample", fill(3.0, 1), TARGETS, ["--json", str(path)]) == 1
-    assert json.loads(path.read_text(encoding="utf-8"))["figures"]["wait_p99_ms"] == 3.0
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_figure_is_finite(value: float) -> None:
-    """What is no number was not measured."""
-    with pytest.raises(ValueError, match=rf"^kept is {value}: that was not measured$"):
-        Report("sample", TARGETS).add("kept", value)
-
-
-def test_a_figure_is_measured_once() -> None:
-    """A second measurement does not quietly replace a worse first."""
-    report = measured(0.5, 1)
-    with pytest.raises(ValueError, match=r"^kept was measured twice$"):
-        report.add("kept", 1)
-
-
-def test_a_target_has_one_of_two_signs() -> None:
-    """Better is either lower or higher."""
-    with pytest.raises(ValueError, match=r"^the target of x has the sign '<'; it is <= or >=$"):
-        Report("sample", {"x": ("<", 1)})  # type: ignore[dict-item]
-
-
 # The table
 
 
@@ -166,14 +137,6 @@ def test_scripts_start_from_any_folder(script: str, tmp_path: Path) -> None:
 # Percentiles
 
 
-@pytest.mark.parametrize(
-    ("percent", "value"), [(0, 1), (1, 10), (50, 500), (95, 950), (99, 990), (99.9, 999), (99.91, 1000), (100, 1000)]
-)
-def test_percentile_is_the_nearest_rank(percent: float, value: float) -> None:
-    """Of 1 to 1,000 in any order, a sample that was really measured."""
-    assert percentile([float(number) for number in range(1000, 0, -1)], percent) == value
-
-
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 100))
 def test_so_many_percent_are_not_above_a_percentile(samples: list[float], percent: float) -> None:
     """At least that share lies at or below it, and it is the least such sample."""
@@ -194,25 +157,6 @@ def test_percentiles_of_runs_are_the_median_run() -> None:
         "wait_max_ms": 900.0,
     }
     assert {figure.n for figure in report.figures.values()} == {6}
-
-
-def test_no_samples_are_no_percentile() -> None:
-    """Nothing measured is an error, not a zero."""
-    with pytest.raises(ValueError, match=r"^no samples: nothing was measured$"):
-        percentile([], 50)
-    with pytest.raises(ValueError, match=r"^no samples of wait: nothing was measured$"):
-        Report("sample", {}).percentiles_of_runs("wait", [[]], (50,))
-
-
-def test_stopwatch_counts_only_what_succeeded() -> None:
-    """A call that raises is no sample."""
-    samples: list[float] = []
-    with stopwatch(samples):
-        pass
-    with pytest.raises(KeyError), stopwatch(samples):
-        raise KeyError
-    assert len(samples) == 1
-    assert 0 <= samples[0] < 1000
 
 
 # What is measured on
@@ -244,13 +188,6 @@ def test_a_seed_gives_the_same_work_again() -> None:
     assert list(islice(Generator(1).works(), 50)) != list(islice(Generator(2).works(), 50))
 
 
-def test_sized_work_is_of_one_size() -> None:
-    """245 words are 400 tokens, within a fifth."""
-    sizes = [entry_tokens(work) for work in islice(Generator(1).sized(245), 200)]
-    assert 400 * 0.9 <= sum(sizes) / len(sizes) <= 400 * 1.1
-    assert min(sizes) >= 320
-
-
 def test_recorded_commits_come_with_their_pauses(tmp_path: Path) -> None:
     """Each line is an operation; the second comes as long after the first as it did; rounds are told apart."""
     lines = [{"hash": "a1", "date": "2024-05-01T10:00:00+02:00"}, {"hash": "b2", "date": "2024-05-01T09:00:00+00:00"}]
@@ -261,47 +198,4 @@ def test_recorded_commits_come_with_their_pauses(tmp_path: Path) -> None:
     assert [work.data for work in rounds] == [*lines, {**lines[0], "round": 2}]
 
 
-def test_own_commits_are_read_from_a_history(tmp_path: Path) -> None:
-    """Oldest first, with subject, body and files; a folder without a history has none."""
-    assert own_commits(tmp_path) == []
-    git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    for number in (1, 2):
-        (tmp_path / "notes.txt").write_text("line\n" * number)
-        subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
-        subprocess.run(
-            [*git, "commit", "-q", "-m", f"Step {number}", "-m", "Why: it must be."], cwd=tmp_path, check=True
-        )
-    works = own_commits(tmp_path)
-    assert [work.data["subject"] for work in works if isinstance(work.data, dict)] == ["Step 1", "Step 2"]
-    assert isinstance(works[1].data, dict)
-    assert works[1].data["body"] == "Why: it must be."
-    assert works[1].data["files"] == ["1 0 notes.txt"]
-
-
-def test_the_replay_clock_never_goes_back() -> None:
-    """A commit dated before the one in front of it stands at the same time."""
-    clock = WorkClock()
-    clock.advance(90.5)
-    clock.advance(-1000)
-    assert (clock() - START).total_seconds() == 90.5
-
-
 # How it is measured
-
-
-def test_exponent_of_known_growth() -> None:
-    """Linear growth has 1, the root 0.5, a constant 0; where the points lie densest does not matter."""
-    points = range(1_000, 100_000, 50)
-    assert exponent([(n, n * 3) for n in points]) == pytest.approx(1.0, abs=0.01)
-    assert exponent([(n, round(100 * n**0.5)) for n in points]) == pytest.approx(0.5, abs=0.01)
-    assert exponent([(n, 40_000) for n in points]) == pytest.approx(0.0, abs=0.01)
-
-
-@given(st.binary(), st.binary(), st.binary())
-def test_common_start_is_where_two_texts_part(start: bytes, one: bytes, other: bytes) -> None:
-    """The longest beginning that both have."""
-    count = common_start(start + one, start + other)
-    assert count >= len(start)
-    assert (start + one)[:count] == (start + other)[:count]
-    assert (start + one)[count : count + 1] != (start + other)[count : count + 1] or count == len(start + one)

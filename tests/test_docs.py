@@ -100,9 +100,9 @@ def test_every_option_that_the_command_table_names_exists() -> None:
 
 def test_the_exit_codes_are_those_of_the_program() -> None:
     """Those that the help tells, and those that the code exits with."""
-    from orchestra_mem.faces import shell
+    from orchestra_mem.faces import command
 
-    used = {0, shell.FAILED, shell.USAGE, shell.CONFIGURATION, shell.STORAGE, shell.INTERRUPTED}
+    used = {0, command.FAILED, command.USAGE, command.CONFIGURATION, command.STORAGE, command.INTERRUPTED}
     assert {int(code) for code in _first_column("exit code", "commands.md")} == used
 
 

@@ -8,10 +8,9 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -152,47 +151,6 @@ def test_plugins_come_and_go_within_a_call() -> None:
     hooks.call("post_message", text="", answer="")
     assert called == ["first", "other", "new", "second", "other"]
     assert not hooks.failures
-
-
-def test_a_dataclass_may_be_a_plugin() -> None:
-    """Though it cannot be hashed."""
-
-    @dataclass
-    class Plugin:
-        count: int = 0
-
-        @hookimpl
-        def pre_message(self, text: str) -> str:
-            return text.upper()
-
-    hooks = Hooks()
-    hooks.add(Plugin())
-    assert hooks.call("pre_message", text="yes") == ["YES"]
-    assert not hooks.failures
-
-
-def test_a_subscriber_without_words_is_counted(orchestrator: Orchestrator) -> None:
-    """One that raises, and of which not even a description can be had, holds up nothing."""
-
-    class Subscriber:
-        def __call__(self, memory: object, **what: object) -> None:
-            raise ValueError
-
-        def __repr__(self) -> str:
-            raise RuntimeError("no words")
-
-    memory, subscriber = orchestrator.memory, Subscriber()
-    memory.events.operation_recorded.connect(subscriber)
-    memory.record_operation("note", {"text": "tea"})
-    assert [*memory.events.failures.values()] == [1]
-
-
-def test_a_status_may_be_given_as_its_word(orchestrator: Orchestrator) -> None:
-    """As kinds may; another word is no status."""
-    word: Any = "in progress"
-    assert orchestrator.tracker.set_status(1, word).status is WorkStatus.IN_PROGRESS
-    with pytest.raises(ValueError, match="sleeping"):
-        orchestrator.tracker.set_status(1, cast(Any, "sleeping"))
 
 
 def test_a_clock_without_a_time_zone_is_refused_at_once(tmp_path: Path) -> None:

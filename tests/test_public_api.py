@@ -129,11 +129,6 @@ def test_what_the_manager_hands_out_can_do_this(owner: type, names: str) -> None
         assert inspect.isfunction(getattr(owner, name, None)), f"{owner.__name__}.{name}"
 
 
-def test_types_ship_along() -> None:
-    """Type checkers of users read them."""
-    assert (PACKAGE / "py.typed").is_file()
-
-
 # The command line's libraries, tokenizers, the packages that tests use, and what only opening, locking, compacting and
 # reading histories need.
 HEAVY = (

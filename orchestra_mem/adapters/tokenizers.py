@@ -168,6 +168,7 @@ class CachedCounter:
         self._max_entries = max_entries
         self._lock = Lock()
         self._counts: OrderedDict[str | bytes, int] = OrderedDict()
+        self._counted_by = ""
 
     @property
     def name(self) -> str:
@@ -193,7 +194,11 @@ class CachedCounter:
 
     def _count(self, text: str) -> int:
         key = text if len(text) <= _LONGEST_KEY else blake2b(text.encode("utf-8", "surrogatepass")).digest()[:16]
+        name = self._counter.name
         with self._lock:
+            if name != self._counted_by:  # an estimate that is corrected otherwise by now has another name
+                self._counts.clear()
+                self._counted_by = name
             if (known := self._counts.get(key)) is not None:
                 self._counts.move_to_end(key)
                 return known

@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cached_property
 
 _MAX_QUOTED = 80
 
-_EXTENSIONS = (
-    "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|go|rs|c|h|cc|cpp|hpp|cs|java|kt|swift|rb|php|pl|lua|sh|bash|zsh|ps1|bat|sql|db|"
-    "sqlite|md|rst|txt|adoc|tex|pdf|doc|docx|xls|xlsx|ppt|pptx|odt|csv|tsv|json|jsonl|ndjson|yaml|yml|toml|ini|cfg|"
-    "conf|"
-    "env|lock|xml|html|htm|css|scss|less|svg|png|jpg|jpeg|gif|webp|ico|mp3|mp4|wav|zip|tar|gz|tgz|bz2|xz|7z|whl|jar|"
-    "war|"
-    "log|out|err|bak|tmp|gguf|bin|exe|dll|so|dylib|proto|graphql|vue|svelte|tf|gradle|cmake|mk|patch|diff|pem|key|crt|"
-    "com|org|net|io|dev"
+_EXTENSIONS = "|".join(
+    "py pyi ipynb js jsx mjs cjs ts tsx go rs c h cc cpp hpp cs java kt swift rb php pl lua sh bash zsh ps1 bat sql db "
+    "sqlite md rst txt adoc tex pdf doc docx xls xlsx ppt pptx odt csv tsv json jsonl ndjson yaml yml toml ini cfg "
+    "conf env lock xml html htm css scss less svg png jpg jpeg gif webp ico mp3 mp4 wav zip tar gz tgz bz2 xz 7z whl "
+    "jar war log out err bak tmp gguf bin exe dll so dylib proto graphql vue svelte tf gradle cmake mk patch diff pem "
+    "key crt com org net io dev".split()
 )
 _MONTH = "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
 _MONTH += "Nov(?:ember)?|Dec(?:ember)?)"
 _UNIT = (
-    "%|°[CF]?|percent\\b|(?:[kKMGTP]i?)?(?:B|bytes?|bits?|bps)\\b|[kmMGT]?Hz\\b|[µumn]s(?:ecs?)?\\b|s(?:ecs?|"
-    "econds?)?\\b|"
+    "%|°[CF]?|percent\\b|(?:[kKMGTP]i?)?(?:B|bytes?|bits?|bps)\\b|[kmMGT]?Hz\\b|[µumn]s(?:ecs?)?\\b|"
+    "s(?:ecs?|econds?)?\\b|"
     "mins?\\b|minutes?\\b|h(?:rs?|ours?)?\\b|days?\\b|weeks?\\b|months?\\b|years?\\b|milliseconds?\\b|[kcm]?m\\b|"
     "(?:kilo|centi|milli)?met(?:er|re)s?\\b|inch(?:es)?\\b|in\\b(?= by| x|[.,])|ft\\b|feet\\b|yards?\\b|miles?\\b|"
-    "mph\\b|"
-    "[kmµ]?g\\b|(?:kilo)?grams?\\b|kilos?\\b|lbs?\\b|pounds?\\b|oz\\b|ounces?\\b|tons?\\b|tonnes?\\b|[mcd]?[lL]\\b|"
+    "mph\\b|[kmµ]?g\\b|(?:kilo)?grams?\\b|kilos?\\b|lbs?\\b|pounds?\\b|oz\\b|ounces?\\b|tons?\\b|tonnes?\\b|[mcd]?[lL]\\b|"
     "lit(?:er|re)s?\\b|gallons?\\b|cups?\\b|tbsp\\b|tsp\\b|(?:milli)?[kM]?[VWA]h?\\b|volts?\\b|watts?\\b|amps?\\b|"
     "degrees?\\b|[CF]\\b|px\\b|em\\b|rem\\b|dpi\\b|tokens?\\b|req/s\\b|rps\\b|qps\\b|fps\\b|x\\b|k\\b|K\\b|M\\b|bn\\b|"
     "thousand\\b|million\\b|billion\\b|dollars?\\b|euros?\\b|USD\\b|EUR\\b|GBP\\b|[ap]\\.?m\\b|[AP]M\\b"
@@ -84,8 +82,7 @@ _HEX = re.compile(r"(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})\Z")
 
 # Either side of a slash in prose: "and/or" is no path.
 _PROSE_SIDES = frozenset(
-    "a an and or nor not he she his her him hers they them we i you it if but yes no on off in out up down yes/no am "
-    "pm "
+    "a an and or nor not he she his her him hers they them we i you it if but yes no on off in out up down am pm "
     "true false input output read write start stop open close either both new old left right day night week month year "
     "min max mr mrs ms client server pass fail go no-go plus minus pros cons win lose before after".split()
 )
@@ -136,7 +133,7 @@ def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
 
 
 def quoted_names(text: str) -> frozenset[str]:
-    """What stands in quotes or backticks in a text, without them."""
+    """Give what is in quotes or backticks in a text, without them."""
     return frozenset(name for _, _, name in _quoted(text))
 
 
@@ -149,19 +146,15 @@ def is_quoted_across(line: str, place: int) -> bool:
 
 
 def _is_within(line: str, text: str) -> bool:
+    """Tell whether a line is in a text word for word, cut at white space."""
     bare = line.removeprefix("- ").strip()
     at = text.find(bare)
-    if at < 0 or not bare:
-        return not bare
-    return (at == 0 or text[at - 1].isspace()) and _ends_word(text, at + len(bare))
-
-
-def _ends_word(text: str, end: int) -> bool:
-    return end == len(text) or text[end].isspace()
+    end = at + len(bare)
+    return at >= 0 and (at == 0 or text[at - 1].isspace()) and (end == len(text) or text[end].isspace())
 
 
 def _lines_with_digit(text: str) -> Iterator[tuple[int, int]]:
-    """Where the lines lie that may hold a span: every span has a digit, and most lines of prose have none."""
+    """Give where the lines are that may hold a span: every span has a digit, and most lines of prose have none."""
     digit = _DIGIT.search(text)
     while digit:
         end = text.find("\n", digit.start())
@@ -199,12 +192,9 @@ def _token_spans(token: str) -> Iterator[tuple[int, int]]:
         kind = match.lastgroup or ""
         if kind in ("url", "windows", "rooted", "relative"):
             end = start + len(match.group().rstrip(".,;:!?)]}'’*_-+@%"))
-        if end > start and _KINDS[kind](token[start:end]) and _stands_alone(token, start, end):
+        is_one = _FURTHER.get(kind, bool)
+        if is_one(token[start:end]) and _stands_alone(token, start, end):
             yield start, end
-
-
-def _always(_: str) -> bool:
-    return True
 
 
 def _is_path(value: str) -> bool:
@@ -229,18 +219,8 @@ def _is_kebab(value: str) -> bool:
     return any(c.isdigit() for c in value) or any(_is_name(part) for part in value.split("-"))
 
 
-_KINDS = {
-    "url": _always,
-    "email": _always,
-    "uuid": _always,
-    "windows": _always,
-    "rooted": _is_rooted,
-    "relative": _is_path,
-    "file": _always,
-    "number": _always,
-    "kebab": _is_kebab,
-    "name": _is_name,
-}
+# What a match must be besides; those that are not here are identifiers as they are.
+_FURTHER = {"rooted": _is_rooted, "relative": _is_path, "kebab": _is_kebab, "name": _is_name}
 
 
 def _outside(
@@ -283,13 +263,10 @@ def _canonical(text: str) -> str:
 
 
 class _Haystack:
-    """A text to look identifiers up in. What most look-ups can do without is made on the first that cannot."""
+    """A text to look identifiers up in. What most look-ups do without is made by the first that needs it."""
 
     def __init__(self, text: str) -> None:
         self._raw = text
-        self._canonical: str | None = None
-        self._found: frozenset[str] | None = None
-        self._places: dict[str, list[int]] | None = None
 
     def __contains__(self, identifier: str) -> bool:
         if _stands_in(self._raw, identifier):
@@ -297,35 +274,34 @@ class _Haystack:
         wanted = _canonical(identifier)
         if _stands_in(self._text, wanted) or any(self._occurs(other) for other in (wanted, *_variants(wanted))):
             return True
-        if self._found is None:
-            self._found = frozenset(find_identifiers(self._raw))
         return identifier in self._found
 
-    @property
+    @cached_property
     def _text(self) -> str:
-        if self._canonical is None:
-            self._canonical = _canonical(self._raw)
-        return self._canonical
+        return _canonical(self._raw)
+
+    @cached_property
+    def _found(self) -> frozenset[str]:
+        return frozenset(find_identifiers(self._raw))
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for match in _WORD.finditer(self._text):
+            places.setdefault(match.group(), []).append(match.start())
+        return places
 
     def _occurs(self, wanted: str) -> bool:
         words = [(m.group(), m.start()) for m in _WORD.finditer(wanted)]
         if not words:
             return wanted in self._text
-        places = self._word_places()
         # Bounded on both sides, an occurrence has each of its words as a whole word of the text: the rarest decides.
-        word, offset = min(words, key=lambda pair: len(places.get(pair[0], ())))
-        starts = (at - offset for at in places.get(word, ()) if at >= offset)
+        word, offset = min(words, key=lambda pair: len(self._places.get(pair[0], ())))
+        starts = (at - offset for at in self._places.get(word, ()) if at >= offset)
         return any(
             self._text.startswith(wanted, start) and _stands_alone(self._text, start, start + len(wanted))
             for start in starts
         )
-
-    def _word_places(self) -> dict[str, list[int]]:
-        if self._places is None:
-            self._places = {}
-            for match in _WORD.finditer(self._text):
-                self._places.setdefault(match.group(), []).append(match.start())
-        return self._places
 
 
 def _stands_in(text: str, identifier: str) -> bool:
@@ -341,7 +317,7 @@ def _stands_in(text: str, identifier: str) -> bool:
 
 
 def _variants(wanted: str) -> Iterator[str]:
-    """Yield the other ways to write a number with its unit: `250 ms` and `250ms`."""
+    """Yield other ways to write a number with its unit: `250 ms` and `250ms`."""
     closed = _GAP.sub("", wanted)
     if closed != wanted:
         yield closed

@@ -61,7 +61,7 @@ _PLAIN_STOPS = (".", "!", "?")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u2028\u2029\x85]")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
-_SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled, as below, when first needed: it is slow
+_SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled when first needed: that is slow
 _NOT_PROSE = re.compile(r"[^\w\s,.'\"()-]")
 
 # A word is letters and digits with single joints inside: what holds names, paths, versions, times and numbers together.
@@ -206,8 +206,7 @@ def _bounded(sentence: str) -> Iterator[str]:
         piece = sentence[begin:cut].strip()
         if piece:
             yield piece
-        space = _SPACE.match(sentence, cut)
-        begin = space.end() if space else cut
+        begin = cut
     rest = sentence[begin:].strip()
     if rest:
         yield rest
@@ -235,12 +234,10 @@ def stem(word: str) -> str:
 
 def content_stems(text: str) -> list[str]:
     """List the stems of the words that are not stop words, in order, repeats included."""
+    uncached = piece_stems.__wrapped__
     pieces = text.split()
-    if len(text) > _LONG_WORD_CHARS and max(map(len, pieces), default=0) > _LONG_WORD_CHARS:
-        uncached = piece_stems.__wrapped__
-        found = [(piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece) for piece in pieces]
-        return list(chain.from_iterable(found))
-    return list(chain.from_iterable(map(piece_stems, pieces)))
+    found = [(piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece) for piece in pieces]
+    return list(chain.from_iterable(found))
 
 
 def distinct_stems(pieces: Iterable[str]) -> dict[str, None]:
@@ -266,23 +263,11 @@ def piece_stems(piece: str) -> tuple[str, ...]:
         return () if word in STOP_WORDS else (stem(word),)
     if piece.isdigit():
         return (piece,)
-    found = _WORD.findall(piece)
-    if len(found) == 1:
-        return _stems(found[0])  # to be kept here is enough
-    return tuple(chain.from_iterable(map(token_stems, found)))
+    return tuple(chain.from_iterable(map(token_stems, _WORD.findall(piece))))
 
 
 def token_stems(token: str) -> tuple[str, ...]:
     """List the stems of one token of `tokens` and of its parts, without stop words."""
-    return _cached_stems(token) if len(token) <= _LONG_WORD_CHARS else _stems(token)
-
-
-@lru_cache(maxsize=2_048)
-def _cached_stems(token: str) -> tuple[str, ...]:
-    return _stems(token)
-
-
-def _stems(token: str) -> tuple[str, ...]:
     if len(token) > _LONG_WORD_CHARS:
         return (token.lower(),)
     # Numbers and identifiers have no stems: let them take no place in the cache of those.
@@ -351,7 +336,7 @@ def _stem(word: str) -> str:
 
 
 def squeeze(text: str) -> str:
-    """A text with every run of white space as one blank."""
+    """Replace every run of white space by one blank."""
     return " ".join(text.split())
 
 

@@ -1,28 +1,37 @@
-"""What makes a function a command of the program: common options, the open memory, the answer, the exit code.
+"""What makes a function a command: common options, the open memory, how the answer is printed, errors, exit codes.
 
-A command asks by the names of its parameters for what it needs (`memory`, `run`), and returns what is to be told.
+A command asks by the names of its parameters for what it needs (`memory`, `run`), and returns what is to be printed.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import logging
+import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, wraps
 from importlib.util import LazyLoader, find_spec, module_from_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestra_mem.faces.shell import DebugOption, JsonOption, ProjectOption, Shell, shell
+from orchestra_mem.errors import ConfigError, OrchestraMemError, StorageError, TokenizerError
+from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress
 
-    from orchestra_mem.faces import document_views as document_views
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
+    from orchestra_mem.memory.manager import OrchestratorContextManager
 else:
 
     def _on_first_use(name: str) -> object:
@@ -35,17 +44,48 @@ else:
 
     views = _on_first_use("orchestra_mem.faces.views")
     recall_views = _on_first_use("orchestra_mem.faces.recall_views")
-    document_views = _on_first_use("orchestra_mem.faces.document_views")
 
-EPILOG = "Exit codes: 0 all well, 1 failed or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
+FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
+EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
+_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-app = typer.Typer(
-    name="orchestra-mem", no_args_is_help=True, pretty_exceptions_enable=False, epilog=EPILOG,
+
+class CommandGroup(typer.core.TyperGroup):
+    """A group whose help lists each command below the heading of its panel, with its first sentence, uncut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands into the help."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, each in self.commands.items():
+            sentence = " ".join((each.help or "").split()).partition(". ")[0].rstrip(".")
+            panels.setdefault(getattr(each, "rich_help_panel", None) or "Commands", []).append((name, f"{sentence}."))
+        width = max(map(len, self.commands))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; what pydantic says of a wrong value is put in fewer words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
+            raise
+
+
+def _group(**options: Any) -> typer.Typer:
+    # Without markup the help needs no rich, which takes longer to load than everything else together.
+    return typer.Typer(cls=CommandGroup, rich_markup_mode=None, epilog=EPILOG, **options)
+
+
+app = _group(
+    name="orchestra-mem", no_args_is_help=True, pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )  # fmt: skip
-importing = typer.Typer(no_args_is_help=True, epilog=EPILOG)
-config = typer.Typer(no_args_is_help=True, epilog=EPILOG)
-work = typer.Typer(epilog=EPILOG)
+importing = _group(no_args_is_help=True)
+config = _group(no_args_is_help=True)
+work = _group()
 
 
 def flag(name: str, words: str) -> Any:
@@ -53,23 +93,57 @@ def flag(name: str, words: str) -> Any:
     return typer.Option(name, metavar="", help=words)
 
 
+def parse_time(given: str, now: datetime | None = None) -> datetime:
+    """Read a time in ISO 8601, of this machine's zone where it names none, or a span back from now as in `2h`.
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    try:
+        if span := _AGO.fullmatch(given.strip()):
+            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        return datetime.fromisoformat(given.strip()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{given!r} is not a time; give ISO 8601 as in 2025-01-31T14:00, or a span back from now as in 30m, 2h, 7d"
+        ) from None
+
+
+def time_option(name: str, words: str) -> Any:
+    """Make an option that takes a time."""
+    return typer.Option(name, metavar="TIME", parser=parse_time, help=words)
+
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project", "-C", metavar="DIR", help="The project's folder. Default: the nearest one upwards with .obra.",
+    ),
+]  # fmt: skip
+JsonOption = Annotated[bool, flag("--json", "Print one JSON document instead.")]
 JsonLinesOption = Annotated[bool, flag("--json", "Print one JSON object a line instead.")]
-SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="A session's id, or how it begins.")]
+DebugOption = Annotated[bool, flag("--debug", "Log to stderr, and show where an error came from.")]
+SessionOption = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Only of this session: its id, or how that begins.")
+]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="TIME", help="From then on; ISO 8601, or a span back as in 2h.")
+    datetime | None, time_option("--since", "Only from then on: ISO 8601, or a span back as in 2h.")
 ]
-UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Before then.")]
+UntilOption = Annotated[datetime | None, time_option("--until", "Only before then.")]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answers: a value for `--json`, for people a text or what a view draws; a note; the exit code."""
+    """What a command answers: a value for `--json`, for people a text or what draws one; the exit code; notes.
+
+    Notes go to stderr, one a line.
+    """
 
     value: object
     view: str | Callable[[], str | Iterable[RenderableType]]
     exit_code: int = 0
-    note: str = ""
+    notes: Sequence[str] = ()
 
 
 def command(
@@ -85,7 +159,7 @@ def command(
         panel: the heading of the help that it stands under.
         of: the group that it belongs to.
         name: in place of the function's.
-        creates: a memory is made where there is none.
+        creates: whether a memory is made where there is none.
         json_lines: `--json` gives a line for each thing that happens, which the command itself prints.
     """
 
@@ -106,7 +180,8 @@ def with_common_options(
 
     @wraps(function)
     def run_command(*, project: Any, as_json: bool, debug: bool, **given: Any) -> None:
-        with shell(project, as_json, debug) as run:
+        run = Invocation(project, as_json, debug)
+        with _errors_in_words(run), _logging_to_stderr(debug):
             if "run" in wanted:
                 given["run"] = run
             if "memory" in wanted:
@@ -115,7 +190,8 @@ def with_common_options(
             else:
                 result = function(**given)
             if result is not None:
-                _show(run, result)
+                run.print_result(result)
+            sys.stdout.flush()
 
     own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name not in wanted]
     common = [
@@ -127,35 +203,193 @@ def with_common_options(
         )
     ]
     run_command.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+    # Types as they are, not as text: typer would evaluate each once more.
+    run_command.__annotations__ = {each.name: each.annotation for each in (*own, *common)}
     return run_command
 
 
-def _show(run: Shell, result: CommandResult) -> None:
-    if run.as_json:
-        from orchestra_mem.serialize import to_json
+@dataclass(frozen=True)
+class Invocation:
+    """One call of a command: where its project is, and how it prints. Answers go to stdout, all else to stderr."""
 
-        run.answer(to_json(result.value))
-    else:
-        shown = result.view() if callable(result.view) else result.view
-        if isinstance(shown, str):
-            run.text(shown)
+    given: Path | None
+    as_json: bool
+    debug: bool
+
+    @cached_property
+    def project(self) -> Path:
+        """The project's folder: the one named, else the nearest upwards that has a memory, else this one."""
+        from orchestra_mem.build import find_project
+
+        if self.given is None:
+            try:
+                here = Path.cwd()
+            except FileNotFoundError:
+                raise StorageError("this folder has been deleted; go to another one, or name a project by -C") from None
+            return find_project(here) or here
+        if not self.given.is_dir():
+            raise typer.BadParameter(f"{self.given} is not a folder", param_hint="--project")
+        return self.given.resolve()
+
+    def open(self, *, create: bool = False) -> OrchestratorContextManager:
+        """Open the memory; only with `create` is one made where there is none."""
+        from orchestra_mem.build import HOME, open_memory
+
+        home = self.project / HOME
+        new = not home.is_dir()
+        if not create or os.path.lexists(home):
+            self.require_memory()
+        memory = open_memory(self.project)
+        if new:
+            self.tell(f"made a new memory in {home}")
+        return memory
+
+    def require_memory(self) -> None:
+        """Make sure that the project has a memory, without opening it.
+
+        Raises:
+            StorageError: it has none.
+        """
+        from orchestra_mem.build import HOME
+
+        home = self.project / HOME
+        if home.is_dir():
+            return
+        if os.path.lexists(home):
+            raise StorageError(f"{home} must be a folder, and is not: move it away, or name a project by -C")
+        raise StorageError(f"no memory in {self.project}; run `orchestra-mem init` there, or name a folder by -C")
+
+    @cached_property
+    def out(self) -> Console:
+        """The terminal, or what stdout was led to."""
+        from rich.console import Console
+
+        class Piped(Console):
+            """A console that reports a closed pipe to its caller instead of exiting by itself."""
+
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
+        return Piped(highlight=False, soft_wrap=False)
+
+    def show(self, *what: RenderableType) -> None:
+        """Print for people."""
+        from rich.text import Text
+
+        for each in what:
+            # How a text folds is forgotten by `print` unless it is told again.
+            if isinstance(each, Text):
+                self.out.print(each, no_wrap=each.no_wrap, overflow=each.overflow)
+            else:
+                self.out.print(each)
+
+    def text(self, text: str) -> None:
+        """Print a text as it is, byte for byte."""
+        typer.echo(_encoded(text), nl=False)
+
+    def tell(self, words: str) -> None:
+        """Print a line on stderr."""
+        typer.echo(_encoded(words + "\n"), err=True, nl=False)
+
+    def print_json(self, value: Json) -> None:
+        """Print one JSON document."""
+        typer.echo(json.dumps(value, indent=2))
+
+    def print_result(self, result: CommandResult) -> None:
+        """Print what a command answers, and end with its exit code if that is not 0."""
+        if self.as_json:
+            from orchestra_mem.serialize import to_json
+
+            self.print_json(to_json(result.value))
         else:
-            run.show(*shown)
-    if result.note:
-        run.tell(result.note)
-    if result.exit_code:
-        raise typer.Exit(result.exit_code)
+            shown = result.view() if callable(result.view) else result.view
+            if isinstance(shown, str):
+                self.text(shown)
+            else:
+                self.show(*shown)
+        for note in result.notes:
+            self.tell(note)
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
+
+    def progress(self, unit: str = "") -> Progress:
+        """Make a progress bar, shown on stderr where that is a terminal and gone when done."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
+
+        counted = [TaskProgressColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
+        console = Console(stderr=True, highlight=False)
+        return Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=30), *counted,
+            console=console, transient=True, disable=not console.is_terminal,
+        )  # fmt: skip
 
 
-def tell_notes(run: Shell, notes: Iterable[str]) -> None:
-    """Say what an answer lacks, and why."""
-    for note in notes:
-        run.tell(f"orchestra-mem: {note}")
+@contextmanager
+def _errors_in_words(run: Invocation) -> Iterator[None]:
+    """Turn errors of ours into words and an exit code; end on Ctrl-C, and say so."""
+    if sys.stdout is None:
+        # Closed by whoever started us, as by `>&-`: then nobody wants the answer.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    try:
+        yield
+    except OrchestraMemError as error:
+        if run.debug:
+            raise
+        code = STORAGE if isinstance(error, StorageError) else FAILED
+        if isinstance(error, ConfigError | TokenizerError):
+            code = CONFIGURATION
+        if run.as_json:
+            run.print_json({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
+        run.tell(f"orchestra-mem: {error}")
+        raise typer.Exit(code) from error
+    except typer.BadParameter as error:
+        if run.as_json:
+            run.print_json({"error": {"kind": "UsageError", "message": error.message, "exit_code": USAGE}})
+        raise
+    except KeyboardInterrupt:
+        run.tell("\norchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        give_up_output()  # the reader has gone, as in `… | head`
+        raise typer.Exit(0) from None
+    except OSError as error:
+        if run.debug:
+            raise
+        # Errors of the memory are ours; what is left is the answer on its way out, as on a full disk.
+        give_up_output(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
+        raise typer.Exit(STORAGE) from error
 
 
-def tell_limited(run: Shell, count: int, limit: int) -> bool:
-    """Tell whether there may be more than the limit: a table says so below, a list in JSON has no place for it."""
-    limited = bool(limit) and count == limit
-    if limited and run.as_json:
-        run.tell(f"the newest {count:,}; --limit 0 lists all")
-    return limited
+def give_up_output(words: str = "") -> None:
+    """Say why nothing more can be printed, and send nowhere what Python would still flush at its end."""
+    if words:
+        typer.echo(words, err=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _logging_to_stderr(debug: bool) -> Iterator[None]:
+    """Show what the library logs while a command runs; afterwards all is as it was."""
+    logger, window = logging.getLogger("orchestra_mem"), logging.getLogger("orchestra_mem.core.context.window")
+    before = logger.level, window.level
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(f"{'%(levelname)s %(name)s' if debug else 'orchestra-mem'}: %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    # The window's thresholds are news to a program that runs for long. A command refreshes there, and `status` tells.
+    window.setLevel(logging.NOTSET if debug else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        window.setLevel(before[1])
+
+
+def _encoded(text: str) -> bytes:
+    """A text in UTF-8; bytes of a document that were none come out as they went in, other surrogates as escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")

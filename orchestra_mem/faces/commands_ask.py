@@ -1,17 +1,19 @@
-"""Commands that only read, search among them: they tell what the memory holds, and what it has for a question."""
+"""Commands that only read, search among them: they show what the memory holds, and what it has for a question."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces.command import (
+    FAILED,
     CommandResult,
+    Invocation,
     LimitOption,
     SessionOption,
     SinceOption,
@@ -19,12 +21,8 @@ from orchestra_mem.faces.command import (
     command,
     flag,
     recall_views,
-    tell_limited,
-    tell_notes,
     views,
 )
-from orchestra_mem.faces.shell import Shell
-from orchestra_mem.faces.times import time_span
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
@@ -35,11 +33,12 @@ if TYPE_CHECKING:
 
 @command("Ask")
 def context(
-    run: Shell,
+    run: Invocation,
     memory: OrchestratorContextManager,
     for_operation: Annotated[str, Option("--for", metavar="TYPE", help="The operation it is for.")] = "prompt",
     max_tokens: Annotated[
-        int | None, Option("--max-tokens", min=0, help="The budget. Default: the window up to its refresh.")
+        int | None,
+        Option("--max-tokens", metavar="N", min=0, help="The budget. Default: the window up to its refresh."),
     ] = None,
     query: Annotated[
         str | None, Option("--query", metavar="TEXT", help="Recall memories for this; they come at the end.")
@@ -56,28 +55,36 @@ def context(
     if query is not None:
         _bring_up(run, memory)
     found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
-    tell_notes(run, found.notes)
-    if not run.as_json:
-        if messages:
-            return CommandResult(None, json.dumps(found.as_messages(), indent=2) + "\n")
-        return CommandResult(None, found.explain() if explain else found.render())
+    as_messages = found.as_messages()
     record = {
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
-        "messages": [dict(message) for message in found.as_messages()], "explain": found.explain(),
-        "notes": [*found.notes],
+        "messages": as_messages, "explain": found.explain(), "notes": [*found.notes],
     }  # fmt: skip
-    return CommandResult(record, "")
+    shown = found.explain() if explain else found.render()
+    return CommandResult(
+        record, json.dumps(as_messages, indent=2) + "\n" if messages else shown, notes=_lacks(found.notes)
+    )
 
 
-def _bring_up(run: Shell, memory: OrchestratorContextManager) -> None:
-    """Take everything into the index first; where that cannot be, the answer says so itself."""
+def _lacks(notes: Iterable[str]) -> list[str]:
+    """Say what an answer lacks, and why."""
+    return [f"orchestra-mem: {note}" for note in notes]
+
+
+def _up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
+    """Say that there may be more than the limit."""
+    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+
+
+def _bring_up(run: Invocation, memory: OrchestratorContextManager) -> None:
+    """Index everything first; where that is impossible, the answer says so itself."""
     with suppress(SearchError, StorageError, EmbedderError):
         _update_index(run, memory)
 
 
-def _update_index(run: Shell, memory: OrchestratorContextManager, *, anew: bool = False) -> None:
-    """Bring the index up to the memory, with a bar where that takes long."""
+def _update_index(run: Invocation, memory: OrchestratorContextManager, *, anew: bool = False) -> None:
+    """Bring the index up to date, with a bar where that takes long."""
     with run.progress("passages") as bar:
         task = bar.add_task("indexing", total=None)
 
@@ -90,15 +97,15 @@ def _update_index(run: Shell, memory: OrchestratorContextManager, *, anew: bool 
 
 
 @command("Ask")
-def status(run: Shell, memory: OrchestratorContextManager) -> CommandResult:
-    """Show how full the window is, what the tiers hold, where the documents lie, and what is wrong.
+def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult:
+    """Show how full the window is, what the tiers hold, where the documents are, and what is wrong.
 
     Example: orchestra-mem status
     """
     from orchestra_mem.doctor import index_words, inspect_index
     from orchestra_mem.types import DocumentName, SessionStatus
 
-    # First, as what it meets on its way belongs to the problems.
+    # First, as what fails on the way belongs to the problems.
     found = memory.get_orchestrator_context("status")
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
@@ -120,7 +127,7 @@ def status(run: Shell, memory: OrchestratorContextManager) -> CommandResult:
 
 
 def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
-    """List what is known to be wrong, and whether the model can be had, which may not have been needed yet."""
+    """List what is known to be wrong, and whether the model is available, which may not have been needed yet."""
     from orchestra_mem.doctor import why_unusable
 
     model, subject = memory.model, "language model"
@@ -132,34 +139,35 @@ def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
 
 @command("Ask")
 def ops(
-    run: Shell,
-    operation_type: Annotated[str | None, Option("--type", help="Of this type.")] = None,
+    memory: OrchestratorContextManager,
+    operation_type: Annotated[str | None, Option("--type", metavar="TYPE", help="Only of this type.")] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, Option("--agent", help="By this agent.")] = None,
+    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Only by this agent.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     limit: LimitOption = 20,
 ) -> CommandResult:
-    """List operations of all sessions, oldest first. With --json they are there in full.
+    """List operations of all sessions, oldest first; in full with --json.
 
     Example: orchestra-mem ops --type decision --since 7d
     """
-    first, end = time_span(since, until)
-    where = OperationFilter(type=operation_type, agent=agent, since=first, until=end, limit=limit or None)
-    with run.open() as memory:
-        if session is not None:
-            where = replace(where, session=session_id(memory, session))
-        found = memory.operations(where)
-    limited = tell_limited(run, len(found), limit)
-    return CommandResult(found, lambda: views.operations_view(found, limited=limited))
+    found = memory.operations(
+        OperationFilter(
+            session=_session_id(memory, session), type=operation_type, agent=agent, since=since, until=until,
+            limit=limit or None,
+        )
+    )  # fmt: skip
+    return CommandResult(found, lambda: views.operations_view(found), notes=_up_to(found, limit))
 
 
-def session_id(memory: OrchestratorContextManager, beginning: str) -> str:
-    """Find the session that begins so.
+def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> str | None:
+    """Find the session whose id begins so.
 
     Raises:
         NotFoundError: none does, or several do.
     """
+    if beginning is None:
+        return None
     found = [session.id for session in memory.sessions() if session.id.startswith(beginning)]
     if len(found) != 1:
         many = "several sessions begin" if found else "no session begins"
@@ -180,11 +188,13 @@ def sessions(memory: OrchestratorContextManager) -> CommandResult:
 @command("Ask")
 def expand(
     memory: OrchestratorContextManager,
-    reference: Annotated[str, Argument(help="What search names: op104, S12, K7, decision_log.md:41, story 5.")],
+    reference: Annotated[
+        str, Argument(metavar="REFERENCE", help="What search names: op104, S12, K7, decision_log.md:41, story 5.")
+    ],
 ) -> CommandResult:
-    """Show what stands around a hit, then the originals behind it, word for word.
+    """Show the text around a hit, then the original operations behind it, word for word.
 
-    S12 is a summary, K7 a kept fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
+    S12 is a summary, K7 a fact, op104 an operation, decision_log.md:41 a line, story 5 a work item.
 
     Example: orchestra-mem expand S12
     """
@@ -194,40 +204,36 @@ def expand(
 
 @command("Ask")
 def facts(
-    run: Shell,
     memory: OrchestratorContextManager,
     kind: Annotated[
         MustKeepKind | None, Option("--kind", metavar="KIND", help=f"One of: {', '.join(MustKeepKind)}.")
     ] = None,
-    everything: Annotated[bool, flag("--all", "Also those that were taken back or are done.")] = False,
+    everything: Annotated[bool, flag("--all", "Also those that were superseded, removed or are done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
-    """List what may not be lost: decisions, rules, roles, failures, open items, as far as it was looked for.
+    """List the facts that summaries must keep: decisions, rules, roles, failures, open items.
 
     Example: orchestra-mem facts --kind decision --all
     """
     found = memory.facts(kind, standing=not everything, limit=limit or None)
-    limited = tell_limited(run, len(found), limit)
-    return CommandResult(found, lambda: views.facts_view(found, limited=limited))
+    return CommandResult(found, lambda: views.facts_view(found), notes=_up_to(found, limit))
 
 
 @command("Ask")
-def losses(
-    run: Shell, memory: OrchestratorContextManager, session: SessionOption = None, limit: LimitOption = 20
-) -> CommandResult:
-    """List what was summarised: what each summary covers, its ratio, and the identifiers that it dropped.
+def losses(memory: OrchestratorContextManager, session: SessionOption = None, limit: LimitOption = 20) -> CommandResult:
+    """List what summaries cover and lose: operations, ratio, and the identifiers that each dropped.
 
     Example: orchestra-mem losses --limit 5
     """
-    found = memory.losses(session, limit=limit or None)
-    limited = tell_limited(run, len(found), limit)
-    return CommandResult(found, lambda: recall_views.losses_view(found, limited=limited))
+    found = memory.losses(_session_id(memory, session), limit=limit or None)
+    return CommandResult(found, lambda: recall_views.losses_view(found), notes=_up_to(found, limit))
 
 
 @command("Ask")
 def search(
-    run: Shell,
-    query: Annotated[str, Argument(help="Words, a question, or names such as #12 or src/app.py.")],
+    run: Invocation,
+    memory: OrchestratorContextManager,
+    query: Annotated[str, Argument(metavar="QUERY", help="Words, a question, or names such as #12 or src/app.py.")],
     tiers: Annotated[
         list[Tier] | None, Option("--tier", metavar="TIER", help=f"Only of: {', '.join(Tier)}. May be repeated.")
     ] = None,
@@ -236,45 +242,42 @@ def search(
         Option("--kind", metavar="KIND", help="Only this type of operation, document or fact. May be repeated."),
     ] = None,
     session: SessionOption = None,
-    agent: Annotated[str | None, Option("--agent", help="Only by this agent.")] = None,
+    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Only by this agent.")] = None,
     item: Annotated[int | None, Option("--item", metavar="N", help="Only about this work item.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     mode: Annotated[
         SearchMode, Option("--mode", metavar="MODE", help=f"By words, meaning or both: {', '.join(SearchMode)}.")
     ] = SearchMode.HYBRID,
-    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many hits at most.")] = 10,
-    explain: Annotated[bool, flag("--explain", "Why each hit stands where it does: ranks, scores, shares.")] = False,
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N hits.")] = 10,
+    explain: Annotated[bool, flag("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
 ) -> CommandResult:
-    """Find what answers a question, in all tiers and archives, by words and by meaning. 1 where nothing does.
+    """Find what answers a question, in all tiers and archives, by words and by meaning. Exits with 1 if nothing does.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
     from orchestra_mem.serialize import to_object
 
-    first, end = time_span(since, until)
-    with run.open() as memory:
-        _bring_up(run, memory)
-        where = SearchFilter(
-            tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=first, until=end,
-            session=None if session is None else session_id(memory, session),
-        )  # fmt: skip
-        found = memory.search(query, where=where, mode=mode, limit=limit)
-        lines = memory.hit_lines(found.hits)
-    tell_notes(run, found.notes)
+    _bring_up(run, memory)
+    where = SearchFilter(
+        tiers=tuple(tiers or ()), kinds=tuple(kinds or ()), agent=agent, item=item, since=since, until=until,
+        session=_session_id(memory, session),
+    )  # fmt: skip
+    found = memory.search(query, where=where, mode=mode, limit=limit)
+    lines = memory.hit_lines(found.hits)
     hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
-    record = {"hits": hits, "notes": [*found.notes]}
     return CommandResult(
-        record, lambda: recall_views.hits_view(found.hits, lines, explain=explain), exit_code=0 if found.hits else 1
-    )
+        {"hits": hits, "notes": [*found.notes]}, lambda: recall_views.hits_view(found.hits, lines, explain=explain),
+        exit_code=0 if found.hits else FAILED, notes=_lacks(found.notes),
+    )  # fmt: skip
 
 
 @command("Ask")
 def index(
-    run: Shell,
-    anew: Annotated[bool, flag("--anew", "Throw away what is there first, as after a change of model.")] = False,
+    run: Invocation,
+    anew: Annotated[bool, flag("--anew", "Delete the index first, as after a change of model.")] = False,
 ) -> CommandResult:
-    """Bring the search index up to the memory now. Searches do so themselves, in pieces.
+    """Bring the search index up to date now. Searches do so themselves, step by step.
 
     Example: orchestra-mem index --anew
     """
@@ -282,13 +285,11 @@ def index(
         newest = memory.operations(OperationFilter(limit=1))
         _update_index(run, memory, anew=anew)
     _require_kept(run, newest[-1].id if newest else 0)
-    if not run.as_json:
-        run.tell("the index has everything")
-    return CommandResult({"complete": True}, "")
+    return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
 
 
-def _require_kept(run: Shell, last_operation: int) -> None:
-    """Make sure that the index lies on the disk: where nothing may be written each search makes one for itself alone.
+def _require_kept(run: Invocation, last_operation: int) -> None:
+    """Make sure that the index is on disk: where nothing may be written each search makes one for itself alone.
 
     Raises:
         StorageError: it does not.
@@ -299,60 +300,65 @@ def _require_kept(run: Shell, last_operation: int) -> None:
     if not report.present or (report.fault is None and report.operations < last_operation):
         raise StorageError(
             f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
-            "its own; give this user the right to write there"
+            "its own; give this user permission to write there"
         )
 
 
-def _asked(task: str) -> str:
-    """Require that something is to be done."""
+def _not_blank(task: str) -> str:
     if not task.strip():
         raise BadParameter("it is empty: say what is to be done", param_hint="TASK")
     return task
 
 
-TaskArgument = Annotated[str, Argument(help="What is to be done.", callback=_asked)]
+TaskArgument = Annotated[str, Argument(metavar="TASK", help="What is to be done.", callback=_not_blank)]
 AgentsOption = Annotated[
-    list[str] | None, Option("--agent", help="Who will do it: their work goes a little before. May be repeated.")
+    list[str] | None,
+    Option("--agent", metavar="NAME", help="Who will do it: their work ranks a little higher. May be repeated."),
 ]
 
 
 @command("Ask")
 def retrieve(
-    run: Shell,
+    run: Invocation,
     memory: OrchestratorContextManager,
     task: TaskArgument,
     max_tokens: Annotated[int, Option("--max-tokens", min=0, metavar="N", help="The budget.")] = 2_000,
     agents: AgentsOption = None,
     pattern: Annotated[
-        str | None, Option("--pattern", help="How they work together: what was done so goes a little before.")
+        str | None,
+        Option("--pattern", metavar="NAME", help="How they work together: work done that way ranks a little higher."),
     ] = None,
     explain: Annotated[bool, flag("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
 ) -> CommandResult:
-    """Print what the memory has for a task, for a model: an index with costs, then the best entries. 1 where nothing.
+    """Print what the memory has for a task, for a model: an index with costs, then the best entries.
+
+    Exits with 1 if there is nothing.
 
     Example: orchestra-mem retrieve "deploy the shop" --max-tokens 1000
     """
     _bring_up(run, memory)
     found = memory.retriever.retrieve_context(task, agents=agents or (), pattern=pattern, max_tokens=max_tokens)
-    tell_notes(run, found.notes)
     return CommandResult(
-        found.as_dict(), found.explain() if explain else found.text, exit_code=0 if found.entries else 1
-    )
+        found.as_dict(), found.explain() if explain else found.text,
+        exit_code=0 if found.entries else FAILED, notes=_lacks(found.notes),
+    )  # fmt: skip
 
 
 @command("Ask")
 def recommend(
-    run: Shell,
+    run: Invocation,
     memory: OrchestratorContextManager,
     task: TaskArgument,
     agents: AgentsOption = None,
-    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="So many of each kind at most.")] = 3,
+    limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N of each kind.")] = 3,
 ) -> CommandResult:
-    """Print what past decisions, rules, failures and similar tasks say for a task, with their sources. 1 where nothing.
+    """Print what past decisions, rules, failures and similar tasks say for a task, with their sources.
+
+    Exits with 1 if there is nothing.
 
     Example: orchestra-mem recommend "deploy the shop" --json
     """
     _bring_up(run, memory)
     found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
-    tell_notes(run, found.notes)
-    return CommandResult(found.as_dict(), found.render, exit_code=0 if any(found.groups()) else 1)
+    exit_code = 0 if any(found.groups()) else FAILED
+    return CommandResult(found.as_dict(), found.render, exit_code=exit_code, notes=_lacks(found.notes))

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, BadParameter
 
 from orchestra_mem.faces.command import (
+    CONFIGURATION,
+    FAILED,
     CommandResult,
+    Invocation,
     LimitOption,
     SessionOption,
     command,
     config,
-    document_views,
     flag,
     recall_views,
     views,
 )
-from orchestra_mem.faces.shell import CONFIGURATION, FAILED, Shell
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import SummaryStory
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 
 @command(of=config)
 def show(
-    run: Shell,
+    run: Invocation,
     defaults: Annotated[
         bool, flag("--defaults", "Every key with its default, unit, range and reason, as YAML.")
     ] = False,
 ) -> CommandResult:
-    """Print the settings in force, and where each that is not a default comes from.
+    """Print every setting with its value, and where the value comes from.
 
     Example: orchestra-mem config show
     """
@@ -48,8 +49,8 @@ def show(
 
 
 @command(of=config)
-def check(run: Shell) -> CommandResult:
-    """Check the settings: files, environment, and whether they go together. Exits with 3 where they do not.
+def check(run: Invocation) -> CommandResult:
+    """Check the settings: files, environment, and whether they fit together. Exits with 3 if something is wrong.
 
     Example: orchestra-mem config check
     """
@@ -63,12 +64,12 @@ def check(run: Shell) -> CommandResult:
             raise
         return CommandResult({"faults": [*error.faults]}, "", exit_code=CONFIGURATION)
     file = run.project / CONFIG_PATH
-    return CommandResult({"faults": []}, f"in order: {file if file.exists() else 'defaults'} and the environment\n")
+    return CommandResult({"faults": []}, f"valid: {file if file.exists() else 'the defaults'} and the environment\n")
 
 
 @command("Look after", name="check")
-def check_documents(run: Shell) -> CommandResult:
-    """Look through the documents: every fault with file and line, and what happens meanwhile. 1 where there is one.
+def check_documents(run: Invocation) -> CommandResult:
+    """Check the documents: every fault with file and line, and what happens meanwhile. Exits with 1 if there is one.
 
     Example: orchestra-mem check
     """
@@ -79,18 +80,13 @@ def check_documents(run: Shell) -> CommandResult:
     problems = doctor.check_documents(run.project, load_settings(run.project, os.environ))
     problems += doctor.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
-    if not problems:
-        return CommandResult(record, "all is well with the documents\n")
-    if not run.as_json and run.out.is_terminal:
-        return CommandResult(record, lambda: document_views.problems_view(problems), exit_code=FAILED)
-    # Unfolded, for programs that look for file:line.
-    text = "".join(f"{problem}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
-    return CommandResult(record, text, exit_code=FAILED)
+    text = views.problems_text(problems) if problems else "the documents have no faults\n"
+    return CommandResult(record, text, exit_code=FAILED if problems else 0)
 
 
 @command("Look after")
-def doctor(run: Shell) -> CommandResult:
-    """Look for what is wrong with a memory, part by part, and say what to do. Exits with 1 where something is.
+def doctor(run: Invocation) -> CommandResult:
+    """Examine a memory part by part, and say what is wrong and what to do. Exits with 1 if something is.
 
     Example: orchestra-mem doctor
     """
@@ -115,20 +111,22 @@ class SummariesAction(StrEnum):
 
 @command("Ask")
 def summaries(
-    run: Shell,
+    run: Invocation,
     action: Annotated[
-        SummariesAction, Argument(metavar="[redo|stats]", help="Let the model better one; count what came of it.")
+        SummariesAction, Argument(metavar="ACTION", help="List them, redo one by the model, or count its successes.")
     ] = SummariesAction.LIST,
-    reference: Annotated[str | None, Argument(metavar="[ID]", help="For redo: as in S12.")] = None,
+    reference: Annotated[str | None, Argument(metavar="ID", help="For redo: which one, as in S12.")] = None,
     session: SessionOption = None,
     limit: LimitOption = 20,
 ) -> CommandResult:
-    """List summaries: how each was made, what the check said, what was put back and lost. redo tries again, now.
+    """List summaries: how each was made and checked, what was put back and lost. redo has the model try again now.
 
     Example: orchestra-mem summaries redo S12
     """
     if (action is SummariesAction.REDO) != (reference is not None):
-        raise BadParameter("redo goes with the number of a summary, as in S12", param_hint="ID")
+        raise BadParameter(
+            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
+        )
     with run.open() as memory:
         if reference is not None:
             return _redo(memory, reference)
@@ -142,7 +140,7 @@ def summaries(
 def _redo(memory: OrchestratorContextManager, reference: str) -> CommandResult:
     done = memory.compression.redo(reference)
     fault = f", {done.fault}" if done.fault else ""
-    what = "the next refresh puts this in:" if done.verdict.good else "it stays as it is:"
+    what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
     return CommandResult(done, f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}\n\n{done.text.rstrip()}\n")
 
 

@@ -12,8 +12,7 @@ import typer
 from typer import Argument
 
 from orchestra_mem.errors import ConfigError, ConfigFault, DocumentError, NotFoundError, storage_error
-from orchestra_mem.faces.command import CommandResult, command, document_views, flag
-from orchestra_mem.faces.shell import FAILED, Shell
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
@@ -23,54 +22,51 @@ if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
 
 DocumentArgument = Annotated[str, Argument(metavar="DOC", help="project_state, work_plan or decision_log.")]
+AnyDocumentArgument = Annotated[
+    str, Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one.")
+]
 ConflictArgument = Annotated[str, Argument(metavar="ID", help="As `conflicts` and the document show it.")]
 
 
 @command("Documents")
-def edit(
-    run: Shell,
-    document: Annotated[
-        str,
-        Argument(metavar="DOC", help="project_state, work_plan, decision_log, or session for the running one."),
-    ],
-) -> CommandResult:
-    """Open a document in your editor; afterwards tell what was taken in and what is wrong. 1 where something is.
+def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
+    """Open a document in your editor; then show which facts changed and what is wrong. Exits with 1 if something is.
 
     Example: orchestra-mem edit decision_log
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.doctor import check_document
-    from orchestra_mem.faces.editing import differing_lines, run_editor, taken_in
+    from orchestra_mem.faces.editing import changed_facts, differing_lines, run_editor
 
-    with run.open() as memory:  # closed again before the editor opens: whoever else works here goes on
+    with run.open() as memory:  # closed again before the editor opens, so that other processes are not blocked
         path = _path(memory, document)
         facts = memory.facts(standing=False)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
-    # Before the memory is opened, which would make a document again that is not there.
+    # Before the memory is opened, which would make a missing document again.
     problems = check_document(path, run.project, load_settings(run.project, os.environ))
     after = _text(path) if path.is_file() else ""
     with run.open() as memory:
-        taken = taken_in(facts, memory.facts(standing=False))
+        changes = changed_facts(facts, memory.facts(standing=False))
     lines = differing_lines(before, after)
     added = sum(line.startswith("+") for line in lines)
     record = {
         "document": path.stem, "path": str(path), "editor_exit_code": code, "changed": before != after,
         "lines_added": added, "lines_removed": len(lines) - added,
         "facts": {
-            "added": taken.added, "changed": [{"before": was, "after": now} for was, now in taken.changed],
-            "removed": taken.removed,
+            "added": changes.added, "changed": [{"before": was, "after": now} for was, now in changes.changed],
+            "removed": changes.removed,
         },
         "problems": problems,
     }  # fmt: skip
-    note = ""
+    notes = []
     if code:
-        note = f"the editor ended with exit code {code}; what it had saved stands"
+        notes = [f"the editor ended with exit code {code}; what it had saved is kept"]
     elif before == after:
-        note = "an editor that opens a window of its own may return at once: what you save there is taken in too"
+        notes = ["an editor that opens a window of its own may return at once: what you save there is read as well"]
     return CommandResult(
-        record, lambda: document_views.edit_view(path, lines, taken, problems, changed=before != after),
-        exit_code=FAILED if code or problems else 0, note=note,
+        record, lambda: views.edit_view(path, lines, changes, problems, changed=before != after),
+        exit_code=FAILED if code or problems else 0, notes=notes,
     )  # fmt: skip
 
 
@@ -79,7 +75,7 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
     if name == "session":
         path = memory.session_memory.path
         if path is None:
-            raise NotFoundError("no session is under way, so it has no document; `orchestra-mem record` begins one")
+            raise NotFoundError("there is no session, so it has no document; `orchestra-mem record` begins one")
         return path
     if name not in set(DocumentName):
         raise NotFoundError(f"there is no document {document!r}; there are: {', '.join([*DocumentName, 'session'])}")
@@ -97,7 +93,7 @@ def _text(path: Path) -> str:
 
 @command("Documents")
 def conflicts(memory: OrchestratorContextManager) -> CommandResult:
-    """List what waits for your word: lines of yours that stand, and what the machine would have there.
+    """List the lines that you and the machine both changed: yours, which stand, and the machine's.
 
     Example: orchestra-mem conflicts
     """
@@ -114,12 +110,12 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
                 "changed_meanwhile": not block.unchanged,
             }
         )  # fmt: skip
-    return CommandResult(found, lambda: document_views.conflicts_view(found))
+    return CommandResult(found, lambda: views.conflicts_view(found))
 
 
 @command("Documents")
 def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
-    """Let the machine's lines of a conflict take the place of yours. What stood there becomes a version.
+    """Replace your lines of a conflict by the machine's. The earlier text becomes a version.
 
     Example: orchestra-mem accept 3f9a1c
     """
@@ -128,7 +124,7 @@ def accept(memory: OrchestratorContextManager, conflict: ConflictArgument) -> Co
 
 @command("Documents")
 def reject(memory: OrchestratorContextManager, conflict: ConflictArgument) -> CommandResult:
-    """Keep your lines of a conflict, and take the machine's out. Deleting the block in an editor does the same.
+    """Keep your lines of a conflict and remove the machine's. Deleting the block in an editor does the same.
 
     Example: orchestra-mem reject 3f9a1c
     """
@@ -147,10 +143,10 @@ def _resolve(memory: OrchestratorContextManager, conflict: str, *, accepted: boo
 
 @command("Documents", json_lines=True)
 def watch(
-    run: Shell,
-    poll: Annotated[bool, flag("--poll", "Look each second, as for network folders. See documents.watch.")] = False,
+    run: Invocation,
+    poll: Annotated[bool, flag("--poll", "Look once a second, for network folders. See documents.watch.")] = False,
 ) -> None:
-    """Show what is saved in the documents as it happens, line by line, until Ctrl-C.
+    """Show changes to the documents as they are saved, line by line, until Ctrl-C.
 
     Example: orchestra-mem watch
     """
@@ -171,7 +167,7 @@ def watch(
 
 
 def _show_changes(
-    run: Shell, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]], settings: Settings
+    run: Invocation, watcher: DocumentWatcher, changed: SimpleQueue[frozenset[Path]], settings: Settings
 ) -> None:
     from orchestra_mem.faces.editing import SeenTexts
 
@@ -189,7 +185,7 @@ def _show_changes(
                     _show_change(run, found)
 
 
-def _show_change(run: Shell, found: DocumentChange) -> None:
+def _show_change(run: Invocation, found: DocumentChange) -> None:
     from orchestra_mem.build import utc_now
 
     time = utc_now()
@@ -199,67 +195,57 @@ def _show_change(run: Shell, found: DocumentChange) -> None:
             "event": found.event.value, "added": found.added, "removed": found.removed, "lines": found.lines,
         }  # fmt: skip
         return typer.echo(json.dumps(record))
-    view = document_views.change_view(time, found)
-    return run.show(view) if run.out.is_terminal else run.text(f"{view.plain}\n")
+    return run.show(views.change_view(time, found))
 
 
 @command("Documents")
 def history(memory: OrchestratorContextManager, document: DocumentArgument) -> CommandResult:
-    """List a document's earlier texts, oldest first: when, by whom it was written, why it was replaced.
+    """List a document's earlier versions, oldest first: when, by whom it was written, why it was replaced.
 
     Example: orchestra-mem history project_state
     """
     found = memory.episodic_memory.history(document)
-    return CommandResult(found, lambda: document_views.versions_view(found))
+    return CommandResult(found, lambda: views.versions_view(found))
 
 
 @command("Documents")
 def diff(
-    run: Shell,
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int | None, Argument(help="An earlier text's number. Default: the newest.")] = None,
+    version: Annotated[int | None, Argument(metavar="N", help="The number of a version. Default: the newest.")] = None,
 ) -> CommandResult:
-    """Show what has changed in a document since one of its earlier texts.
+    """Show what has changed in a document since one of its earlier versions.
 
     Example: orchestra-mem diff project_state 3
     """
     found = memory.episodic_memory.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
-    if run.as_json or not run.out.is_terminal:
-        return CommandResult(record, found)
-    return CommandResult(record, lambda: [document_views.diff_view(found) if found else "no difference"])
+    return CommandResult(
+        record, lambda: views.diff_view(found), notes=[] if found else [f"{document} has not changed since"]
+    )
 
 
 @command("Documents")
 def restore(
     memory: OrchestratorContextManager,
     document: DocumentArgument,
-    version: Annotated[int, Argument(help="The number of the text to put back.")],
+    version: Annotated[int, Argument(metavar="N", help="The number of the version to put back.")],
 ) -> CommandResult:
-    """Put an earlier text of a document back, word for word. What stands there now becomes a version itself.
+    """Put an earlier version of a document back, word for word. The present text becomes a version itself.
 
     Example: orchestra-mem restore decision_log 3
     """
     kept = memory.episodic_memory.restore(document, version)
-    replaced = f" again; what stood there is version {kept.sequence}"
-    words = "; it replaced nothing" if kept.sequence == version else replaced
-    return CommandResult({"restored": version, "kept": kept}, f"version {version} stands in {kept.document}{words}\n")
+    replaced = "it replaced nothing" if kept.sequence == version else f"the text before is version {kept.sequence}"
+    words = f"version {version} stands in {kept.document}; {replaced}\n"
+    return CommandResult({"restored": version, "kept": kept}, words)
 
 
 @command("Documents")
-def blame(
-    memory: OrchestratorContextManager,
-    document: Annotated[
-        str,
-        Argument(
-            metavar="DOC", help="project_state, work_plan, decision_log, or session for the live session's document."
-        ),
-    ],
-) -> CommandResult:
-    """Tell line by line who wrote a document, person or machine, and from which operations.
+def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> CommandResult:
+    """Show line by line who wrote a document, person or machine, and from which operations.
 
     Example: orchestra-mem blame decision_log
     """
     lines = memory.blame(document)
-    return CommandResult(lines, lambda: document_views.blame_view(lines))
+    return CommandResult(lines, lambda: views.blame_view(lines))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.command import CommandResult, command, flag, importing
-from orchestra_mem.faces.shell import FAILED, Shell
-from orchestra_mem.faces.times import parse_option
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, importing, time_option
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @command("Begin")
-def init(run: Shell) -> CommandResult:
-    """Make a memory in a project, or complete the one that is there. Nothing existing is touched.
+def init(run: Invocation) -> CommandResult:
+    """Make a memory in a project, or complete the one that is there. No existing file is changed.
 
     Example: orchestra-mem init
     """
@@ -32,9 +31,10 @@ def init(run: Shell) -> CommandResult:
     done = initialise(replace(run, given=run.given or Path.cwd()).project)
     record = {"project": str(done.project), "made": list(done.made), "kept": list(done.kept)}
     if not run.as_json:
-        for words, names in (("made", done.made), ("kept as it was", done.kept)):
-            for name in names:
-                run.tell(f"{words}: {name}")
+        for name in done.made:
+            run.tell(f"made: {name}")
+        for name in done.kept:
+            run.tell(f"left as it was: {name}")
     return CommandResult(
         record,
         f"{done.project} has a memory{'' if done.made else ' already'}. Next:\n"
@@ -46,34 +46,39 @@ def init(run: Shell) -> CommandResult:
 
 @command("Record")
 def record(
-    run: Shell,
+    run: Invocation,
     operation_type: Annotated[str, Argument(metavar="TYPE", help="What kind of thing was done, as in decision.")],
     data: Annotated[str | None, Argument(metavar="DATA", help="JSON; - reads it from stdin.")] = None,
-    text: Annotated[str | None, Option("--text", help='In the place of DATA: {"text": TEXT}.')] = None,
-    tokens: Annotated[int | None, Option("--tokens", min=0, help="What it took of the window.")] = None,
-    agent: Annotated[str | None, Option("--agent", help="Who did it.")] = None,
-    critical: Annotated[
-        bool | None, flag("--critical/--no-critical", "Whether it matters more; judged if not given.")
+    text: Annotated[
+        str | None, Option("--text", metavar="TEXT", help='Instead of DATA: records {"text": TEXT}.')
     ] = None,
-    timestamp: Annotated[str | None, Option("--timestamp", help="When, in ISO 8601. Default: now.")] = None,
-    key: Annotated[str | None, Option("--key", help="The same key twice records once.")] = None,
+    tokens: Annotated[
+        int | None, Option("--tokens", metavar="N", min=0, help="How much of the window it used. Default: counted.")
+    ] = None,
+    agent: Annotated[str | None, Option("--agent", metavar="NAME", help="Who did it.")] = None,
+    critical: Annotated[
+        bool | None, flag("--critical/--no-critical", "Whether it is important. Default: decided by its type and data.")
+    ] = None,
+    timestamp: Annotated[datetime | None, time_option("--timestamp", "When, in ISO 8601. Default: now.")] = None,
+    key: Annotated[
+        str | None, Option("--key", metavar="KEY", help="A second operation with the same key is not recorded.")
+    ] = None,
 ) -> CommandResult:
-    """Record an operation; a memory is made where there is none.
+    """Record an operation; makes a memory if there is none.
 
     Example: orchestra-mem record decision '{"text": "we deploy on Tuesdays"}'
     """
     value = _data(data, text)
-    when = parse_option(timestamp, "--timestamp")
     with run.open(create=True) as memory:
         operation = memory.record_operation(
-            operation_type, value, tokens, agent=agent, critical=critical, timestamp=when, idempotency_key=key
+            operation_type, value, tokens, agent=agent, critical=critical, timestamp=timestamp, idempotency_key=key
         )
     return CommandResult(operation, f"op{operation.id}\n")
 
 
 def _data(data: str | None, text: str | None) -> object:
     if (data is None) == (text is None):
-        raise BadParameter("give the data as JSON, or a text by --text, and not both", param_hint="DATA")
+        raise BadParameter("give either the data as JSON or a text by --text", param_hint="DATA")
     if text is not None:
         return {"text": text}
     assert data is not None
@@ -84,7 +89,7 @@ def _data(data: str | None, text: str | None) -> object:
         value: object = json.loads(raw, object_pairs_hook=unrepeated)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
-        raise BadParameter(f"{source} is no JSON ({error}); plain words go by --text", param_hint="DATA") from None
+        raise BadParameter(f"{source} is not JSON ({error}); give plain text by --text", param_hint="DATA") from None
     return value
 
 
@@ -98,10 +103,12 @@ def _from_stdin() -> bytes:
 
 @command(of=importing, name="git")
 def import_git(
-    run: Shell,
+    run: Invocation,
     path: Annotated[Path, Argument(metavar="PATH", help="A folder of the repository.")],
     limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Only the newest N.")] = None,
-    agent: Annotated[str | None, Option("--agent", help="Whom to name as the one who did it.")] = None,
+    agent: Annotated[
+        str | None, Option("--agent", metavar="NAME", help="The agent to record the commits under.")
+    ] = None,
     patches: Annotated[bool, flag("--patches", "Also each changed file with its patch, before its commit.")] = False,
 ) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second time records only what is new.
@@ -115,20 +122,20 @@ def import_git(
 
 @command(of=importing, name="jsonl")
 def import_jsonl(
-    run: Shell,
+    run: Invocation,
     file: Annotated[Path, Argument(metavar="FILE", help="One JSON object a line.")],
     operation_type: Annotated[
-        str, Option("--type", help="The type of operations whose line does not name one.")
+        str, Option("--type", metavar="TYPE", help="The type of operations whose line does not name one.")
     ] = "imported",
-    skip_bad: Annotated[bool, flag("--skip-bad", "Pass over lines at fault, tell them, exit 1.")] = False,
+    skip_bad: Annotated[bool, flag("--skip-bad", "Skip faulty lines, list them, and exit with 1.")] = False,
 ) -> CommandResult:
     """Record the lines of a file of JSON objects. A second time records only what is new.
 
-    A line is known again by its file, its number and its text: a file that was moved, or what comes through a pipe, is
-    recorded again, unless its lines have an idempotency_key.
-
     A line may have type, data, tokens, agent, critical, timestamp and idempotency_key; without data the whole object
     is the data.
+
+    A line is recognised by its file, its number and its text. So a file that was moved, or what comes through a pipe,
+    is recorded again, unless its lines have an idempotency_key.
 
     Example: orchestra-mem import jsonl talk.jsonl --type message
     """
@@ -136,11 +143,13 @@ def import_jsonl(
 
     faults: list[HistoryFault] = []
     history = open_jsonl_history(file, operation_type=operation_type, on_fault=faults.append if skip_bad else None)
-    return _import(run, history, faults if skip_bad else None, "" if skip_bad else "--skip-bad passes over such lines")
+    return _import(run, history, faults if skip_bad else None, "" if skip_bad else "--skip-bad skips such lines")
 
 
-def _import(run: Shell, history: History, faults: list[HistoryFault] | None = None, advice: str = "") -> CommandResult:
-    """Record a history. `faults` takes what cannot be recorded, None ends at the first; `advice` goes with that one."""
+def _import(
+    run: Invocation, history: History, faults: list[HistoryFault] | None = None, advice: str = ""
+) -> CommandResult:
+    """Record a history. `faults` collects what cannot be recorded; None ends at the first, with `advice`."""
     from orchestra_mem.memory.importing import Imported, import_history
 
     done = Imported(recorded=0, known=0)
@@ -161,7 +170,7 @@ def _import(run: Shell, history: History, faults: list[HistoryFault] | None = No
     if history.note:
         run.tell(history.note)
     for fault in told:
-        run.tell(f"passed over: {fault}")
+        run.tell(f"skipped: {fault}")
     record = {
         "source": history.source, "recorded": done.recorded, "known": done.known, "note": history.note,
         "faults": told,
@@ -171,23 +180,25 @@ def _import(run: Shell, history: History, faults: list[HistoryFault] | None = No
 
 def _counted(done: Imported, source: str = "") -> str:
     of = "operation" if done.recorded == 1 else "operations"
-    known = f"; {done.known:,} had been before" if done.known else ""
+    known = f"; {done.known:,} had been recorded before" if done.known else ""
     return f"recorded {done.recorded:,} {of}{source}{known}"
 
 
 @command("Record")
 def flush(memory: OrchestratorContextManager) -> CommandResult:
-    """End the session: sum it up, archive its document, bring the documents up to date.
+    """End the session: summarise it, archive its document, and update the documents in .obra/memory.
 
     Example: orchestra-mem flush
     """
     path = memory.flush_session()
-    return CommandResult({"archive": str(path) if path else None}, f"{path}\n" if path else "no session is under way\n")
+    return CommandResult(
+        {"archive": str(path) if path else None}, f"{path}\n" if path else "there is no session to end\n"
+    )
 
 
 @command("Record")
 def refresh(memory: OrchestratorContextManager) -> CommandResult:
-    """Spill and compact now, and bring the documents up to date. Happens by itself when the window is 80 % full.
+    """Spill, compact and update the documents now. Happens by itself when the window is 80 % full.
 
     Example: orchestra-mem refresh
     """
@@ -197,7 +208,7 @@ def refresh(memory: OrchestratorContextManager) -> CommandResult:
     written = [f"{name}.md" for name in after if after[name] != before[name]]
     wrote = f"wrote {', '.join(written)}" if written else "no document changed"
     if done is None:
-        return CommandResult({"session": False, "documents": written}, f"no session is under way; {wrote}\n")
+        return CommandResult({"session": False, "documents": written}, f"there is no session; {wrote}\n")
     compacted = done.compacted
     record = {
         "session": True, "documents": written, "spilled_operations": done.spilled_operations,

@@ -1,36 +1,47 @@
-"""Commands for the state of work: work, work show, work add, work set."""
+"""Commands for work: work, work show, work add, work set, and the two that act as an orchestrator: shell, run."""
 
 from __future__ import annotations
 
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
 
-from orchestra_mem.faces.command import CommandResult, command, views, with_common_options
+from orchestra_mem.errors import StorageError
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views, with_common_options
 from orchestra_mem.faces.command import work as group
-from orchestra_mem.faces.shell import Shell
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
+    from orchestra_mem.orchestrator import Orchestrator
 
+_PROMPT = "> "
+_COMMENT = re.compile(r"\s*#(?!\d)")
+_GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
 _STATUSES = ", ".join(status.replace(" ", "-") for status in WorkStatus)
 
 
 def _status(given: str) -> WorkStatus:
-    """Read a status, its words parted by spaces, hyphens or underscores."""
+    """Read a status, its words separated by spaces, hyphens or underscores."""
     try:
         return WorkStatus(" ".join(given.lower().replace("-", " ").replace("_", " ").split()))
     except ValueError:
-        raise BadParameter(f"{given!r} is no status; there are {_STATUSES}") from None
+        raise BadParameter(f"{given!r} is not a status; give one of {_STATUSES}") from None
 
 
 ItemArgument = Annotated[int, Argument(metavar="ID", help="The number, without #.")]
 
 
 def work(
-    run: Shell,
+    run: Invocation,
     context: typer.Context,
     kinds: Annotated[
         list[WorkKind] | None,
@@ -41,13 +52,15 @@ def work(
         Option("--status", metavar="STATUS", parser=_status, help=f"Only: {_STATUSES}. May be repeated."),
     ] = None,
     parent: Annotated[
-        int | None, Option("--parent", min=0, metavar="ID", help="Only right below this item; 0 for none.")
+        int | None, Option("--parent", min=0, metavar="ID", help="Only right below this item; 0: without a parent.")
     ] = None,
-    text: Annotated[str, Option("--text", help="Only with all these words in title or description.")] = "",
+    text: Annotated[
+        str, Option("--text", metavar="TEXT", help="Only with all these words in title or description.")
+    ] = "",
     blocked_by: Annotated[
         int | None, Option("--blocked-by", min=1, metavar="ID", help="Only what depends on this item.")
     ] = None,
-    assignee: Annotated[str | None, Option("--assignee", help="Only of this one.")] = None,
+    assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Only assigned to this name.")] = None,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The first N; 0 for all.")] = 20,
 ) -> CommandResult | None:
     """List milestones, epics, stories and tasks in the order of the backlog; see and change them one by one.
@@ -64,7 +77,8 @@ def work(
     )  # fmt: skip
     with run.open() as memory:
         found = memory.state.items(where)
-    return CommandResult(found, lambda: views.work_view(found, limited=bool(limit) and len(found) == limit))
+    notes = [f"the first {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+    return CommandResult(found, lambda: views.work_view(found), notes=notes)
 
 
 group.callback(invoke_without_command=True)(with_common_options(work))
@@ -76,7 +90,7 @@ def show(
     item_id: ItemArgument,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N changes; 0 for all.")] = 20,
 ) -> CommandResult:
-    """Show one item: all that it says, how much below it is done, what it waits for, and how it came to be so.
+    """Show one item: its text, its progress, what it waits for, and its history.
 
     Example: orchestra-mem work show 12
     """
@@ -90,23 +104,23 @@ def show(
 
 @command(of=group, creates=True)
 def add(
-    run: Shell,
+    run: Invocation,
     memory: OrchestratorContextManager,
     kind: Annotated[WorkKind, Argument(metavar="KIND", help=f"One of: {', '.join(WorkKind)}.")],
     title: Annotated[str, Argument(metavar="TITLE", help="What it is, in a line.")],
-    description: Annotated[str, Option("--description", help="What there is to say of it.")] = "",
+    description: Annotated[str, Option("--description", metavar="TEXT", help="More about it.")] = "",
     parent: Annotated[int | None, Option("--parent", min=1, metavar="ID", help="What it is a part of.")] = None,
     priority: Annotated[int, Option("--priority", min=1, max=5, metavar="N", help="1 is first, 5 last.")] = 3,
     depends_on: Annotated[
         list[int] | None,
         Option("--depends-on", min=1, metavar="ID", help="What must be done before. May be repeated."),
     ] = None,
-    assignee: Annotated[str | None, Option("--assignee", help="Who does it.")] = None,
+    assignee: Annotated[str | None, Option("--assignee", metavar="NAME", help="Who does it.")] = None,
     acceptance: Annotated[
-        list[str] | None, Option("--acceptance", metavar="TEXT", help="When it is good. May be repeated.")
+        list[str] | None, Option("--acceptance", metavar="TEXT", help="When it is accepted. May be repeated.")
     ] = None,
 ) -> CommandResult:
-    """Create a milestone, epic, story, task or subtask; a memory is made where there is none.
+    """Create a milestone, epic, story, task or subtask; makes a memory if there is none.
 
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
     """
@@ -116,24 +130,144 @@ def add(
         kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
         assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
     )  # fmt: skip
-    run.bring_documents_up(memory)
+    _update_documents(run, memory)
     return CommandResult(item, f"{item.name}\n")
 
 
 @command(of=group, name="set")
 def set_status(
-    run: Shell,
+    run: Invocation,
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
     status: Annotated[WorkStatus, Argument(metavar="STATUS", parser=_status, help=f"One of: {_STATUSES}.")],
-    reason: Annotated[str, Option("--reason", help="Why, as for what it is blocked.")] = "",
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="Why, for example what blocks it.")] = "",
 ) -> CommandResult:
-    """Move an item to another status; what may follow which is told where it may not.
+    """Move an item to another status. If that is not allowed, the message says what is.
 
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
     """
     from orchestra_mem.types import Author
 
     item = memory.state.set_status(item_id, status, reason=reason, author=Author.PERSON)
-    run.bring_documents_up(memory)
+    _update_documents(run, memory)
     return CommandResult(item, f"{item.name} is {item.status}\n")
+
+
+def _update_documents(run: Invocation, memory: OrchestratorContextManager) -> None:
+    """Write into the documents what a command has changed, for whoever opens one next.
+
+    The change is stored by then, so a failure here is told and does not fail the command.
+    """
+    try:
+        memory.refresh()
+    except StorageError as error:
+        run.tell(f"orchestra-mem: the documents are not up to date yet: {error}")
+
+
+@command("Work", name="shell", json_lines=True)
+def talk(
+    run: Invocation,
+    script: Annotated[
+        Path | None, Option("--script", metavar="FILE", help="Run the lines of a file; comments begin with #.")
+    ] = None,
+    yes: Annotated[bool, flag("--yes", "Cancel and undo without asking.")] = False,
+) -> None:
+    """Talk about the work in everyday words; everything is remembered. `quit`, Ctrl-D or Ctrl-C end the session.
+
+    Example: orchestra-mem shell
+    """
+    from orchestra_mem.orchestrator import Orchestrator
+
+    lines = _typed(run) if script is None else _scripted(run, _read(script))
+    with run.open(create=True) as memory, Orchestrator(memory, agent="shell", confirm=not yes) as orchestrator:
+        orchestrator.end_on_signals()
+        all_done = _talk(run, orchestrator, lines)
+    if script is not None and not all_done:
+        raise typer.Exit(FAILED)
+
+
+def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
+    """Answer lines until they end or one says so; tell whether each was done or answered, no question left open."""
+    from orchestra_mem.orchestrator import Outcome, reply_record
+
+    all_done, outcome = True, Outcome.DONE
+    for line in lines:
+        reply = orchestrator.execute(line)
+        if reply.text:
+            run.text(f"{json.dumps(reply_record(reply)) if run.as_json else reply.text}\n")
+            sys.stdout.flush()
+        outcome = reply.outcome
+        all_done = all_done and outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)
+        if outcome is Outcome.ENDED:
+            break
+    return all_done and outcome is not Outcome.ASKED
+
+
+def _typed(run: Invocation) -> Iterator[str]:
+    """Read the lines of a person at a terminal, with a prompt and what readline offers, or of a pipe."""
+    if sys.stdin is None:
+        return
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
+    if not sys.stdin.isatty():
+        yield from (line.rstrip("\r\n") for line in sys.stdin)
+        return
+    with suppress(ImportError):  # Windows has none
+        import readline  # noqa: F401  the arrow keys: `input` uses it once it is there
+    run.tell(_GREETING)
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            run.tell("")
+            return
+
+
+def _read(script: Path) -> str:
+    try:
+        return script.read_text(encoding="utf-8-sig", errors="surrogateescape")
+    except OSError as error:
+        raise BadParameter(f"{script}: {error.strerror}", param_hint="--script") from error
+
+
+def _scripted(run: Invocation, text: str) -> Iterator[str]:
+    """Give the lines of a text, each shown before its answer; `#12 is done` is not a comment."""
+    for line in text.split("\n"):
+        if line.strip() and not _COMMENT.match(line):
+            if not run.as_json:
+                run.text(f"{_PROMPT}{line}\n")
+            yield line
+
+
+@command("Work", name="run")
+def do_task(
+    run: Invocation,
+    memory: OrchestratorContextManager,
+    task: Annotated[int, Argument(metavar="ID", help="The task's number.", min=1)],
+    shell_command: Annotated[
+        str, Argument(metavar="COMMAND", help="A shell command; its exit code says whether the task is done.")
+    ],
+    tries: Annotated[int, Option("--tries", metavar="N", min=1, help="At most N tries.")] = 1,
+    timeout: Annotated[
+        float | None, Option("--timeout", metavar="SECONDS", min=0.001, help="Seconds for each try.")
+    ] = None,
+) -> CommandResult:
+    """Do a task by a shell command; its exit code sets the task's status, and the run is remembered.
+
+    The command finds the task in ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and what the memory has for it
+    on its standard input.
+
+    Example: orchestra-mem run 12 "pytest -q" --tries 2
+    """
+    from orchestra_mem.orchestrator import Orchestrator, task_record
+
+    orchestrator = Orchestrator(memory, agent="run")
+    orchestrator.end_on_signals()
+    result = orchestrator.execute_task(task, shell_command, max_iterations=tries, timeout_s=timeout, folder=run.project)
+    item = orchestrator.tracker.item(task)
+    _update_documents(run, memory)
+    note = f"{item.name} is {item.status}{f': {result.error}' if result.error else ''}"
+    return CommandResult(
+        task_record(item, result), f"{result.result}\n" if result.result else "",
+        exit_code=FAILED if result.error else 0, notes=[] if run.as_json else [note],
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Documents that a person edits: which editor it is, running it, what came of it, what has changed meanwhile."""
+"""Documents that a person edits: running the editor, which facts an edit changed, which documents have changed."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
     """
     variable = next((name for name in ("VISUAL", "EDITOR") if environ.get(name, "").strip()), None)
     if variable is None:
-        advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is taken in by itself"
+        advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is read by itself"
         raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
     named = environ[variable].strip()
     try:
         command = shlex.split(named, posix=os.name != "nt")
     except ValueError as error:
-        raise _fault(f"environment variable {variable}", f"{named!r} is no command: {error}") from None
+        raise _fault(f"environment variable {variable}", f"{named!r} is not a command: {error}") from None
     with _left_to_the_editor():
         try:
             done = subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False)
@@ -74,39 +74,32 @@ def _fault(source: str, problem: str) -> ConfigError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenIn:
-    """What a person's edit has made of the facts; `changed` holds each as it was and as it is."""
+class ChangedFacts:
+    """The facts that a person's edit has changed; `changed` holds each as it was and as it is."""
 
     added: list[MustKeep]
     changed: list[tuple[MustKeep, MustKeep]]
     removed: list[MustKeep]
 
 
-def taken_in(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> TakenIn:
-    """Compare all facts from before an edit with those after it; what the machine did meanwhile is left aside."""
+def changed_facts(before: Sequence[MustKeep], after: Sequence[MustKeep]) -> ChangedFacts:
+    """Compare all facts from before an edit with those after it; what the machine did meanwhile is left out."""
     known = {fact.id: fact for fact in before}
     new = {fact.id for fact in after if fact.id not in known and fact.author is Author.PERSON}
-    standing = [fact for fact in after if fact.status is not MustKeepStatus.REMOVED]
-    pairs = [(known[fact.id], fact) for fact in standing if fact.id in known]
-    return TakenIn(
-        added=[fact for fact in standing if fact.id in new],
-        changed=[
-            (was, now)
-            for was, now in pairs
-            if now != was and (now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text))
-        ],
-        removed=[
-            fact
-            for fact in after
-            if fact.status is MustKeepStatus.REMOVED
-            and fact.id in known
-            and known[fact.id].status is not MustKeepStatus.REMOVED
-        ],
-    )
+    found = ChangedFacts(added=[fact for fact in after if fact.id in new], changed=[], removed=[])
+    for now in after:
+        was = known.get(now.id)
+        if was is None or was.status is MustKeepStatus.REMOVED:
+            continue
+        if now.status is MustKeepStatus.REMOVED:
+            found.removed.append(now)
+        elif now.superseded_by in new or (now.author is Author.PERSON and now.text != was.text):
+            found.changed.append((was, now))
+    return found
 
 
-class Event(StrEnum):
-    """What has become of a document."""
+class DocumentEvent(StrEnum):
+    """What has happened to a document."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -116,10 +109,10 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentChange:
-    """What has become of a document since it was last seen: the lines that differ, each behind `+` or `-`."""
+    """What has happened to a document since it was last seen; each differing line begins with `+` or `-`."""
 
     path: Path
-    event: Event
+    event: DocumentEvent
     lines: list[str]
 
     @property
@@ -139,14 +132,14 @@ def differing_lines(before: str, after: str) -> list[str]:
 
 
 class SeenTexts:
-    """The texts of the documents in some folders, as they were when they were last looked at."""
+    """The texts of the documents in some folders, as they were when they were last read."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._texts: dict[Path, str | None] = {}
         self.states: dict[Path, FileState] = {}
         for path in (path for folder in folders for path in folder.glob("[!.~]*.md")):
             try:
-                # Before it is read: whoever saves meanwhile is seen, if need be twice.
+                # Before it is read: a save meanwhile is seen, if need be twice.
                 status = path.stat()
                 self.states[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
                 self._texts[path] = _read(path)
@@ -154,7 +147,7 @@ class SeenTexts:
                 continue
 
     def look(self, path: Path) -> DocumentChange | None:
-        """Look at a document again; None where it says what it said."""
+        """Read a document again; None where it has not changed."""
         is_known, before = path in self._texts, self._texts.get(path)
         try:
             after = self._texts[path] = _read(path)
@@ -162,17 +155,17 @@ class SeenTexts:
             if not is_known:
                 return None
             del self._texts[path]
-            return DocumentChange(path=path, event=Event.GONE, lines=differing_lines(before or "", ""))
+            return DocumentChange(path=path, event=DocumentEvent.GONE, lines=differing_lines(before or "", ""))
         if after is None:
-            return DocumentChange(path=path, event=Event.UNREADABLE, lines=[])
+            return DocumentChange(path=path, event=DocumentEvent.UNREADABLE, lines=[])
         if is_known and after == before:
             return None
-        event = Event.CHANGED if is_known else Event.NEW
+        event = DocumentEvent.CHANGED if is_known else DocumentEvent.NEW
         return DocumentChange(path=path, event=event, lines=differing_lines(before or "", after))
 
 
 def _read(path: Path) -> str | None:
-    """Read a document's text; None where it cannot be read, or is too much to be.
+    """Read a document's text; None where it cannot be read, or is too large.
 
     Raises:
         FileNotFoundError: it is not there.

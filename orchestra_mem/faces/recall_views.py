@@ -1,4 +1,4 @@
-"""How answers that lead back to the past look: hits, originals, summaries, and what was lost in them."""
+"""How search hits, the originals behind them, and summaries with their losses look on a terminal."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from rich.text import Text
 from orchestra_mem.compression.service import SummaryStory
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.times import short_time
-from orchestra_mem.faces.views import clipped, counted, event_words, newest, table_of
+from orchestra_mem.faces.views import clipped, counted, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit, Reasons
@@ -25,7 +24,7 @@ _PASSAGE_CHARS = 280
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
     """Show the answer of `search`; `lines` are where the hits stand in their documents, 0 where in none."""
     if not hits:
-        yield Text("nothing was found")
+        yield Text("nothing found")
     for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
@@ -49,15 +48,14 @@ def _passage(text: str) -> Text:
 
 
 def reasons_lines(reasons: Reasons) -> Iterator[str]:
-    """Tell why a hit stands where it does, line by line."""
-    searches = [
+    """Say why a hit is ranked as it is, line by line."""
+    yield "; ".join(
         f"{name} {'not found' if rank is None else f'rank {rank}'}, score {score:.3f}"
         for name, rank, score in (
             ("words:", reasons.keyword_rank, reasons.keyword_score),
             ("meaning:", reasons.dense_rank, reasons.dense_score),
         )
-    ]
-    yield "; ".join(searches)
+    )
     if reasons.identifiers:
         yield f"has {', '.join(reasons.identifiers)}"
     yield "score: " + " + ".join(f"{value:.3f} {name}" for name, value in reasons.shares if value)
@@ -66,13 +64,13 @@ def reasons_lines(reasons: Reasons) -> Iterator[str]:
 
 
 def expansion_text(found: Expansion) -> str:
-    """Show the answer of `expand`: what stands around, then the operations as they were recorded, as lines of JSON."""
+    """Show the answer of `expand`: the text around, then the operations as they were recorded, as lines of JSON."""
     lines = [*_place_lines(found), *_item_lines(found), *_neighbours(found)]
     if found.summary is not None:
         summary = found.summary
         lines += [
             f"S{summary.id}, {subject_of(summary)}: {_covered(summary)}, "
-            f"{summary.source_tokens:,} tokens told in {summary.tokens:,} ({summary.ratio:.0%})",
+            f"{summary.source_tokens:,} tokens summarised in {summary.tokens:,} ({summary.ratio:.0%})",
             *(f"| {line}" for line in summary.text.splitlines()), "",
         ]  # fmt: skip
     if found.fact is not None:
@@ -121,10 +119,10 @@ def subject_of(summary: Summary) -> str:
 
 
 def _covered(summary: Summary) -> str:
-    return "all of it stands there" if summary.document else counted(summary.operation_count, "operation")
+    return "a section of a document" if summary.document else counted(summary.operation_count, "operation")
 
 
-def losses_view(summaries: Sequence[Summary], *, limited: bool = False, hint: bool = True) -> Iterator[RenderableType]:
+def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[RenderableType]:
     """Show the answer of `losses`."""
 
     def row(each: Summary) -> Sequence[str | Text]:
@@ -136,8 +134,7 @@ def losses_view(summaries: Sequence[Summary], *, limited: bool = False, hint: bo
 
     return table_of(
         summaries, row, "|of|operations|tokens>|to>|ratio>|kept>|dropped identifiers",
-        empty="nothing has been summarised", more=newest(summaries, limited),
-        hint="orchestra-mem expand S… gives the originals" if hint else "",
+        empty="no summaries yet", hint="orchestra-mem expand S… gives the originals" if hint else "",
     )  # fmt: skip
 
 
@@ -151,13 +148,13 @@ def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
         return name, *counts, each.method, _verdict(story)
 
     return table_of(
-        stories, row, "|ratio>|put back>|lost>|method|verdict", empty="nothing has been summarised",
+        stories, row, "|ratio>|put back>|lost>|method|verdict", empty="no summaries yet",
         hint="orchestra-mem losses names what was lost, orchestra-mem expand S… gives the originals",
     )  # fmt: skip
 
 
 def _verdict(story: SummaryStory) -> str:
-    """What came of the model's part, and what is still to come."""
+    """Say how the model's attempt ended, or that one is still to come."""
     if story.draft is not None:
         return f"{story.draft.verdict}; with the next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,10 +14,11 @@ from rich.text import Text
 
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.text import visible
-from orchestra_mem.doctor import Finding, Health
-from orchestra_mem.faces.times import short_time
+from orchestra_mem.doctor import DocumentProblem, Finding, Health
+from orchestra_mem.faces.editing import ChangedFacts, DocumentChange, DocumentEvent
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
-from orchestra_mem.types import MustKeep, MustKeepStatus, Operation, Session
+from orchestra_mem.tiers.authorship import BlamedLine
+from orchestra_mem.types import Author, MustKeep, MustKeepStatus, Operation, Session, Version
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 
 _Row = TypeVar("_Row")
@@ -24,6 +26,15 @@ _Row = TypeVar("_Row")
 _TITLE_CHARS = 400
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
 _LOUDNESS = ("green", "yellow", "dark_orange", "bold red")
+_MOST_LINES = 12
+_LINE_CHARS = 400
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_WRITERS = {"person": "green", "agent": "cyan", "compactor": "yellow", "machine": "dim"}
+
+
+def short_time(time: datetime) -> str:
+    """Write a time for a table, in UTC as the documents have it."""
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def plain_table(*columns: str) -> Table:
@@ -37,7 +48,7 @@ def plain_table(*columns: str) -> Table:
 
 def table_of(
     rows: Sequence[_Row], row: Callable[[_Row], Sequence[str | Text]], columns: str, *, empty: str, wide: bool = True,
-    more: str = "", hint: str = "",
+    hint: str = "",
 ) -> Iterator[RenderableType]:  # fmt: skip
     """Show rows as a table, or say in `empty` that there are none.
 
@@ -47,7 +58,6 @@ def table_of(
         columns: the heads, between bars; see `plain_table`.
         empty: what is said where there is nothing.
         wide: the last column takes all the room that is left.
-        more: what is said below where there is more than what is shown.
         hint: what is said at the end.
     """
     if not rows:
@@ -60,7 +70,8 @@ def table_of(
     for each in rows:
         table.add_row(*(clipped(cell) if isinstance(cell, str) else cell for cell in row(each)))
     yield table
-    yield from (Text(words, style="dim") for words in (more, hint) if words)
+    if hint:
+        yield Text(hint, style="dim")
 
 
 def counted(number: int, noun: str) -> str:
@@ -124,7 +135,7 @@ def _tiers(record: Mapping[str, Any]) -> Table:
     table.add_row("session", here, f"{session.get('current_tokens', 0):,}")
     table.add_row("", f"{record['sessions']['archived']:,} archived", "")
     tokens = sum(value for name, value in episodic.items() if name.endswith("_tokens"))
-    table.add_row("episodic", counted(episodic["version_count"], "earlier text"), f"{tokens:,}")
+    table.add_row("episodic", counted(episodic["version_count"], "earlier version"), f"{tokens:,}")
     return table
 
 
@@ -137,12 +148,7 @@ def _places(documents: Mapping[str, str | None], project: str) -> Table:
     return table
 
 
-def newest(rows: Sequence[object], limited: bool) -> str:
-    """Say below a table that there may be more than its limit."""
-    return f"the newest {len(rows):,}; --limit 0 lists all" if limited else ""
-
-
-def operations_view(operations: Sequence[Operation], *, limited: bool = False) -> Iterator[RenderableType]:
+def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]:
     """Show the answer of `ops`."""
     agents = any(operation.agent for operation in operations)
 
@@ -151,7 +157,7 @@ def operations_view(operations: Sequence[Operation], *, limited: bool = False) -
         return [str(each.id), short_time(each.timestamp), f"{each.tokens:,}", *agent, operation_words(each)]
 
     columns = f"op>|time (UTC)|tokens>|{'agent|' if agents else ''}what"
-    return table_of(operations, row, columns, empty="no operations", more=newest(operations, limited))
+    return table_of(operations, row, columns, empty="no operations")
 
 
 def operation_words(operation: Operation) -> Text:
@@ -172,20 +178,17 @@ def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
         document = Text(Path(each.archive).name if each.archive else "", overflow="fold", no_wrap=False)
         return each.id[:8], short_time(each.started)[:-3], ended, each.status, document
 
-    return table_of(
-        sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions", wide=False
-    )  # fmt: skip
+    return table_of(sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions", wide=False)
 
 
-def facts_view(facts: Sequence[MustKeep], *, limited: bool = False) -> Iterator[RenderableType]:
+def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
     """Show the answer of `facts`."""
 
     def row(each: MustKeep) -> Sequence[str | Text]:
         state = "" if each.status is MustKeepStatus.STANDING else each.status
         return f"K{each.id}", each.kind, f"op{each.operation}" if each.operation else "by hand", state, each.text
 
-    empty = "nothing was found; operations are looked through when the memory is refreshed"
-    return table_of(facts, row, "|kind|operation||says", empty=empty, more=newest(facts, limited))
+    return table_of(facts, row, "|kind|operation||says", empty="no facts")
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
@@ -202,42 +205,31 @@ def settings_view(settings: Settings) -> Iterator[RenderableType]:
 
 def findings_view(findings: Sequence[Finding]) -> Iterator[RenderableType]:
     """Show the answer of `doctor`."""
-    yield told_with_advice(
-        [(*_MARKS[each.health], each.part, each.words, each.advice and f"→ {each.advice}") for each in findings]
-    )
+    table = Table.grid(padding=(0, 1))
+    for overflow in ("ellipsis", "ellipsis", "fold"):
+        table.add_column(no_wrap=overflow != "fold", overflow=overflow)
+    for each in findings:
+        mark, style = _MARKS[each.health]
+        advice = [Text(f"→ {each.advice}", style="dim")] if each.advice else []
+        table.add_row(Text(mark, style=style), Text(each.part), Group(Text(each.words), *advice))
+    yield table
     faults = sum(finding.health is Health.FAULT for finding in findings)
     yield Text("")
-    yield Text(counted(faults, "fault"), style="bold red") if faults else Text("all is well", style="green")
+    yield Text(counted(faults, "fault"), style="bold red") if faults else Text("no faults", style="green")
 
 
-def told_with_advice(rows: Sequence[tuple[str, str, str, str, str]]) -> Table:
-    """Show each a mark with its style, what it is of (empty for nothing), words, and advice below these."""
-    table = Table.grid(padding=(0, 1))
-    for _ in range(3 if any(of for _, _, of, _, _ in rows) else 2):
-        table.add_column(no_wrap=True)
-    table.columns[-1].no_wrap, table.columns[-1].overflow = False, "fold"
-    for mark, style, of, words, advice in rows:
-        told = Group(Text(words), Text(advice, style="dim")) if advice else Text(words)
-        table.add_row(Text(mark, style=style), *([Text(of)] if of else []), told)
-    return table
-
-
-def work_view(items: Sequence[WorkItem], *, limited: bool = False) -> Iterator[RenderableType]:
+def work_view(items: Sequence[WorkItem]) -> Iterator[RenderableType]:
     """Show the answer of `work`."""
     return table_of(
         items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), item.title),
         "id>|kind|status|priority>|title", empty="no work items", wide=False,
-        more=f"the first {counted(len(items), 'item')}; --limit 0 lists all" if limited else "",
     )  # fmt: skip
 
 
 def item_view(
-    item: WorkItem,
-    parent: WorkItem | None,
-    progress: WorkProgress,
-    blockers: Sequence[WorkItem],
+    item: WorkItem, parent: WorkItem | None, progress: WorkProgress, blockers: Sequence[WorkItem],
     events: Sequence[WorkEvent],
-) -> Iterator[RenderableType]:
+) -> Iterator[RenderableType]:  # fmt: skip
     """Show the answer of `work show`."""
     yield Text(visible(item.name), style="bold")
     yield Text(f"{item.status}, priority {item.priority}{f', {visible(item.assignee)}' if item.assignee else ''}")
@@ -264,3 +256,128 @@ def event_words(event: WorkEvent) -> str:
     """Tell a change of a work item in a line."""
     before = f"{event.before} -> " if event.before is not None else ""
     return f"{event.field}: {before}{event.after or 'none'}{f' ({event.reason})' if event.reason else ''}"
+
+
+def conflicts_view(records: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    """Show the answer of `conflicts`."""
+    if not records:
+        yield Text("no conflicts", style="green")
+        return
+    table = plain_table("", "document", "line>", "yours", "the machine's")
+    table.expand = True
+    table.columns[0].overflow = "fold"
+    for column in table.columns[-2:]:
+        column.ratio = 1
+    for record in records:
+        yours = _side(record["yours"])
+        if record["changed_meanwhile"]:
+            yours.append(" (changed since)", style="dim")
+        table.add_row(record["id"], record["document"], str(record["line"]), yours, _side(record["machine"]))
+    yield table
+    yield Text("orchestra-mem accept … takes the machine's lines, reject … keeps yours", style="dim")
+
+
+def _side(text: str) -> Text:
+    said = clipped(text)
+    return said if said.plain.strip() else Text("(deleted)", style="dim")
+
+
+def problems_text(problems: Sequence[DocumentProblem]) -> str:
+    """Show the answer of `check`, where something is wrong: unfolded, for programs that look for file:line."""
+    return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
+
+
+def edit_view(
+    path: Path, lines: Sequence[str], changes: ChangedFacts, problems: Sequence[DocumentProblem], *, changed: bool
+) -> Iterator[RenderableType]:
+    """Show the answer of `edit`; `lines` are those that came and went."""
+    if not changed:
+        yield Text(f"{path} was not changed")
+    else:
+        added = sum(line.startswith("+") for line in lines)
+        yield Text(f"{path}: {counted(added, 'line')} added, {len(lines) - added:,} removed")
+    table = Table.grid(padding=(0, 1))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for word, style, facts in (
+        ("added", "green", changes.added),
+        ("changed", "yellow", [now for _, now in changes.changed]),
+        ("removed", "red", changes.removed),
+    ):
+        for fact in facts:
+            table.add_row(Text(word, style=style), f"K{fact.id}", fact.kind.value, _fact(fact))
+    if table.row_count:
+        yield Text("facts:")
+        yield table
+    elif changed:
+        yield Text("no fact was added, changed or removed; contexts show the text as it is")
+    if problems:
+        yield Text(problems_text(problems).rstrip("\n"), overflow="fold")
+
+
+def _fact(fact: MustKeep) -> Text:
+    said = clipped(fact.text)
+    said.no_wrap, said.overflow = False, "fold"
+    if fact.status in (MustKeepStatus.SUPERSEDED, MustKeepStatus.DONE):
+        said.append(f" ({fact.status.value})", style="dim")
+    return said
+
+
+def change_view(time: datetime, found: DocumentChange) -> Text:
+    """Show a changed document with the first of its lines, as `watch` shows it."""
+    told = {
+        DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "is gone, ", DocumentEvent.CHANGED: "",
+        DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",
+    }[found.event]  # fmt: skip
+    shown = Text(no_wrap=True, overflow="ignore")
+    shown.append(f"{short_time(time)} ", style="dim")
+    shown.append(visible(found.path.stem), style="bold")
+    shown.append(f" {told}")
+    if found.event is not DocumentEvent.UNREADABLE:
+        shown.append(f"+{found.added:,}", style="green").append(f" -{found.removed:,}", style="red")
+    for line in found.lines[:_MOST_LINES]:
+        shown.append(f"\n  {line[0]} {_visible_line(line[1:])}", style=_STYLES[line[0]])
+    more = len(found.lines) - _MOST_LINES
+    if more > 0:
+        shown.append(f"\n  … and {counted(more, 'line')} more", style="dim")
+    return shown
+
+
+def _visible_line(line: str) -> str:
+    return visible(line[:_LINE_CHARS]).replace("\n", " ").replace("\t", "    ").replace("<\\!--", "<!--")
+
+
+def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
+    """Show the answer of `history`; what a person wrote stands out."""
+
+    def row(each: Version) -> Sequence[Text]:
+        style = "bold" if each.author is Author.PERSON else ""
+        cells = (str(each.sequence), short_time(each.time), each.author, each.reason, f"{each.size_bytes:,}")
+        return [Text(cell, style=style) for cell in cells]
+
+    columns = "version>|kept (UTC)|written by|kept for|bytes>"
+    return table_of(versions, row, columns, empty="no earlier versions", wide=False)
+
+
+def diff_view(diff: str) -> Iterator[RenderableType]:
+    """Show a unified difference in colours."""
+    for line in diff.splitlines():
+        style = "bold" if line.startswith(("---", "+++")) else _STYLES.get(line[:1], "")
+        yield Text(visible(line), style=style, no_wrap=True, overflow="ignore")
+
+
+def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
+    """Show the answer of `blame`."""
+    digits = len(str(len(lines)))
+    for line in lines:
+        origin = line.origin
+        when = f"{origin.time:%Y-%m-%d %H:%M}" if origin.time else ""
+        from_ = ", ".join(
+            f"op{first}" if first == last else f"op{first} to {last}" for first, last in origin.operations
+        )
+        head = f"{origin.writer.value:<9} {when:<16} {from_:<8.20} {line.line:>{digits}} "
+        # One line each, however long: the terminal folds them, and programs find one line of a document in one line.
+        yield Text(head, style=_WRITERS[origin.writer.value], no_wrap=True, overflow="ignore").append(
+            line.text.expandtabs(4), style="not dim default"
+        )

@@ -13,11 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
-from orchestra_mem.core.context.continuity import TurnWindow
+from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part
-from orchestra_mem.core.context.recalled import with_recalled
-from orchestra_mem.core.context.rendered import OrchestratorContext
-from orchestra_mem.core.context.turns import first_of_turns, latest_messages
+from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
@@ -152,7 +150,9 @@ class EpochKeeper:
         Contexts with a question have epochs of their own, which keep room: what is recalled for this request comes
         behind, and takes all that is left. What stands in the epoch word for word is not shown again.
         """
-        asked = recalled is not None and self._recalled_share > 0
+        # Where search is broken no room is kept for what it would have found.
+        unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
+        asked = recalled is not None and self._recalled_share > 0 and not unavailable
         key = budget_tokens, asked
         running = self._running.get(key)
         if running is None or not self._continue(running, now, int(self._recalled_share * budget_tokens * asked)):
@@ -165,6 +165,8 @@ class EpochKeeper:
             running.epoch, for_operation=for_operation, operations=running.operations
         )
         context = replace(context, turns=running.turns)
+        if recalled is not None and unavailable:
+            return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:

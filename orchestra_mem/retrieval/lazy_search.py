@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.context.continuity import TurnWindow, turn_window
-from orchestra_mem.core.context.turns import NO_EMBEDDER
+from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, turn_window
 from orchestra_mem.errors import ClosedError, SearchError
 
 if TYPE_CHECKING:

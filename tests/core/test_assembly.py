@@ -12,20 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter
-from orchestra_mem.core.context.assembly import (
+from orchestra_mem.core.context.assembly import PREAMBLE, Epoch, begin_epoch
+from orchestra_mem.core.context.items import (
     DEFAULT_SHARES,
     EPOCH_PARTS,
-    PREAMBLE,
     STABLE_PARTS,
-    Epoch,
     Item,
     Part,
     Placement,
     as_form,
-    begin_epoch,
+    neutralise,
     operation_key,
 )
-from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.ports import TokenCounter
 
 
@@ -109,15 +107,9 @@ def placement(epoch: Epoch, key: str) -> Placement:
     return found
 
 
-def op(number: int, *forms: str, priority: float = 0.0, pinned: bool = False) -> Item:
+def op(number: int, *forms: str, priority: float = 0.0) -> Item:
     """An operation in the given forms."""
-    return Item(
-        key=operation_key(number),
-        part=Part.OPERATIONS,
-        forms=tuple(map(as_form, forms)),
-        priority=priority,
-        pinned=pinned,
-    )
+    return of(Part.OPERATIONS, operation_key(number), *forms, priority=priority)
 
 
 def of(part: Part, key: str, *forms: str, priority: float = 0.0, pinned: bool = False) -> Item:
@@ -166,21 +158,6 @@ def test_the_pieces_account_for_every_token(begun: list[Item], budget: int) -> N
     assert pieces == epoch.tokens == len(epoch.render())
 
 
-def test_a_budget_of_nothing_gives_nothing_and_says_so() -> None:
-    """Budget 0 renders to the empty string; each item, pinned ones too, is left out for that reason."""
-    begun = [of(Part.WORK_PLAN, "plan", "x", pinned=True), op(1, "y")]
-    epoch = begin_epoch(begun, number=1, budget_tokens=0, counter=LETTERS)
-    assert (epoch.render(), epoch.tokens) == ("", 0)
-    assert [(p.form, p.reason) for p in epoch.placements] == [(None, "left out: the budget is 0 tokens")] * 2
-    longer = epoch.extended([op(2, "z")])
-    assert longer is not None
-    assert (
-        placement(longer, "op 2").reason
-        == "left out: it needs 2 tokens, one operation can have 0 in an epoch's first context"
-    )
-    assert longer.render() == ""
-
-
 def test_an_inexact_sum_is_filled_close_to_the_budget() -> None:
     """A counter that misses the law by a token a piece still gets a context of over 90 % of its budget."""
     counter = Counter("rounded", lambda text: -(-len(text) // 3) + text.count("\n") // 7)
@@ -214,13 +191,6 @@ def test_parts_come_from_the_most_stable_to_the_least() -> None:
         '<memory part="session_summary">\nsession\n'
     )
     assert epoch.timeline == '<memory part="working_memory">\nfirst thing\nsecond thing\n'
-
-
-def test_a_part_without_items_has_no_border() -> None:
-    """Only parts that show something are named, and no preamble introduces nothing."""
-    epoch = begin_epoch([of(Part.WORK_PLAN, "w", "plan")], number=1, budget_tokens=2_000, counter=LETTERS)
-    assert epoch.render() == f'{PREAMBLE}<memory part="work_plan">\nplan\n'
-    assert begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS).render() == ""
 
 
 def test_a_small_budget_does_without_the_preamble() -> None:
@@ -393,15 +363,6 @@ def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
     )
 
 
-def test_a_priority_outranks_recency() -> None:
-    """An old operation of a higher priority is kept before newer ones."""
-    begun = [op(n, f"{n}" + "s" * 18, priority=float(n == 1)) for n in range(1, 8)]
-    budget = len('<memory part="working_memory">\n') + 45
-    only = {Part.OPERATIONS: 1.0}
-    epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, shares=only, fill_at_start=1.0)
-    assert shown(epoch, Part.OPERATIONS) == ["op 1", "op 7"]
-
-
 # Growing
 
 
@@ -477,14 +438,6 @@ def test_extending_counts_the_new_items_alone() -> None:
         epoch = longer
     assert counter.asked == 50
     assert epoch.tokens == len(epoch.render())
-
-
-def test_a_form_is_counted_once_an_epoch() -> None:
-    """However often the parts are filled, each form, border line and preamble is counted once."""
-    counter = Counter("letters", len, additive=True)
-    begun = [of(part, f"{part} {n}", "a" * 10, "b" * 50, "c" * 200) for part in EPOCH_PARTS for n in range(50)]
-    begin_epoch(begun, number=1, budget_tokens=8_000, counter=counter)
-    assert counter.asked <= 3 * len(begun) + len(EPOCH_PARTS) + 1
 
 
 # Bad input

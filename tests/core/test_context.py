@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.context.assembly import EPOCH_PARTS, PREAMBLE, Item, Part, as_form, begin_epoch, operation_key
-from orchestra_mem.core.context.rendered import OrchestratorContext, PartReport
+from orchestra_mem.core.context.assembly import PREAMBLE, begin_epoch
+from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
+from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
 
 
@@ -69,18 +70,11 @@ def context(counter: Letters | None = None, budget_tokens: int = 2_000) -> Orche
     return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
 
 
-def test_it_carries_what_the_epoch_holds() -> None:
-    """Figures, counter and epoch travel with the context, and of the operations those that it shows."""
-    given_context = context()
-    assert (given_context.for_operation, given_context.epoch, given_context.budget_tokens) == ("nl_command", 4, 2_000)
-    assert (given_context.counter, given_context.exact) == ("letters", True)
-    assert given_context.tokens == len(given_context.render())
-    assert given_context.prefix_tokens == len(given_context.prefix)
-    assert [o.id for o in given_context.operations] == [1, 2, 3]
-
-
 def test_it_renders_to_one_text() -> None:
-    """The text is preamble, stable parts and timeline in their order."""
+    """The text is preamble, stable parts and timeline in their order; figures and operations go with it."""
+    made = context()
+    assert (made.tokens, made.prefix_tokens, made.counter) == (len(made.render()), len(made.prefix), "letters")
+    assert [o.id for o in made.operations] == [1, 2, 3]
     assert context().render() == (
         f'{PREAMBLE}<memory part="project_state">\n## Active Work\n- Epic #5\n'
         '<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'
@@ -89,11 +83,10 @@ def test_it_renders_to_one_text() -> None:
 
 
 def test_messages_are_the_stable_part_and_the_timeline() -> None:
-    """The prefix is the system's message, the timeline the user's; together they are the text."""
+    """The prefix is the system's message, the timeline the user's."""
     messages = context().as_messages()
     assert [m["role"] for m in messages] == ["system", "user"]
     assert messages[1]["content"] == '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
-    assert "".join(m["content"] for m in messages) == context().render()
 
 
 @given(st.integers(0, 2_000), st.integers(0, 3))
@@ -140,22 +133,6 @@ def test_what_was_left_out_is_told() -> None:
     nothing = context(budget_tokens=0)
     assert len(nothing.left_out) == len(ITEMS) + 1
     assert (nothing.render(), nothing.as_messages(), nothing.operations) == ("", [], ())
-
-
-def test_parts_are_reported_with_their_figures() -> None:
-    """Each part has its share, its room, what it takes with its border, and what became of its items."""
-    reports = context().part_reports()
-    assert [r.part for r in reports] == list(EPOCH_PARTS)
-    assert reports[2] == PartReport(
-        part=Part.DECISIONS,
-        share_tokens=192,
-        room_tokens=1_289,
-        tokens=len('<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'),
-        shown=2,
-        shortened=1,
-        left_out=0,
-    )
-    assert sum(r.tokens for r in reports) + len(PREAMBLE) == context().tokens
 
 
 def test_it_explains_itself() -> None:

@@ -20,12 +20,19 @@ def at_cosine(cosine: float) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize(
-    ("cosine", "turns"), [(0.0, 4), (0.29, 4), (0.31, 6), (0.5, 6), (0.69, 6), (0.71, 8), (1.0, 8), (-1.0, 4)]
+    ("cosine", "turns", "reason"),
+    [
+        (-1.0, 4, "a new topic: continuity -1.00 is under 0.3"),
+        (0.29, 4, "a new topic: continuity 0.29 is under 0.3"),
+        (0.31, 6, "continuity 0.31 is within 0.3 to 0.7"),
+        (0.69, 6, "continuity 0.69 is within 0.3 to 0.7"),
+        (0.71, 8, "one topic: continuity 0.71 is over 0.7"),
+    ],
 )
-def test_turns_follow_continuity(cosine: float, turns: int) -> None:
-    """Under 0.3 four, over 0.7 eight, else six."""
+def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None:
+    """Under 0.3 four, over 0.7 eight, else six; with the measure as the reason."""
     window = turn_window(at_cosine(cosine), [EAST, EAST, EAST])
-    assert window.turns == turns
+    assert (window.turns, window.reason) == (turns, reason)
     assert window.continuity == pytest.approx(cosine, abs=1e-6)
 
 
@@ -40,12 +47,6 @@ def test_fewer_than_three_messages_or_no_embedder_are_six_turns_with_the_reason(
     assert turn_window(None, None) == TurnWindow(turns=6, reason="there is no embedder to compare messages with")
     zero = np.zeros(2, dtype=np.float32)
     assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="a message says nothing that can be compared")
-
-
-def test_reason_names_the_measure() -> None:
-    """A person can follow why there are so many."""
-    assert turn_window(at_cosine(0.5), [EAST] * 3).reason == "continuity 0.50 is within 0.3 to 0.7"
-    assert turn_window(NORTH, [EAST] * 3).reason == "a new topic: continuity 0.00 is under 0.3"
 
 
 def test_vectors_of_another_dimension_are_refused() -> None:

@@ -66,13 +66,6 @@ def test_a_sentence_that_an_editor_wrapped_stays_one() -> None:
     assert len(split_sentences("Short line\nand another")) == 2
 
 
-def test_text_without_any_stop_is_cut_at_white_space() -> None:
-    """None is longer than `MAX_SENTENCE_CHARS`."""
-    sentences = split_sentences("word " * 1000)
-    assert max(map(len, sentences)) <= MAX_SENTENCE_CHARS
-    assert " ".join(sentences).split() == ["word"] * 1000
-
-
 @given(TEXTS)
 def test_sentences_are_pieces_of_the_text_and_hold_all_of_it(text: str) -> None:
     """Each is a verbatim piece of the text, in order; together they hold every word."""

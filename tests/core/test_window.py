@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import count, pairwise
+from itertools import count
 from threading import Thread
 
 import pytest
@@ -33,20 +33,11 @@ def test_usage_adds_up_and_a_report_takes_its_place() -> None:
     assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (450, 550, 0.45)
     tracker.set_usage(700)
     assert tracker.get_stats() == {
-        "used_tokens": 700,
-        "available_tokens": 300,
-        "max_tokens": 1_000,
-        "usage_percentage": 0.7,
-        "operation_count": 2,
-        "refresh_count": 0,
-    }
-
-
-def test_a_window_may_overflow() -> None:
-    """Usage over the window is told as it is; what is left is then 0."""
-    tracker = ContextWindowTracker(100)
-    tracker.add_usage(130)
-    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (130, 0, 1.3)
+        "used_tokens": 700, "available_tokens": 300, "max_tokens": 1_000, "usage_percentage": 0.7,
+        "operation_count": 2, "refresh_count": 0,
+    }  # fmt: skip
+    tracker.set_usage(1_300)
+    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (1_300, 0, 1.3)
 
 
 def test_reset_starts_from_what_the_new_context_holds() -> None:
@@ -95,14 +86,6 @@ def test_each_threshold_is_announced_once_on_the_way_up_and_again_after_falling_
     assert len(seen) == 3
     tracker.add_usage(10)
     assert seen[3:] == [Crossing(threshold=Threshold.REFRESH, used_tokens=85, max_tokens=100)]
-
-
-def test_a_jump_over_several_thresholds_announces_each_from_the_lowest() -> None:
-    """One change that passes all thresholds calls all listeners, lowest threshold first."""
-    tracker = ContextWindowTracker(100)
-    seen = watched(tracker)
-    tracker.set_usage(99)
-    assert [c.threshold for c in seen] == [Threshold.WARNING, Threshold.REFRESH, Threshold.CRITICAL]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "set", "reset"]), st.integers(0, 120)), max_size=30))
@@ -191,45 +174,15 @@ def test_history_tells_what_changed_the_usage_and_when() -> None:
     )
 
 
-def test_history_without_a_clock_has_sequence_numbers() -> None:
-    """With no clock the points are numbered and carry no time."""
-    tracker = ContextWindowTracker(1_000)
-    assert tracker.history() == ()
-    tracker.add_usage(1)
-    tracker.add_usage(1)
-    assert [(p.sequence, p.time) for p in tracker.history()] == [(1, None), (2, None)]
-
-
 @given(st.integers(10, 60), st.lists(st.booleans(), min_size=1, max_size=400))
 def test_history_is_bounded_and_ends_with_the_latest_change(max_points: int, refreshes: list[bool]) -> None:
-    """However long the run, refreshes or not, the history keeps its bound, its order and its end."""
+    """However long the run, the history keeps the newest changes, in order."""
     tracker = ContextWindowTracker(10**6, max_points=max_points)
     for refresh in refreshes:
         tracker.reset() if refresh else tracker.add_usage(1)
     points = tracker.history()
-    sequences = [p.sequence for p in points]
-    assert 1 <= len(points) <= max_points
-    assert sequences == sorted(set(sequences))
-    assert sequences[-1] == len(refreshes)
+    assert [p.sequence for p in points] == [*range(1, len(refreshes) + 1)][-max_points:]
     assert points[-1].used_tokens == tracker.used_tokens()
-
-
-def test_a_long_history_spans_the_whole_run_evenly() -> None:
-    """After 100,000 changes a history of 100 points still begins near the start and has no gap over 4 %."""
-    tracker = ContextWindowTracker(10**9, max_points=100)
-    for _ in range(100_000):
-        tracker.add_usage(1)
-    sequences = [0, *(p.sequence for p in tracker.history())]
-    assert max(b - a for a, b in pairwise(sequences)) <= 4_000
-
-
-def test_refreshes_outlive_thinning() -> None:
-    """A refresh now and then is still in the history when most other points are gone."""
-    tracker = ContextWindowTracker(10**6, max_points=200)
-    for i in range(1, 10_001):
-        tracker.reset(to=5) if i % 997 == 0 else tracker.add_usage(1)
-    resets = [p.sequence for p in tracker.history() if p.event is UsageEvent.RESET]
-    assert resets == list(range(997, 10_000, 997))
 
 
 def test_threads_lose_no_usage_and_cross_once() -> None:
@@ -260,11 +213,9 @@ def test_thresholds_must_ascend_within_the_window(thresholds: tuple[float, float
 
 
 def test_sizes_that_make_no_sense_are_refused() -> None:
-    """No window, no history and negative usage are errors that name the value, and change nothing."""
+    """No window and negative usage are errors that name the value, and change nothing."""
     with pytest.raises(ValueError, match="max_tokens is 0"):
         ContextWindowTracker(0)
-    with pytest.raises(ValueError, match="max_points is 9: a history keeps at least 10"):
-        ContextWindowTracker(100, max_points=9)
     tracker = ContextWindowTracker(100)
     for change in (tracker.add_usage, tracker.set_usage, tracker.reset):
         with pytest.raises(ValueError, match="tokens is -1"):

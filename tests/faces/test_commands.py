@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from typer import BadParameter
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.faces.times import parse_time
+from orchestra_mem.faces.command import parse_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
 
@@ -34,7 +35,7 @@ def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: 
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
     plan.write_text(plan.read_text() + "\nby hand\n")
     assert "orchestra-mem record" in run("init")
-    assert run.errors == "".join(f"kept as it was: {name}\n" for name in made)
+    assert run.errors == "".join(f"left as it was: {name}\n" for name in made)
     assert (run.folder / ".obra" / "config.yaml").read_text() == "project:\n  name: Mine\n"
     assert plan.read_text().endswith("\nby hand\n")
 
@@ -76,14 +77,14 @@ def test_import_jsonl_skips_bad_lines_only_when_told_to(run: Any) -> None:
     file.write_text('{"a": 1}\nnot json\n{"type": "x\\ny"}\n{"b": 2}\n')
     run("import", "jsonl", file, exit_code=1)
     assert f"{file}:2: is no JSON" in run.errors
-    assert run.errors.endswith("Before it: recorded 1 operation. --skip-bad passes over such lines\n")
+    assert run.errors.endswith("Before it: recorded 1 operation. --skip-bad skips such lines\n")
     stopped = run.json("import", "jsonl", file, exit_code=1)["error"]["message"]
-    assert "Before it: recorded 0 operations; 1 had been before. --skip-bad" in stopped
+    assert "Before it: recorded 0 operations; 1 had been recorded before. --skip-bad" in stopped
     assert [op["data"] for op in run.json("ops")] == [{"a": 1}]
     done = run.json("import", "jsonl", file, "--skip-bad", "--type", "line", exit_code=1)
     assert (done["recorded"], done["known"]) == (1, 1)
     assert [fault["place"] for fault in done["faults"]] == [f"{file}:2", f"{file}:3"]
-    assert f"passed over: {file}:2: is no JSON" in run.errors
+    assert f"skipped: {file}:2: is no JSON" in run.errors
     assert [(op["type"], op["data"]) for op in run.json("ops")] == [("imported", {"a": 1}), ("line", {"b": 2})]
 
 
@@ -110,17 +111,17 @@ def test_flush_ends_the_session_and_refresh_compacts(filled: Any) -> None:
     assert filled.json("sessions")[0]["archive"] == f"archive/{archive.name}"
     assert session["id"][:8] in filled("sessions")
     assert filled.json("flush") == {"archive": None}
-    assert filled("flush") == "no session is under way\n"
+    assert filled("flush") == "there is no session to end\n"
     assert filled.json("refresh") == {"session": False, "documents": []}
-    assert filled("refresh") == "no session is under way; no document changed\n"
+    assert filled("refresh") == "there is no session; no document changed\n"
 
 
 def test_refresh_names_the_documents_that_it_wrote(run: Any) -> None:
     """Also where only work has changed and no session is under way."""
     with open_memory(run.folder) as memory:
         memory.state.create(WorkKind.EPIC, "User auth")
-    assert run("refresh") == "no session is under way; wrote project_state.md, work_plan.md\n"
-    assert run("refresh") == "no session is under way; no document changed\n"
+    assert run("refresh") == "there is no session; wrote project_state.md, work_plan.md\n"
+    assert run("refresh") == "there is no session; no document changed\n"
     with open_memory(run.folder) as memory:
         memory.record_operation("decision", {"text": "We decided to bake rye bread."})
     done = run.json("refresh")
@@ -174,18 +175,6 @@ def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.M
     assert "! language model: there is no file" in run("status")
 
 
-def test_status_tells_a_server_that_cannot_be_reached_once(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether tokens are counted by it or not."""
-    pytest.importorskip("httpx2", reason="needs the extra http")
-    run("init")
-    monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", "http://127.0.0.1:9")
-    for counter in ("auto", "estimate"):
-        monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", counter)
-        (problem,) = run.json("status")["problems"]
-        assert problem["subject"] == "language model"
-        assert "http://127.0.0.1:9 cannot be reached" in problem["problem"]
-
-
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
@@ -215,11 +204,11 @@ def test_ops_of_a_session_by_the_beginning_of_its_id(filled: Any) -> None:
 def test_ops_shows_a_table_that_fits(filled: Any) -> None:
     """One line an operation, long data clipped, and how to see more."""
     lines = filled("ops", "--limit", "5").splitlines()
-    assert len(lines) == 2 + 5 + 1
+    assert len(lines) == 2 + 5
     assert max(map(len, lines)) <= 80
     assert lines[2].split()[:5] == ["56", "2025-01-03", "07:00:00", "50", "ann"]
     assert lines[2].endswith("…")
-    assert lines[-1] == "the newest 5; --limit 0 lists all"
+    assert filled.errors == "the newest 5; --limit 0 lists all\n"
     assert filled("ops", "--type", "none") == "no operations\n"
 
 
@@ -253,27 +242,19 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
 
 
 def test_what_a_limit_leaves_out_is_told(filled: Any) -> None:
-    """Below a table; with `--json`, whose list has no place for it, on stderr. All that there is needs no word."""
+    """On stderr, whatever is printed. All that there is needs no word."""
     with open_memory(filled.folder) as memory:
         for number in range(3):
             memory.record_operation("decision", {"text": f"We decided to bake loaf {number} in oven {number}."})
         memory.refresh()
     for command, limit in (("ops", "2"), ("facts", "2"), ("losses", "1")):
         told = f"the newest {limit}; --limit 0 lists all\n"
-        assert told in filled(command, "--limit", limit)
-        assert filled.errors == ""
+        filled(command, "--limit", limit)
+        assert filled.errors == told
         assert len(filled.json(command, "--limit", limit)) == int(limit)
         assert filled.errors == told
-        assert "lists all" not in filled(command, "--limit", "0")
-
-
-def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:
-    """By its number, as documents show it."""
-    run("record", "decision", '{"text": "We decided to bake rye bread on Tuesdays."}')
-    run("flush")
-    found = run.json("expand", "K1")
-    assert found["fact"]["operation"] == found["operations"][0]["id"] == 1
-    assert "K1: decision, standing: " in run("expand", "K1")
+        filled(command, "--limit", "0")
+        assert filled.errors == ""
 
 
 # Documents
@@ -282,7 +263,7 @@ def test_expand_leads_from_a_kept_fact_to_its_operation(run: Any) -> None:
 def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     """A person's edit is kept as one, and comes back word for word."""
     run("init")
-    assert run("history", "work_plan") == "no earlier texts\n"
+    assert run("history", "work_plan") == "no earlier versions\n"
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
     original = plan.read_text()
     edited = original.replace("## Backlog", "## Backlog\n\n- paint the oven")
@@ -293,7 +274,7 @@ def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     assert "person" in run("history", "work_plan")
     assert f"(version {version['sequence']})" in run("diff", "work_plan", version["sequence"])
     assert run.json("diff", "work_plan", version["sequence"])["diff"] == run("diff", "work_plan", version["sequence"])
-    assert "what stood there is version" in run("restore", "work_plan", version["sequence"])
+    assert "the text before is version" in run("restore", "work_plan", version["sequence"])
     assert plan.read_text() == edited
     assert run("diff", "work_plan", version["sequence"]) == ""
     assert "it replaced nothing" in run("restore", "work_plan", version["sequence"])
@@ -306,7 +287,7 @@ def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
 def test_config_show_tells_each_value_and_where_it_comes_from(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Defaults, the file with its line, the environment; works without a memory and makes none."""
     assert run.json("config", "show")["storage.durability"] == {"value": "normal", "origin": "default"}
-    assert run("config", "check") == "in order: defaults and the environment\n"
+    assert run("config", "check") == "valid: the defaults and the environment\n"
     assert list(run.folder.iterdir()) == []
     run("init")
     file = run.folder / ".obra" / "config.yaml"
@@ -318,7 +299,7 @@ def test_config_show_tells_each_value_and_where_it_comes_from(run: Any, monkeypa
     assert "ORCHESTRA_MEM__TOKENS__COUNTER" in shown["tokens.counter"]["origin"]
     assert "storage.durability" in run("config", "show")
     assert run.json("config", "check") == {"faults": []}
-    assert run("config", "check") == f"in order: {file} and the environment\n"
+    assert run("config", "check") == f"valid: {file} and the environment\n"
     defaults = (TEMPLATE.parent / "config" / "default_config.yaml").read_text()
     assert run("config", "show", "--defaults") == defaults
     assert run.json("config", "show", "--defaults")["storage.durability"]["origin"] == "default"
@@ -336,7 +317,7 @@ def test_doctor_finds_a_healthy_memory_healthy(filled: Any) -> None:
     parts = "configuration folder disk lock database documents versions sessions search model"
     assert {part: health for part, (health, _, _) in found.items()} == dict.fromkeys(parts.split(), "sound")
     shown = filled("doctor")
-    assert shown.splitlines()[-1] == "all is well"
+    assert shown.splitlines()[-1] == "no faults"
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -420,7 +401,7 @@ def test_doctor_tells_how_much_room_there_is(
 
 
 def test_times_are_iso_8601_or_spans_back() -> None:
-    """A span needs a now; a time without a zone is this machine's."""
+    """A time without a zone is this machine's."""
     now = datetime(2025, 1, 15, 12, tzinfo=UTC)
     spans = {"30s": timedelta(seconds=30), "5m": timedelta(minutes=5), "2h": timedelta(hours=2),
              "7d": timedelta(days=7), "1w": timedelta(weeks=1)}  # fmt: skip
@@ -428,7 +409,6 @@ def test_times_are_iso_8601_or_spans_back() -> None:
         assert parse_time(given, now) == now - span
     assert parse_time("2025-01-15T14:00:00+02:00") == now
     assert parse_time("2025-01-15T12:00:00") == datetime(2025, 1, 15, 12).astimezone(UTC)
-    assert parse_time(None) is None
-    for given, at in (("2h", None), ("noon", now), ("", now), ("999999w", now)):
-        with pytest.raises(ValueError, match="is no time; give ISO 8601 as in 2025-01-31T14:00"):
-            parse_time(given, at)
+    for given in ("noon", "", "999999w"):
+        with pytest.raises(BadParameter, match="is not a time; give ISO 8601 as in 2025-01-31T14:00"):
+            parse_time(given, now)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.core.histories import History, HistoryOperation
-from orchestra_mem.faces.replay import plot, thinned
-from orchestra_mem.faces.views import bar
+from orchestra_mem.faces.demo import plot
 
 PARTS = ("oven", "dough", "flour", "crust", "proofing", "kneading", "salt", "water")
 
@@ -56,12 +53,11 @@ def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run:
     ):  # fmt: skip
         assert any(line.startswith(title) for line in lines), title
     words = " ".join(shown.split())
-    assert "Of its commits the newest 160 are taken" in words
+    assert "The newest 160 of its commits are taken" in words
     assert "with its patch" not in words
     assert "160 operations of" in words
-    assert "equal, value for value, to what git told" in words
-    for mark in ("95% ┤", "80% ┤", "70% ┤"):
-        assert mark in shown
+    assert "They equal, value for value, what git told" in words
+    assert any(step in shown for step in "▅▆▇█")
     with open_memory(kept) as memory:
         assert len(memory.operations()) == 160
         assert memory.losses()
@@ -113,43 +109,18 @@ def test_a_single_commit_of_many_files_fills_the_window_too(run: Any, tmp_path: 
 def test_a_commit_of_very_many_files_is_thinned_and_still_told(run: Any, tmp_path: Path) -> None:
     """The demonstration stays quick: no more operations than it says, the commit itself among them."""
     words = " ".join(run("demo", "--repo", _commit_of_many_files(tmp_path / "one", 700)).split())
-    assert "It has 1 commit. These are few, so each file that they changed is an operation as well" in words
+    assert "It has 1 commit. That is little, so each file that they changed is an operation as well" in words
     assert "(at most 600 in all)" in words
     assert "600 operations of" in words
-
-
-def _history(*files: int) -> History:
-    """A history of commits that changed so many files."""
-
-    def operation(kind: str, commit: int, key: str) -> HistoryOperation:
-        return HistoryOperation(type=kind, data={}, timestamp=None, idempotency_key=key, place=key, position=commit)
-
-    operations = [
-        operation(kind, commit, f"{commit}:{kind}{number}")
-        for commit, count in enumerate(files, 1)
-        for kind, number in [*(("file_change", each) for each in range(count)), ("commit", 0)]
-    ]
-    return History(source="here", operations=iter(operations), total=len(files), unit="commits")
-
-
-@pytest.mark.parametrize(
-    ("files", "most", "left"), [((5,), 100, (5,)), ((50,), 10, (9,)), ((1, 50, 50), 13, (1, 3, 3)), ((3, 3), 1, (0, 0))]
-)
-def test_thinning_takes_files_evenly_and_every_commit(files: tuple[int, ...], most: int, left: tuple[int, ...]) -> None:
-    """Each has its equal share of files; of more the first are taken, and no commit is left out."""
-    kept = list(thinned(_history(*files), most).operations)
-    changed = Counter(operation.position for operation in kept if operation.type == "file_change")
-    assert tuple(changed[commit] for commit in range(1, len(files) + 1)) == left
-    assert [op.position for op in kept if op.type == "commit"] == list(range(1, len(files) + 1))
 
 
 def test_a_short_history_says_that_it_asked_for_a_refresh(run: Any, tmp_path: Path) -> None:
     """It is shown what there is, and nothing is pretended."""
     short = _make_repository(tmp_path / "short", 3)
     words = " ".join(run("demo", "--repo", short).split())
-    assert "It has 3 commits. These are few, so each file that they changed is an operation as well" in words
+    assert "It has 3 commits. That is little, so each file that they changed is an operation as well" in words
     assert "6 operations of" in words
-    assert "too short to fill the window, so that no refresh came by itself: one was asked for" in words
+    assert "too short to fill the window, so one refresh was asked for" in words
     assert "Nothing: all of it fits into the session document word for word." in words
     assert not (run.folder / ".obra").exists()
 
@@ -172,20 +143,9 @@ def test_a_repository_without_commits_is_told_in_words(run: Any, tmp_path: Path)
 
 
 def test_a_plot_shows_the_highest_of_what_a_column_stands_for() -> None:
-    """Ten rows of a tenth each, the marks labelled at the right."""
-    drawn = plot([0.0, 0.5, 1.0], {0.8: "refresh"}, height=10).plain.splitlines()
-    assert len(drawn) == 11
-    assert drawn[1] == " 80% ┤┄┄█ refresh"
-    assert [line[6:9] for line in drawn[:10]] == ["  █", "┄┄█", "  █", "  █", "  █", " ██", " ██", " ██", " ██", " ██"]
-    many = plot([0.1] * 999 + [1.0], {}, width=10).plain.splitlines()
-    assert many[0].endswith("         █")
-
-
-def test_a_bar_is_as_long_as_its_share_and_shows_the_thresholds() -> None:
-    """Full and over-full alike."""
-    assert bar(0.5, [0.8], width=10).plain == "│█████···┊·│"
-    assert bar(1.7, [0.8], width=10).plain == "│██████████│"
-    assert bar(0.0, [], width=4).plain == "│····│"
+    """Eight steps, a full window the highest."""
+    assert plot([0.0, 0.5, 1.0, 1.3]) == " ▄██"
+    assert plot([0.1] * 999 + [1.0], columns=10) == "▁▁▁▁▁▁▁▁▁█"
 
 
 def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:

@@ -31,6 +31,13 @@ def test_a_script_may_come_from_any_editor(run: Program) -> None:
     assert replies[1]["line"] == "#1 is done"
 
 
+def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> None:
+    """Nobody answers it, so what the last line asks for has not happened; the exit code says so."""
+    (run.folder / "script").write_text("create a task called Bake\nundo\n")
+    assert run("shell", "--script", "script", exit_code=1).endswith("(yes or no)\n")
+    run("shell", "--script", "script", "--yes")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")
 def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
     """For such a line nothing is done, and the next one is."""

@@ -65,14 +65,6 @@ def test_filters_leave_out_what_does_not_pass(said: Any) -> None:
         assert {hit["source"] for hit in found["hits"]} & {"op 1", "op 2", "decision_log.md"} == sources, options
 
 
-def test_a_session_is_asked_for_by_its_beginning(said: Any) -> None:
-    """As `sessions` shows it."""
-    session = said.json("sessions")[0]["id"]
-    hits = said.json("search", "bcrypt", "--session", session[:6])["hits"]
-    assert {hit["session"] for hit in hits} == {session}
-    said("search", "bcrypt", "--session", "nobody", exit_code=1)
-
-
 def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
     """Three parts to each."""
     shown = said("search", "bcrypt", "--explain")
@@ -159,14 +151,14 @@ def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pyte
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     assert said("index", exit_code=4) == ""
     assert f"the index cannot be kept: {home / 'index'} cannot be written to" in said.errors
-    assert "the index has everything" not in said.errors
+    assert "the index is up to date" not in said.errors
     assert said.json("index", exit_code=4)["error"]["exit_code"] == 4
     assert said.json("search", "bcrypt")["hits"]
     monkeypatch.undo()
     monkeypatch.chdir(said.folder)
     said("index")
-    assert said.errors == "the index has everything\n"
+    assert said.errors == "the index is up to date\n"
     monkeypatch.setattr(os, "access", denied)
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     said("index")
-    assert said.errors.endswith("the index has everything\n")
+    assert said.errors.endswith("the index is up to date\n")

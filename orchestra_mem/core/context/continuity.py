@@ -1,7 +1,7 @@
-"""How far the talk has moved, and how many of its turns stand in full for that.
+"""Turns of a conversation: what a user said, and what was done about it until the user spoke again.
 
-Continuity is the cosine of the new message and the centroid of the last three messages of the user, all as vectors that
-are handed in.
+How many of them stand in full depends on continuity: the cosine of the new message and the centroid of the last three
+messages of the user. Vectors are handed in.
 """
 
 from __future__ import annotations
@@ -10,9 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orchestra_mem.types import Operation
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_MESSAGES = frozenset({"nl_command", "user_message", "user_input", "message"})
+_USERS = frozenset({"user", "human"})
+_TEXTS = ("user_input", "text", "message", "content", "prompt", "input")
 
 # Measures and numbers of turns are those of the source design: a new topic needs little of the old, a long one much.
 CENTROID_MESSAGES = 3
@@ -32,8 +38,39 @@ class TurnWindow:
     continuity: float | None = None
 
 
+NO_EMBEDDER = TurnWindow(turns=USUAL_TURNS, reason="there is no embedder to compare messages with")
+
+
+def user_message(operation: Operation) -> str:
+    """Tell what a user said in an operation; empty where it is no message of a user."""
+    data = operation.data
+    if not isinstance(data, dict):
+        return data if isinstance(data, str) and operation.type in _MESSAGES else ""
+    role = data.get("role")
+    if (isinstance(role, str) and role.lower() not in _USERS) or (role is None and operation.type not in _MESSAGES):
+        return ""
+    return next((text for name in _TEXTS if isinstance(text := data.get(name), str) and text.strip()), "")
+
+
+def latest_messages(operations: Sequence[Operation]) -> list[str]:
+    """Give the user's newest messages, oldest first: the last one, and those that it is compared with."""
+    found: list[str] = []
+    for operation in reversed(operations):
+        if len(found) > CENTROID_MESSAGES:
+            break
+        if message := user_message(operation):
+            found.append(message)
+    return found[::-1]
+
+
+def first_of_turns(operations: Sequence[Operation], turns: int) -> int:
+    """Give the id of the operation that the newest `turns` turns begin with; 0 where nobody has said anything."""
+    starts = [operation.id for operation in operations if user_message(operation)]
+    return starts[-turns:][0] if starts else 0
+
+
 def turn_window(message: NDArray[np.float32] | None, earlier: Sequence[NDArray[np.float32]] | None) -> TurnWindow:
-    """Choose how many turns of the talk stand in full.
+    """Choose how many turns of the conversation stand in full.
 
     Args:
         message: the vector of the new message, shape (dim,), of any length; None where there is no embedder.
@@ -43,31 +80,19 @@ def turn_window(message: NDArray[np.float32] | None, earlier: Sequence[NDArray[n
         ValueError: vectors differ in their dimension.
     """
     if message is None or earlier is None:
-        return TurnWindow(turns=USUAL_TURNS, reason="there is no embedder to compare messages with")
+        return NO_EMBEDDER
     if len(earlier) < CENTROID_MESSAGES:
-        return TurnWindow(
-            turns=USUAL_TURNS, reason=f"{len(earlier)} earlier messages are fewer than {CENTROID_MESSAGES}"
-        )
+        reason = f"{len(earlier)} earlier messages are fewer than {CENTROID_MESSAGES}"
+        return TurnWindow(turns=USUAL_TURNS, reason=reason)
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
         return TurnWindow(turns=USUAL_TURNS, reason="a message says nothing that can be compared")
+    turns, reason = USUAL_TURNS, f"continuity {measured:.2f} is within {LOW_CONTINUITY} to {HIGH_CONTINUITY}"
     if measured < LOW_CONTINUITY:
-        return TurnWindow(
-            turns=FEW_TURNS,
-            continuity=measured,
-            reason=f"a new topic: continuity {measured:.2f} is under {LOW_CONTINUITY}",
-        )
-    if measured > HIGH_CONTINUITY:
-        return TurnWindow(
-            turns=MANY_TURNS,
-            continuity=measured,
-            reason=f"one topic: continuity {measured:.2f} is over {HIGH_CONTINUITY}",
-        )
-    return TurnWindow(
-        turns=USUAL_TURNS,
-        continuity=measured,
-        reason=f"continuity {measured:.2f} is within {LOW_CONTINUITY} to {HIGH_CONTINUITY}",
-    )
+        turns, reason = FEW_TURNS, f"a new topic: continuity {measured:.2f} is under {LOW_CONTINUITY}"
+    elif measured > HIGH_CONTINUITY:
+        turns, reason = MANY_TURNS, f"one topic: continuity {measured:.2f} is over {HIGH_CONTINUITY}"
+    return TurnWindow(turns=turns, continuity=measured, reason=reason)
 
 
 def continuity(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> float | None:

@@ -1,4 +1,4 @@
-"""Which form of each item a part shows in a given room, and why.
+"""Choose which form of each item a part shows in a given room, and say why.
 
 The budget as a whole is the assembly's business; here one part is filled, as often as the assembly likes.
 """
@@ -39,7 +39,7 @@ class PartFill:
         return all(form == len(item.forms) - 1 for form, item in zip(self._chosen, self._items, strict=True))
 
     def fill(self, room: int) -> int:
-        """Choose anew for `room` tokens, border line included; returns what is used of them."""
+        """Choose again for `room` tokens, border line included; returns what is used of them."""
         self.room = room
         left = room - self.border_cost
         whole = sum(map(self._full_cost, range(len(self._items))))
@@ -103,19 +103,16 @@ class PartFill:
         if form is None and budget_tokens == 0:
             reason = "left out: the budget is 0 tokens"
         elif form is None:
-            reason = (
-                f"left out: {'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._form_cost(index, 0):,} "
-                f"tokens, {offered:,} were left of the {self.room:,} for this part"
-            )
+            needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._form_cost(index, 0):,} tokens"
+            reason = f"left out: {needs}, {offered:,} were left of the {self.room:,} for this part"
         else:
             reason = shown_reason(item, form, full, f"{offered:,} could be had")
-        return placed(
-            item, form, self._texts[index], self._form_cost(index, form) if form is not None else 0, full, reason
-        )
+        tokens = 0 if form is None else self._form_cost(index, form)
+        return placed(item, form, self._texts[index], tokens, full, reason)
 
 
 def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
-    """Tell why an item is shown in `form`; `limit` says what kept it from its fullest."""
+    """Say why an item is shown in `form`; `limit` says what kept it from its fullest."""
     if form == len(item.forms) - 1:
         return f"{item.pinned_for}: in full" if item.pinned else "in full"
     pinned = f"{item.pinned_for}: " if item.pinned else ""
@@ -125,17 +122,9 @@ def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
 def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full: int, reason: str) -> Placement:
     """Record what became of an item whose neutralised forms are `texts`."""
     return Placement(
-        key=item.key,
-        part=item.part,
-        form=form,
-        forms=len(item.forms),
-        tokens=tokens,
-        full_tokens=full,
-        reason=reason,
-        pinned=item.pinned,
-        source=item.source,
-        text="" if form is None else texts[form],
-    )
+        key=item.key, part=item.part, form=form, forms=len(item.forms), tokens=tokens, full_tokens=full,
+        reason=reason, pinned=item.pinned, source=item.source, text="" if form is None else texts[form],
+    )  # fmt: skip
 
 
 def largest_fit(layout: Callable[[int], T], tokens: Callable[[T], int], budget_tokens: int) -> T:

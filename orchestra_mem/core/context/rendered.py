@@ -1,28 +1,20 @@
-"""The context that a caller is given, and how it explains itself."""
+"""The context that a caller is given, how it explains itself, and memories recalled for one request behind it.
+
+Recalled memories come behind everything else, so that the rest keeps its bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.continuity import TurnWindow
-from orchestra_mem.core.context.items import Part, PartRoom, Placement, operation_key
+from orchestra_mem.core.context.filling import PartFill, largest_fit, placed
+from orchestra_mem.core.context.items import Item, Part, PartRoom, Placement, border_line, operation_key
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, Operation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartReport:
-    """What a part of the context holds. `tokens` has the part's border line in it."""
-
-    part: Part
-    share_tokens: int
-    room_tokens: int
-    tokens: int
-    shown: int
-    shortened: int
-    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +104,8 @@ class OrchestratorContext:
             **({"recalled_memories": recalled} if asked else {}),
         }
 
-    def part_reports(self) -> tuple[PartReport, ...]:
-        """Give the figures of each part, in the order of the context."""
-        return tuple(self._report(room) for room in self.rooms)
-
     def explain(self) -> str:
-        """Tell of each item why it entered, shrank (`~`) or stayed out (`-`), by part, with tokens and shares."""
+        """Say of each item why it entered, shrank (`~`) or stayed out (`-`), by part, with tokens and shares."""
         whose = "the model's own" if self.exact else "not the model's own"
         lines = [
             f"Context for {self.for_operation}, epoch {self.epoch}: {self.tokens:,} of {self.budget_tokens:,} tokens"
@@ -127,36 +115,25 @@ class OrchestratorContext:
             lines.append(f"preamble: {self.preamble_tokens:,} tokens")
         if self.turns is not None:
             lines.append(f"the last {self.turns.turns} turns begin the epoch in full: {self.turns.reason}")
-        for report in self.part_reports():
-            lines.append(self._headline(report))
-            lines += [_line(p) for p in self.placements if p.part is report.part]
-        pieces = self.preamble_tokens + sum(report.tokens for report in self.part_reports())
+        pieces = self.preamble_tokens
+        for room in self.rooms:
+            placements = [p for p in self.placements if p.part is room.part]
+            tokens = room.border_tokens + sum(p.tokens for p in placements)
+            lines += [self._headline(room, tokens, placements), *map(_line, placements)]
+            pieces += tokens
         if pieces != self.tokens:
             lines.append(f"The pieces count {pieces:,} tokens one by one, the whole {self.tokens:,}.")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines) + "\n"
 
-    def _report(self, room: PartRoom) -> PartReport:
-        placements = [p for p in self.placements if p.part is room.part]
-        shown = [p for p in placements if p.form is not None]
-        return PartReport(
-            part=room.part,
-            share_tokens=room.share_tokens,
-            room_tokens=room.room_tokens,
-            tokens=room.border_tokens + sum(p.tokens for p in shown),
-            shown=len(shown),
-            shortened=sum(p.form != p.forms - 1 for p in shown),
-            left_out=len(placements) - len(shown),
-        )
-
-    def _headline(self, report: PartReport) -> str:
+    def _headline(self, room: PartRoom, tokens: int, placements: Sequence[Placement]) -> str:
         headline = (
-            f"{report.part}: {report.tokens:,} tokens{_share(report.tokens, self.budget_tokens)}, "
-            f"share {report.share_tokens:,}{_share(report.share_tokens, self.budget_tokens)}"
+            f"{room.part}: {tokens:,} tokens{_share(tokens, self.budget_tokens)}, "
+            f"share {room.share_tokens:,}{_share(room.share_tokens, self.budget_tokens)}"
         )
-        if report.room_tokens != report.share_tokens:
-            headline += f", room {report.room_tokens:,}"
-        return f"{headline}; {report.shown} of {report.shown + report.left_out} shown"
+        if room.room_tokens != room.share_tokens:
+            headline += f", room {room.room_tokens:,}"
+        return f"{headline}; {sum(p.form is not None for p in placements)} of {len(placements)} shown"
 
 
 def _line(placement: Placement) -> str:
@@ -169,3 +146,47 @@ def _line(placement: Placement) -> str:
 
 def _share(tokens: int, whole: int) -> str:
     return f" ({tokens / whole:.0%})" if whole else ""
+
+
+def with_recalled(
+    context: OrchestratorContext,
+    items: Sequence[Item],
+    *,
+    counter: TokenCounter,
+    reasons: Mapping[str, str],
+    standing: Sequence[Item] = (),
+    notes: Sequence[str] = (),
+) -> OrchestratorContext:
+    """Add recalled memories behind a context, as many as its budget leaves room for.
+
+    Each in its short form first, then the best of them fuller. Nothing of the context itself changes.
+
+    Args:
+        context: an epoch's.
+        items: what was recalled, best first.
+        counter: the one that counted the context.
+        reasons: why each was recalled, by key.
+        standing: what was recalled and stands in the context already; it is told, and not shown again.
+        notes: what could not be recalled or looked at.
+    """
+    room = max(0, context.budget_tokens - context.tokens)
+    fill = PartFill(items, border_line(Part.RECALLED, ""), counter)
+
+    def layout(fill_to: int) -> tuple[str, int, list[Placement]]:
+        used = fill.fill(fill_to)
+        text = "".join(fill.pieces())
+        if text and not counter.additive:
+            used = counter.count(context.render() + text) - context.tokens
+        return text, used, fill.placements(context.budget_tokens)
+
+    text, used, placements = largest_fit(layout, lambda filled: filled[1], room)
+    told = [replace(each, reason=f"{reasons[each.key]}; {each.reason}") for each in placements]
+    for item in standing:
+        reason = f"{reasons[item.key]}; left out: the context has it already"
+        told.append(placed(item, None, item.forms, 0, counter.count(item.forms[-1]), reason))
+    border = fill.border_cost if text else 0
+    recalled = PartRoom(part=Part.RECALLED, share_tokens=room, room_tokens=room, border_tokens=border)
+    return replace(
+        context, tokens=context.tokens + used, placements=(*context.placements, *told),
+        rooms=(*context.rooms, recalled), recalled=text, notes=(*context.notes, *notes),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How full the model's context window is, who is told when it fills up, and how that went over time.
+"""Track how full the model's context window is, announce when it fills up, and keep how that went over time.
 
 No clock is read here: points of the history carry a time only where a clock is handed in.
 """
@@ -6,6 +6,7 @@ No clock is read here: points of the history carry a time only where a clock is 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,6 @@ from orchestra_mem.ports import Clock
 _log = logging.getLogger(__name__)
 
 MAX_POINTS = 10_000  # some 2 MB; more than a plot can show
-_FEWEST_POINTS = 10
 
 
 class Threshold(StrEnum):
@@ -49,7 +49,7 @@ class Crossing:
 class UsagePoint:
     """The usage right after one change, and right before it.
 
-    `sequence` numbers all changes from 1, thinned ones included. `time` is None where the tracker has no clock.
+    `sequence` numbers all changes from 1. `time` is None where the tracker has no clock.
     """
 
     sequence: int
@@ -60,7 +60,6 @@ class UsagePoint:
 
 
 Listener = Callable[[Crossing], None]
-_Point = tuple[int, datetime | None, int, int, UsageEvent]
 
 _LEVELS = (
     (Threshold.WARNING, logging.INFO, "a refresh is near"),
@@ -80,7 +79,7 @@ class ContextWindowTracker:
         refresh_threshold: from here on `should_refresh` is true.
         critical_threshold: from here on the model may lose the start of its context.
         clock: gives the time that each point of the history carries.
-        max_points: how many points the history keeps, 10 or more.
+        max_points: how many changes the history keeps.
 
     Raises:
         ValueError: the thresholds are not in ascending order within 0 to 1, or a size is too small.
@@ -103,8 +102,6 @@ class ContextWindowTracker:
                 f"thresholds are warning {warning_threshold}, refresh {refresh_threshold}, critical "
                 f"{critical_threshold}: they must ascend, from over 0 to at most 1"
             )
-        if max_points < _FEWEST_POINTS:
-            raise ValueError(f"max_points is {max_points}: a history keeps at least {_FEWEST_POINTS}")
         self.max_tokens = max_tokens
         self.warning_threshold = warning_threshold
         self.refresh_threshold = refresh_threshold
@@ -114,14 +111,11 @@ class ContextWindowTracker:
         )
         self._clock = clock
         self._lock = Lock()
-        self._listeners: dict[Threshold, list[Listener]] = {threshold: [] for threshold in Threshold}
+        self._listeners: dict[Threshold, list[tuple[object, Listener]]] = {threshold: [] for threshold in Threshold}
         self._used = 0
         self._operations = 0
         self._refreshes = 0
-        self._max_points = max_points
-        self._points: list[_Point] = []
-        self._latest: _Point | None = None
-        self._stride = 1
+        self._points: deque[UsagePoint] = deque(maxlen=max_points)
 
     @property
     def refresh_count(self) -> int:
@@ -200,57 +194,34 @@ class ContextWindowTracker:
         }
 
     def on(self, threshold: Threshold, listener: Listener) -> Callable[[], None]:
-        """Have `listener` called each time that `threshold` is reached from below; returns what ends that.
+        """Call `listener` each time that `threshold` is reached from below; returns what ends that.
 
         The call comes in the thread that changed the usage, after the change, with no lock held. What a listener
         raises is logged and goes no further.
         """
+        subscription = (object(), listener)
         with self._lock:
-            self._listeners[threshold] = [*self._listeners[threshold], listener]
-        active = True
+            self._listeners[threshold] = [*self._listeners[threshold], subscription]
 
         def unsubscribe() -> None:
-            nonlocal active
             with self._lock:
-                if active:
-                    active = False
-                    left = list(self._listeners[threshold])
-                    left.remove(listener)
-                    self._listeners[threshold] = left
+                self._listeners[threshold] = [each for each in self._listeners[threshold] if each is not subscription]
 
         return unsubscribe
 
     def history(self) -> tuple[UsagePoint, ...]:
-        """Give the changes of the usage, oldest first.
-
-        Bounded: when it is full, every second point goes, so that what remains still spans the whole run evenly.
-        Refreshes stay longest; the latest change is always there.
-        """
+        """Give the newest changes of the usage, oldest first."""
         with self._lock:
-            points = list(self._points)
-            if self._latest is not None and points[-1] is not self._latest:
-                points.append(self._latest)
-        return tuple(
-            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=used, event=event)
-            for sequence, time, before, used, event in points
-        )
+            return tuple(self._points)
 
     def _move(self, tokens: int, event: UsageEvent) -> tuple[int, int]:
         before, self._used = self._used, tokens
-        sequence = self._latest[0] + 1 if self._latest else 1
-        self._latest = (sequence, self._clock() if self._clock else None, before, tokens, event)
-        if event is UsageEvent.RESET or sequence % self._stride == 0:
-            # One place stays free for the latest change, which `history` adds when it was passed over here.
-            if len(self._points) >= self._max_points - 1:
-                self._thin()
-            self._points.append(self._latest)
+        sequence = self._points[-1].sequence + 1 if self._points else 1
+        time = self._clock() if self._clock else None
+        self._points.append(
+            UsagePoint(sequence=sequence, time=time, before_tokens=before, used_tokens=tokens, event=event)
+        )
         return before, tokens
-
-    def _thin(self) -> None:
-        self._stride *= 2
-        kept = [p for p in self._points if p[4] is UsageEvent.RESET or p[0] % self._stride == 0]
-        # A run of nothing but refreshes is thinned as well: the bound holds in any case.
-        self._points = kept if len(kept) <= self._max_points * 3 // 4 else kept[1::2]
 
     def _announce(self, before: int, after: int) -> None:
         if after < self._limits[0] or after <= before:
@@ -262,7 +233,7 @@ class ContextWindowTracker:
                 self._tell(Crossing(threshold=threshold, used_tokens=after, max_tokens=self.max_tokens))
 
     def _tell(self, crossing: Crossing) -> None:
-        for listener in self._listeners[crossing.threshold]:
+        for _, listener in self._listeners[crossing.threshold]:
             try:
                 listener(crossing)
             except Exception:
