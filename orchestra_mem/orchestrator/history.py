@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS as KINDS
+from orchestra_mem.orchestrator.intents.slots import NUMBER_WORDS as NUMBERS
 from orchestra_mem.orchestrator.intents.types import ASKS
-from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus
 

@@ -11,7 +11,8 @@ from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS as KINDS
+from orchestra_mem.orchestrator.intents.slots import NUMBER_WORDS as NUMBERS
 from orchestra_mem.orchestrator.talk import Happening, Talk
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
@@ -19,11 +20,11 @@ DECAY = 0.7
 """What a mention weighs against the one after it."""
 MOST_BELOW = 100
 
-_ABOVE = 0.85
+ABOVE = 0.85
 _HIGHER = 0.6
 _ONE_OF_MANY = 0.48
 _OLDEST = 30
-_RUN = 0.95
+_RUN = 0.98
 _PAIR = 0.45
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
@@ -61,6 +62,7 @@ class Scene:
     """
 
     def __init__(self, talk: Talk) -> None:
+        self.talk = talk
         self._lookup = talk.lookup
         self._known: dict[int, WorkItem | None] = {}
         self._found: dict[WorkFilter, list[WorkItem]] = {}
@@ -113,6 +115,12 @@ class Scene:
                 return tuple(shown)
         return tuple(sorted(items, key=lambda item: item.id))
 
+    def of_person(self, name: str) -> tuple[WorkItem, ...]:
+        """List somebody's items, the open ones where there are such: "Dana's interview"."""
+        there = self.find(WorkFilter(limit=300))
+        own = tuple(item for item in there if (item.assignee or "").casefold() == name.casefold())
+        return tuple(item for item in own if item.status.is_open) or own
+
     @cached_property
     def focus(self) -> dict[int, float]:
         """How much each item is in focus, 0 to 1, by id: itself spoken of, or one of several."""
@@ -124,7 +132,7 @@ class Scene:
                 is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
                 found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
             if whole:  # who has named the parts of something goes on with the whole
-                found[whole] = max(found.get(whole, 0.0), _ABOVE * seen.weight)
+                found[whole] = max(found.get(whole, 0.0), ABOVE * seen.weight)
         return found
 
     @cached_property
@@ -147,7 +155,7 @@ class Scene:
                 continue
             for item in seen.items:
                 for depth, parent in enumerate(self.above(item), 1):
-                    weight = seen.weight * _ABOVE * _HIGHER ** (depth - 1)
+                    weight = seen.weight * ABOVE * _HIGHER ** (depth - 1)
                     if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
                         found[parent.id] = weight
         return found

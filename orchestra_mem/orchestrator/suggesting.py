@@ -11,10 +11,9 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.orchestrator.references import is_reference
+from orchestra_mem.orchestrator.references import is_reference, items_named_in, resolve_line
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
 from orchestra_mem.orchestrator.talk import Need, Talk, container_need, need_of
-from orchestra_mem.orchestrator.whole_lines import resolve_line, titled_in
 from orchestra_mem.work_types import WorkItem
 
 _MOST = 3
@@ -106,7 +105,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
             yield intent, []
     else:
         meant = _items(intent.target, need_of(intent), resolver, line)
-        titled = titled_in(line, talk)
+        titled = items_named_in(line, talk)
         meant.insert(0 if intent.target in _PRONOUNS else 1, titled)
         meant.insert(1, list(resolve_line(line, talk).items))
         meant += [[item] for item in titled]
