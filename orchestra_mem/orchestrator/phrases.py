@@ -15,6 +15,7 @@ from typing import Any
 from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS
+from orchestra_mem.orchestrator.intents.classifier import classifier
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 from orchestra_mem.orchestrator.talk import Happening
 from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
@@ -52,7 +53,7 @@ _SELECTORS = {
 }  # fmt: skip
 _PLURALS = frozenset(kind.plural for kind in WorkKind)
 _NO_NAME = STOP_WORDS - {"own", "few", "over", "up", "off", "out"} | frozenset(
-    "done finish start set mark make add assign give block defer cancel put also still please".split()
+    "done finish start set mark make add assign give block defer cancel put also still please except excluding without".split()
 )
 
 
@@ -63,11 +64,11 @@ def _any(words: Iterable[str]) -> str:
 _SAYS_WHICH = [*_STATUSES, *_PLACES, *_COUNTS, *_SELECTORS, *KIND_WORDS, "new", "these", "those"]
 _MENDED = [word for word in _SAYS_WHICH if len(word) > 4]
 _KNOWN = frozenset([*_SAYS_WHICH, *_HAPPENINGS, *_NO_NAME])
-_HEAD = rf"(?:{_any(KIND_WORDS)}|(?:one|thing|ticket|issue|item)s?)\b"
+_HEAD = rf"(?:{_any(KIND_WORDS)}|(?:one|thing|ticket|issue|item|place)s?)\b"
 _WORD = rf"(?:\"[^\"]+\"|(?!(?:{_any(_NO_NAME)})\b)[^\W_](?:[\w.&/+-]*\w)?)"
 _MODIFIER = rf"(?:in progress|(?:{_any(_SAYS_WHICH[: -len(KIND_WORDS) - 3])}|new|\d+(?:st|nd|rd|th)|\d{{1,3}}))\b"
 _NOUN = re.compile(
-    rf"""(?ix) (?P<determiner>(?:(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just)\b\ ?(?:of\ )?)*)
+    rf"""(?ix) (?P<determiner>(?:(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just|what(?=\ (?:{_any(_STATUSES)})\b))\b\ ?(?:of\ )?)*)
     (?P<modifiers>(?:{_MODIFIER}\ ?)*)
     (?: (?P<words>(?:{_WORD}\ ){{0,6}}?) (?P<head>{_HEAD}) | (?P<only>{_WORD}(?:\ {_WORD}){{0,6}}) )?"""
 )
@@ -76,7 +77,7 @@ _PRONOUN = re.compile(
     r"|(?P<one>it|this|that)(?: one)?)\b(?!-)"
 )
 _NUMBER = re.compile(
-    rf"(?i)(?P<told>(?:(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|no\.?)\b ?)*)"
+    rf"(?i)(?P<told>(?:(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|no\.?)(?:\b ?|(?=\d)))*)"
     r"(?P<first>#?\d{1,18}|(?<=[a-z] )(?:twenty|thirty|forty|[a-z]+teen|one|two|three|four|five|six|seven|eight|nine|ten"
     r"|eleven|twelve)(?:[ -][a-z]+)?)\b(?!-[a-z])"
     r"(?: ?(?:-|\u2013|to|through) ?#?\d{1,18}\b|(?:,? (?:and|&|or) |, ?| ?[&+/] ?)#?\d{1,18}\b)*"
@@ -85,9 +86,8 @@ _COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
-_POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _ALONE = re.compile(
-    rf"(?i)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b|(?:one|any|either) of\b|same\b"
+    rf"(?i)(?!(?:{_any(_COUNTS)}|\d+)\b)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b|(?:one|any|either) of\b|same\b"
     rf"|(?:{_any(_PLACES)}|\d+(?:st|nd|rd|th))(?=\W*$| (?:and|is|to|please))"
 )
 _IN_PROGRESS, _BEFORE = re.compile(r"(?i) in progress\b"), re.compile(r"(?i) (?:as )?before\b")
@@ -99,6 +99,7 @@ _CLAUSE = re.compile(
 _TELLS = re.compile(r"(?i) (?:that|which|who|i|we|they|nobody)\b[^,;:.]*| (?-i:[A-Z][a-z]+ \w+ed)\b")
 _LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
 _WHOLE = re.compile(r"(?i) (?:of|in|from|under) ")
+_OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # the apostrophe may be left out
 _EXCEPT = re.compile(r"(?i),? (?:but|except|without|excluding)(?: for)? ")
 
 
@@ -164,6 +165,7 @@ class PhraseReader:
         if found is None:
             return None
         found = self._owning(found)
+        found = replace(found, text=self.line[found.start : found.end])
         but = _EXCEPT.match(self.line, found.end) if found.many else None
         out = (self.phrase(but.end()) or self._title(but.end())) if but else None
         return replace(found, but=out, end=out.end) if out else found
@@ -176,7 +178,7 @@ class PhraseReader:
         found = _NUMBER.match(self.line, at)
         if found is None or not (found["told"] or found["first"].lstrip("#").isdigit()):
             return None
-        told, ids = found["told"].lower().split(), numbers_in(f"number {found[0]}")
+        told, ids = found["told"].lower().split(), numbers_in(f"number {found[0][found.end('told') - at :]}")
         is_count = _COUNTS_WHAT.match(self.line, found.end()) or _LEVEL.search(self.line[:at])
         if not ids or (is_count and not told and "#" not in found[0]):
             return None
@@ -219,7 +221,8 @@ class PhraseReader:
         words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
         if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
             only = _words(found["only"])
-            count = len(only) if self._names(only, True) else self._named(only) or (0 if found["modifiers"] or _POINTS.search(determiner) else len(only))
+            count = len(only) if self._names(only, True) else self._named(only) or _rare(only)
+            count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
             words = only[:count]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
         if not (found["modifiers"] or head or words):
@@ -270,11 +273,13 @@ class PhraseReader:
 
     def _owning(self, phrase: Phrase) -> Phrase:
         """Read on behind a possessive: "the epic's stories"."""
-        mark = re.compile(r"'s? |s (?=stories|tasks)").match(self.line, phrase.end)
+        mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase
-        is_all = phrase.many and phrase.kind and not phrase.text.lower().endswith("s")  # "all of the epic's stories"
-        owned = self._noun(mark.end(), replace(phrase, many=False, count=None) if is_all else phrase)
+        is_all = phrase.many and phrase.kind and _SEVERAL.search(phrase.text.lower())  # "all of the epic's stories"
+        owned = self._noun(
+            mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
+        )
         if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
             return phrase  # "this one's urgent", "login's done"
         text = self.line[phrase.start : owned.end]
@@ -299,6 +304,11 @@ def _modify(word: str, said: dict[str, Any]) -> None:
         said["statuses"] = _STATUSES.get(word, (WorkStatus.IN_PROGRESS,))
     if word in ("new", "newest", "latest"):
         said["happening"] = Happening.CREATED
+
+
+def _rare(words: Words) -> int:
+    """Count the words before the first that people use whatever they write about: "draft" of "draft goes"."""
+    return next((at for at, word in enumerate(words) if classifier().is_common(word)), len(words))
 
 
 def _words(text: str) -> Words:

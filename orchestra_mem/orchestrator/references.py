@@ -30,6 +30,7 @@ _LONE = 0.3  # of a plural that would mean one item
 _ONLY_ONE = 0.5
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 300, 4, 4
 _SURELY_NAMED = 0.6
+_SURE = 0.5  # how likely a reading must be for what it wants to rule anything out
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 _WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
@@ -320,7 +321,7 @@ class _Choice:
         for group in self._groups():
             pool = self.fitting(group.items)
             placed = phrase.position is not None or bool(phrase.select)
-            if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(found)):
+            if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
                 continue
             left = self._left(pool, group) if phrase.select else pool
             chosen = list(self.picked(left, group.weight))
@@ -339,10 +340,12 @@ class _Choice:
         if phrase.words or not found:
             yield from self._there()
 
-    def _takes_loose(self, found: bool) -> bool:
-        """Tell whether the phrase may mean the last two things spoken of, which only nearness makes a group."""
-        other = self._phrase.select == "other" and not found
-        return other or (self._phrase.count == 2 and self._phrase.text.lower().startswith("both"))
+    def _takes_loose(self, group: Group, found: bool) -> bool:
+        """Tell whether the phrase may mean the last things spoken of, which only nearness makes a group."""
+        phrase, count = self._phrase, len(group.items)
+        if phrase.select:
+            return phrase.select == "other" and count == 2 and not found
+        return phrase.count == count and phrase.text.lower().startswith(("both", "all"))
 
     def _groups(self) -> list[Group]:
         """List the groups that the phrase may be about; with "that I started", all to which that was done."""
@@ -395,6 +398,8 @@ class _Choice:
             there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
             if phrase.statuses or not scene.seen:
                 pools.append((there, 0.3))
+        if phrase.position is not None and phrase.kind:
+            pools.append((plain.fitting(scene.made()), 0.5))
         for pool, score in pools:
             yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
 
@@ -457,7 +462,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
-    said, need = (intent.other if is_new else intent.target), need_of(intent)
+    said, need = (intent.other if is_new else intent.target), need_of(intent) if intent.sure >= _SURE else ANYTHING
     phrases = PhraseReader(line, _namer(scene)).phrases()
     taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
     phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases

@@ -26,6 +26,7 @@ _ONE_OF_MANY = 0.48
 _OLDEST = 30
 _RUN = 0.98
 _PAIR = 0.45
+_MOST_TOGETHER = 4
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
 _FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
@@ -204,11 +205,16 @@ class Scene:
             run = self._run(at)
             if len(run) > 1 and run != seen.items:
                 found.append(Group(run, seen.weight * _RUN, at))
-        last = self.subjects()[:2]
-        if len(last) == 2:
-            at = next(at for at, seen in enumerate(self.seen) if last[0] in seen.items)
-            found.append(Group((last[1], last[0]), self.seen[at].weight * _PAIR, at, loose=True))
+        subjects = self.subjects()
+        for count in range(2, min(len(subjects), _MOST_TOGETHER) + 1):
+            at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
+            found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
+
+    def made(self) -> tuple[WorkItem, ...]:
+        """List what mentions say was made, one by one, the oldest first."""
+        heads = (self.head(seen) for seen in reversed(self.seen) if seen.happening is Happening.CREATED)
+        return tuple(dict.fromkeys(filter(None, heads)))
 
     def _added_since(self, at: int, seen: Seen) -> tuple[WorkItem, ...]:
         """List what was made later beside a group: "add a third one"."""

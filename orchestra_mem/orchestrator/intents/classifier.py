@@ -163,6 +163,10 @@ class Classifier:
         self._common = frozenset(int(word) for word in arrays["common"])
         self._steps = arrays["steps"].astype(np.float32)
 
+    def is_common(self, word: str) -> bool:
+        """Tell whether many people use a word, whatever they write about."""
+        return word_hash(word) in self._common
+
     def probabilities(self, piece: str) -> dict[str, float]:
         """Give how likely a piece of a line is of each class, the likeliest first."""
         scores = self._bias.copy()
