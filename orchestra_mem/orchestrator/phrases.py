@@ -76,11 +76,10 @@ _PRONOUN = re.compile(
     r"(?i)(?:(?P<both>both|all|everything)|(?P<many>(?:(?:both|all) of )?(?:them|they|these|those)(?: all)?)"
     r"|(?P<one>it|this|that)(?: one)?)\b(?!-)"
 )
+_CARDINAL = rf"(?:#?\d{{1,18}}|(?:{_any(NUMBER_WORDS)})(?:[ -](?:{_any(NUMBER_WORDS)}))?)\b(?!-[a-z])"
 _NUMBER = re.compile(
-    rf"(?i)(?P<told>(?:(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|no\.?)(?:\b ?|(?=\d)))*)"
-    r"(?P<first>#?\d{1,18}|(?<=[a-z] )(?:twenty|thirty|forty|[a-z]+teen|one|two|three|four|five|six|seven|eight|nine|ten"
-    r"|eleven|twelve)(?:[ -][a-z]+)?)\b(?!-[a-z])"
-    r"(?: ?(?:-|\u2013|to|through) ?#?\d{1,18}\b|(?:,? (?:and|&|or) |, ?| ?[&+/] ?)#?\d{1,18}\b)*"
+    rf"(?i)(?P<told>(?:(?:the )?(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|n[or]\.?)(?:\b ?|(?=\d)))*)"
+    rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#?\d))#?{_CARDINAL})*"
 )
 _COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
@@ -178,14 +177,17 @@ class PhraseReader:
         found = _NUMBER.match(self.line, at)
         if found is None or not (found["told"] or found["first"].lstrip("#").isdigit()):
             return None
-        told, ids = found["told"].lower().split(), numbers_in(f"number {found[0][found.end('told') - at :]}")
-        is_count = _COUNTS_WHAT.match(self.line, found.end()) or _LEVEL.search(self.line[:at])
-        if not ids or (is_count and not told and "#" not in found[0]):
+        told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
+        if not {*_PLURALS, "items"} & {*told}:
+            said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
+        end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
+        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
+        if not ids or (is_count and not told and "#" not in said):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
-        place = ids[0] if "number" in told and not kind and "#" not in found[0] else None
-        bare = not told and "#" not in found[0]
-        return self._said(at, found.end(), ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=place)
+        place = ids[0] if "number" in told and not kind and "#" not in said else None
+        bare = not told and "#" not in said
+        return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=place)
 
     def _pronoun(self, at: int) -> Phrase | None:
         found = _PRONOUN.match(self.line, at)
@@ -290,8 +292,8 @@ class PhraseReader:
 def _modify(word: str, said: dict[str, Any]) -> None:
     """Take in a word before the head that says which one is meant."""
     nth = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", word)
-    if word in _PLACES and said.get("position", 0) > 0:
-        said["position"] = -said["position"]  # "the second last"
+    if word in _PLACES and "position" in said:
+        said["position"] *= -1 if word == "last" else 1  # "the second last"
     elif nth or word in _PLACES:
         said["position"] = int(nth[1]) if nth else _PLACES[word]
     elif word in _SELECTORS:

@@ -473,11 +473,18 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     meant = meant or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
         return _NOTHING_NAMED
-    run = [meant[0]]
-    for phrase in phrases[phrases.index(meant[0]) + 1 :]:
+    first = meant[0]
+    if first.is_plain and not first.kind and not first.ids and not is_new:  # "the other one first, make it urgent"
+        first = next((phrase for phrase in phrases if not phrase.bare or phrase.ids), first)
+    run = [first]
+    for phrase in phrases[phrases.index(first) + 1 :]:
         between = line[run[-1].end : phrase.start]
         plain = phrase.is_plain and not phrase.kind and not phrase.ids
-        if plain or not _JOINS.fullmatch(between) or ("and" not in between and phrase.bare is not run[-1].bare):
+        if (
+            plain
+            or not _JOINS.fullmatch(between)
+            or ("and" not in between and not (phrase.ids and run[-1].ids) and phrase.bare is not run[-1].bare)
+        ):
             break
         run.append(phrase)
     found = _resolve_all(run, need, scene)
