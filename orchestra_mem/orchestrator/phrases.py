@@ -223,7 +223,7 @@ class PhraseReader:
         words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
         if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
             only = _words(found["only"])
-            count = len(only) if self._names(only, True) else self._named(only) or _rare(only)
+            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only))
             count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
             words = only[:count]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end

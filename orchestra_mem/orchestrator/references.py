@@ -396,7 +396,7 @@ class _Choice:
             pools.append((called, 0.4 if len(called) > 1 else 0.25))
         elif phrase.kind or phrase.statuses:
             there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
-            if phrase.statuses or not scene.seen:
+            if phrase.statuses or (not scene.seen and phrase.position is None):
                 pools.append((there, 0.3))
         if phrase.position is not None and phrase.kind:
             pools.append((plain.fitting(scene.made()), 0.5))
@@ -429,8 +429,9 @@ class _Choice:
         rows.append((scene.below([parent], focus.kind) if parent else (), 0.4))
         for row, weight in rows:
             at = row.index(focus) + step if focus in row else -1
-            if 0 <= at < len(row) and self.fit(row[at]):
-                yield (row[at],), weight
+            near = self.fitting(row[at : at + (self._phrase.count or 1)]) if at >= 0 else ()
+            if len(near) == (self._phrase.count or 1):
+                yield near, weight
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:
