@@ -84,6 +84,7 @@ _NUMBER = re.compile(
 _COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
+_POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
 _ALONE = re.compile(
     rf"(?i)(?!(?:{_any(_COUNTS)}|\d+)\b)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b|(?:one|any|either) of\b|same\b"
@@ -202,13 +203,13 @@ class PhraseReader:
         if found is None or re.match(rf"(?i)(?:{_any(_SAYS_WHICH)})\b", found[0]):
             return None
         words = _words(found[0])
-        count = self._named(words)
+        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))
         if not count or len(words[0]) < 3:
             return None
-        end = (
-            found.end() if count == len(words) else at + len(re.match(rf"(?:\S+\s+){{{count}}}", found[0])[0].rstrip())
-        )  # type: ignore[index]
-        return self._owning(self._said(at, end, words=words[:count], bare=True))
+        end = found.end() if count == len(words) else at + len(" ".join(found[0].split()[:count]))
+        title = self._said(at, end, words=words[:count], bare=True)
+        owned = self._owning(title)
+        return owned if owned is not title or self._names(title.words, False) else None
 
     def _named(self, words: Words) -> int:
         """Count the words up to where they name an item, as many as can be; 0 where none does."""
@@ -223,7 +224,8 @@ class PhraseReader:
         words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
         if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
             only = _words(found["only"])
-            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only))
+            least = int(not found["modifiers"] and not _POINTS.search(determiner))
+            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only), least)
             count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
             words = only[:count]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
