@@ -14,9 +14,8 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.orchestrator.history import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.replies import Answer, answer_of, shown
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import need_of
+from orchestra_mem.orchestrator.talk import Answer, answer_of, need_of, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import OperationFilter

@@ -10,8 +10,7 @@ from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.work.telling import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents.types import Action
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply
-from orchestra_mem.orchestrator.talk import Happening, Mention, Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkTracker
 

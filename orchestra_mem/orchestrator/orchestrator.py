@@ -26,13 +26,19 @@ from orchestra_mem.orchestrator.intents.model import ModelReader
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
-from orchestra_mem.orchestrator.references import resolve_line
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record, shown
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
-from orchestra_mem.orchestrator.suggesting import Suggestion, suggestions
-from orchestra_mem.orchestrator.talk import Happening, Talk, need_of
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, resolve_line
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.turns import Following, Last, choice_in, following, is_no, is_yes
+from orchestra_mem.orchestrator.turns import (
+    Following,
+    Last,
+    Suggestion,
+    choice_in,
+    following,
+    is_no,
+    is_yes,
+    suggestions,
+)
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker

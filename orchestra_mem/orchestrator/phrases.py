@@ -312,7 +312,7 @@ def _modify(word: str, said: dict[str, Any]) -> None:
 
 def _rare(words: Words) -> int:
     """Count the words before the first that people use whatever they write about: "draft" of "draft goes"."""
-    return next((at for at, word in enumerate(words) if classifier().is_common(word)), len(words))
+    return next((at for at, word in enumerate(words) if classifier().vocabulary.is_common(word)), len(words))
 
 
 def _words(text: str) -> Words:

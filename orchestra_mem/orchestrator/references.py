@@ -6,16 +6,12 @@ or none is likely, a question comes back instead of a guess. A number that is na
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from orchestra_mem.core.text import words
-from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
+from orchestra_mem.orchestrator.phrases import Phrase
 from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
 
 Items = tuple[WorkItem, ...]
@@ -29,10 +25,6 @@ _UNFIT_POINTED = 0.95
 _LONE = 0.3  # of a plural that would mean one item
 _ONLY_ONE = 0.5
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 300, 4, 4
-_SURELY_NAMED = 0.6
-_SURE = 0.5  # how likely a reading must be for what it wants to rule anything out
-_UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
-_JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 _WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
 
@@ -48,47 +40,13 @@ class Resolution:
     candidates: Items = ()
 
 
-_NOTHING_NAMED = Resolution(ask="Which item do you mean?")
+NOTHING_NAMED = Resolution(ask="Which item do you mean?")
 
 
-def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
-    """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
-    scene = Scene(talk)
-    return _resolve_all(_phrases_of(text, scene), need, scene)
-
-
-def is_reference(text: str, talk: Talk) -> bool:
-    """Tell whether a text is one plain reference and no more: "13", "the second one", a title word for word."""
-    phrases = PhraseReader(text, lambda words, wide: False).phrases()
-    if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
-        return True
-    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, ANYTHING, talk).items)
-
-
-def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
-    """List the items that a line names by words of their titles, with a determiner or without."""
-    scene = Scene(talk)
-    named = [phrase for phrase in PhraseReader(line, _namer(scene)).phrases() if phrase.words]
-    found = (_resolve_all([replace(phrase, bare=False)], ANYTHING, scene).items for phrase in named)
-    return list({item.id: item for items in found for item in items}.values())
-
-
-def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
-    """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
-    whole = tuple(words(text))
-    title = Phrase(text=text, start=0, end=len(text), words=whole)
-    if any(title_fit(whole, item.title) == 1.0 for item in _Choice(title, ANYTHING, scene).named_items()):
-        return [title]
-    found = PhraseReader(text, _namer(scene)).phrases()
-    if whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1:
-        return [title]
-    return [replace(phrase, bare=False) for phrase in found]
-
-
-def _resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
+def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
-        return _NOTHING_NAMED
+        return NOTHING_NAMED
     tied = list(phrases)
     for place, phrase in enumerate(tied[1:], 1):
         if phrase.owner and phrase.owner.text.lower() in ("its", "their"):  # "login and its tasks"
@@ -105,7 +63,7 @@ def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
         return _by_number(phrase, need, scene)
     if phrase.owner:
         return _owned(phrase, phrase.owner, need, scene)
-    whole = _decide(phrase, _Choice(phrase, need, scene).scored())
+    whole = _decide(phrase, Choice(phrase, need, scene).scored())
     if phrase.but is None or whole.ask:
         return whole
     listed = Mention(items=tuple(item.id for item in whole.items), happening=Happening.LISTED)
@@ -121,7 +79,7 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
     if not phrase.part and phrase.kind and not owner.kind:
         wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if _WIDTH[kind] > _WIDTH[phrase.kind]))
     plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
-    choice = _Choice(plain, need, scene)
+    choice = Choice(plain, need, scene)
     if len(owner.words) == 1 and (own := scene.of_person(owner.words[0])):
         pool = choice.fitting(own)
     else:
@@ -186,7 +144,7 @@ def _told(items: Items) -> str:
     return items[0].name if len(items) == 1 else ", ".join(f"#{item.id}" for item in items[:_MOST_TOLD])
 
 
-class _Choice:
+class Choice:
     """What a phrase without an owner may mean, scored by focus, kind, status, words, and place in a group."""
 
     def __init__(self, phrase: Phrase, need: Need, scene: Scene) -> None:
@@ -284,7 +242,7 @@ class _Choice:
         phrase, scene = self._phrase, self._scene
         pool = self.named_items()
         if not pool and phrase.text.lower().startswith(("this ", "that ")) and not phrase.kind:
-            yield from _Choice(replace(phrase, words=()), self._need, scene)._one()
+            yield from Choice(replace(phrase, words=()), self._need, scene)._one()
         above = scene.above_focus(made_only=False)
         for item in pool:
             focus = max(scene.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
@@ -379,10 +337,10 @@ class _Choice:
     def _there(self) -> Iterator[Scored]:
         """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
         phrase, scene = self._phrase, self._scene
-        plain = _Choice(replace(phrase, words=()), self._need, scene)
+        plain = Choice(replace(phrase, words=()), self._need, scene)
         if phrase.words:
             wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None, position=None)
-            holders = [(item, score) for (item,), score in _Choice(wide, ANYTHING, scene)._named()]
+            holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, scene)._named()]
         else:
             holders = [(item, 0.6 * weight) for each, weight in scene.focus.items() if (item := scene.item(each))]
         pools = [
@@ -444,50 +402,3 @@ def _at_place(items: Items, phrase: Phrase) -> Items:
     if count > 1:
         return items[:count] if position > 0 else items[-count:]
     return (items[position - 1 if position > 0 else position],)
-
-
-def _namer(scene: Scene) -> Callable[[tuple[str, ...], bool], bool]:
-    """Tell of words whether they name an item."""
-
-    def names(said: tuple[str, ...], wide: bool) -> bool:
-        phrase = Phrase(text=" ".join(said), start=0, end=0, words=said, bare=not wide)
-        pool = _Choice(phrase, ANYTHING, scene).named_items()
-        return any(scene.word_fit(item, said, None) >= _SURELY_NAMED for item in pool)
-
-    return names
-
-
-def resolve_line(line: str, talk: Talk) -> Resolution:
-    """Say what a whole line acts on or asks about; of a line that makes something new, what that is put under."""
-    scene = Scene(talk)
-    read = read_line(line).intents
-    intent = read[0] if read else Intent(action=Action.STATUS)
-    is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
-    said, need = (intent.other if is_new else intent.target), need_of(intent) if intent.sure >= _SURE else ANYTHING
-    phrases = PhraseReader(line, _namer(scene)).phrases()
-    taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
-    phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases
-    at = line.lower().find(said.lower()) if said else -1
-    meant = [phrase for phrase in phrases if at >= 0 and phrase.start < at + len(said) and phrase.end > at]
-    if not meant and is_new:
-        meant = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])]
-    meant = meant or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
-    if not meant:
-        return _NOTHING_NAMED
-    first = meant[0]
-    if first.is_plain and not first.kind and not first.ids and not is_new:  # "the other one first, make it urgent"
-        first = next((phrase for phrase in phrases if not phrase.bare or phrase.ids), first)
-    run = [first]
-    for phrase in phrases[phrases.index(first) + 1 :]:
-        between = line[run[-1].end : phrase.start]
-        plain = phrase.is_plain and not phrase.kind and not phrase.ids
-        if (
-            plain
-            or not _JOINS.fullmatch(between)
-            or ("and" not in between and not (phrase.ids and run[-1].ids) and phrase.bare is not run[-1].bare)
-        ):
-            break
-        run.append(phrase)
-    found = _resolve_all(run, need, scene)
-    lost = is_new and not intent.other and not found.items  # perhaps nothing new is meant
-    return _resolve_all(run, ANYTHING, scene) if lost else found

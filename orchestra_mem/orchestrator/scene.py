@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
@@ -30,7 +29,6 @@ _MOST_TOGETHER = 4
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
 _FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
-_ADVERBS = frozenset("up in out off on".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,49 +253,36 @@ class Scene:
 def title_fit(said: tuple[str, ...], title: str) -> float:
     """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
     whole = tuple(words(title))
-    present = tuple(word for word in whole if word not in STOP_WORDS) or whole
-    named = [word for word in said if word not in STOP_WORDS or word in _ADVERBS]
-    if not all(word in whole for word in named):
-        named = [word for word in named if word not in _FILLERS] or named
-    named = named or list(said)
-    if not present or not named:
+    present = [word for word in whole if word not in STOP_WORDS] or whole
+    told = [word for word in said if word not in STOP_WORDS] or list(said)
+    if not set(told) <= set(whole):
+        told = [word for word in told if word not in _FILLERS] or told
+    if not present or not told:
         return 0.0
-    if len(named) > 1 and {"".join(named), "".join(map(stem, named))} & {*whole, *map(stem, whole)}:
+    if "".join(told) in whole:  # "sign up" for "Signup"
         return 0.9
-    plain = [word for word in named if word not in _ADVERBS or word in whole]
-    lacking, named = len(named) - len(plain), plain or named
-    named = [word if word in whole else word.replace("-", "") for word in named]
-    scores = [max(_alike(word, other) for other in whole) or _as_initials(word, whole) for word in named]
+    initials = "".join(each[0] for each in whole)
+    short = [3 <= len(word) <= 6 and word in initials for word in told]
+    scores = [
+        max(0.9 * is_short, *(_alike(word, each) for each in whole)) for word, is_short in zip(told, short, strict=True)
+    ]
     if not all(scores):
         return 0.0
-    covered = sum(any(_alike(word, other) for word in named) for other in present)
-    if initials := [len(word) for word in named if _as_initials(word, whole)]:
-        covered = max(covered, *initials)
+    covered = sum(any(_alike(word, each) for word in told) for each in present)
+    covered = max([covered, *(len(word) for word, is_short in zip(told, short, strict=True) if is_short)])
     share = min(1.0, covered / len(present))
-    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share) * (0.8 if lacking else 1.0)
-
-
-def _as_initials(word: str, whole: Sequence[str]) -> float:
-    initials = "".join(each[0] for each in whole)
-    is_joined = any(one + other == word for one, other in pairwise(whole))
-    return 0.9 if is_joined or (3 <= len(word) <= 6 and word in initials) or word == initials else 0.0
+    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share)
 
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
-    """Tell how well a word stands for another: itself, a beginning, a part, one letter off, its consonants."""
+    """Tell how well a word stands for another: itself, its stem, its beginning, one letter off."""
+    word, other = word.replace("-", ""), other.replace("-", "")
     if word == other or stem(word) == stem(other) or str(NUMBERS.get(word, "")) == other:
         return 1.0
-    if not word.isalpha() or not other.isalpha() or len(word) < 2:
+    if not word.isalpha() or not other.isalpha():
         return 0.0
     short, long = sorted((word, other), key=len)
-    if len(short) >= 3 and long.startswith(short) and (len(long) - len(short) >= 2 or long.endswith("s")):
+    if len(short) >= 3 and long.startswith(short):
         return 0.9
-    if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1:
-        return 0.85
-    letters = iter(other)
-    is_contracted = (
-        len(word) < len(other) - 1 and word[0] == other[0] and not set(word[1:]) & set("aeiouy")
-        and all(letter in letters for letter in word)
-    )  # fmt: skip
-    return 0.7 if is_contracted and len(word) > 2 else 0.0
+    return 0.85 if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1 else 0.0

@@ -39,6 +39,7 @@ class Action(StrEnum):
 
 
 DESTRUCTIVE = frozenset({Action.CANCEL, Action.UNDO})
+NEW = frozenset({Action.CREATE, Action.ADD})
 ASKS = frozenset(
     {Action.RECENT, Action.STATUS, Action.WHY, Action.NEXT, Action.FIND, Action.LIST, Action.HELP, Action.QUIT}
 )
