@@ -99,10 +99,9 @@ class Answers:
             self._memory.operations(where) if is_timed else self._memory.query_recent_operations(limit=_LOOKED_AT)
         )
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)
-        items = {each: self._tracker.item(each) for each in {event.item for event in events if event.operation}}
-        text, chosen = answer_recent(question, operations, events, items)
+        text, chosen = answer_recent(question, operations, events, self._tracker.item)
         if question.kind is WorkKind.TASK and not chosen:  # whatever is to be done is called a task, too
-            text, chosen = answer_recent(replace(question, kind=None), operations, events, items)
+            text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item)
         told = {each.id for each in chosen}
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
         return Answer(text=text, effects=shown(spoken_of[-_LISTED:]))
