@@ -20,8 +20,8 @@ from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
-from orchestra_mem.orchestrator.intents.model import intents_from_json
-from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.reading import intents_from_json
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus

@@ -41,7 +41,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     tokens_of,
     word_hash,
 )
-from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents.grammar import borders
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
@@ -69,7 +69,7 @@ def read_records() -> list[Record]:
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
     """Train both models; the arrays are what `Classifier` takes."""
-    words = {"common": np.array(sorted(_common(records)), dtype=np.uint32), **kinds_of_words()}
+    words = {"common": np.array(sorted(_common(records))), **kinds_of_words()}
     plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
     first = Classifier({**words, **_classes(plain, Vocabulary(words)), **_NO_TAGS})
     pieces = plain + _with_other_texts(records) + [each for record in records for each in _pieces(record, first)]
@@ -125,8 +125,8 @@ def _texts_of(intents: Sequence[Record]) -> Iterable[tuple[str, str]]:
         yield from ((key, text) for key, text in said if len(text) > 2 and not _POINTS.fullmatch(text))
 
 
-def _common(records: Sequence[Record]) -> frozenset[int]:
-    """Give the hashes of the words that many writers use whatever they write about: of names only the commonest."""
+def _common(records: Sequence[Record]) -> set[str]:
+    """Give the words that many writers use whatever they write about: of names only the commonest."""
     frames: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
     for record in records:
@@ -144,7 +144,7 @@ def _common(records: Sequence[Record]) -> frozenset[int]:
         for token in tokens_of(record["line"]):
             (names if token.word in in_slots else frames)[token.word].add(record["writer"])
     common = {word for word, found in frames.items() if len(found) >= _COMMON_TO}
-    return frozenset(map(word_hash, common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}))
+    return common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}
 
 
 def label_of(intents: Sequence[Record]) -> str:

@@ -12,8 +12,8 @@ from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
-from orchestra_mem.orchestrator.history import answer_recent, read_recent_question
-from orchestra_mem.orchestrator.intents.types import Action, Intent
+from orchestra_mem.orchestrator.intents import Action, Intent
+from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Answer, answer_of, need_of, shown
 from orchestra_mem.ports import Clock

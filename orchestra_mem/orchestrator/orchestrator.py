@@ -22,9 +22,8 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
-from orchestra_mem.orchestrator.intents.model import ModelReader
-from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, resolve_line
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
 from orchestra_mem.orchestrator.scene import Scene, title_fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from orchestra_mem.orchestrator.intents.types import Action, Intent
+from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.rendering import as_command
-from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
 from orchestra_mem.orchestrator.references import NOTHING_NAMED
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, is_reference, items_named_in, resolve_line
 from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.orchestrator.history import RecentQuestion, answer_recent, has_failed, read_recent_question
+from orchestra_mem.orchestrator.journal import RecentQuestion, answer_recent, has_failed, read_recent_question
 from orchestra_mem.types import Author, Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from benchmarks.intents import Verdict, judge, load_records
 from orchestra_mem.errors import ModelError
+from orchestra_mem.orchestrator.intents import ASKS, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import MODEL
-from orchestra_mem.orchestrator.intents.model import ModelReader, intents_from_json
-from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.reading import ModelReader, intents_from_json, read_line
 from orchestra_mem.orchestrator.intents.slots import numbers_in, priority_in
-from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent, Parsed
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.work_types import WorkKind
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 Floats = NDArray[np.float32]
 
@@ -32,6 +34,7 @@ _TOKEN = re.compile(
 )
 QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
 _GRAMS = (3, 4, 5)
+_MENDED_FROM = 4  # letters
 _MOST_PAIRS = 60
 _DOT = "\u00b7"
 # Where any word of the piece may tell which of two items waits for the other.
@@ -61,21 +64,30 @@ class Vocabulary:
     """What is known of words by themselves.
 
     Args:
-        arrays: `common`, hashes of the words that many writers use; `words`, hashes, and `kinds`, the number of a kind
-            of like meaning for each.
+        arrays: `common`, the words that many writers use; `words`, hashes, and `kinds`, the number of a kind of like
+            meaning for each.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._common = frozenset(arrays["common"].tolist())
+        self._long = [word for word in sorted(self._common) if len(word) >= _MENDED_FROM]
         self._kinds = dict(zip(arrays["words"].tolist(), arrays["kinds"].tolist(), strict=True))
+        self.mended = lru_cache(maxsize=4_096)(self._mended)
 
     def is_common(self, word: str) -> bool:
         """Tell whether many people use a word, whatever they write about."""
-        return word_hash(word) in self._common
+        return word in self._common
 
     def kind(self, word: str) -> str:
         """Name a word's kind; a number or mark is one of its own, a word that is not known has none."""
         return f"k{self._kinds.get(word_hash(word), '?')}" if word.isalpha() else word
+
+    def _mended(self, word: str) -> str:
+        """Give the common word that a word nobody knows is one slip of the keys away from, else the word itself."""
+        if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
+            return word
+        found = process.extractOne(word, self._long, scorer=OSA.distance, score_cutoff=1)
+        return found[0] if found and found[0][0] == word[0] else word
 
 
 def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
@@ -85,7 +97,7 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
     threes with a dot for what stands between them, and in pairs wherever they stand; and the kinds of its words. What
     is in quotes is a name and tells nothing of the action.
     """
-    words = [token.word for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
+    words = [known.mended(token.word) for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
     of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
     padded = [f" {word} " for word in words]
     letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
@@ -100,17 +112,19 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
 
 
 def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
+    """Give, token by token, what the tagger sees: the words around, their kinds, the shape, the place, and the action with them.
 
     Args:
         tokens: of a piece of a line.
         action: what the piece asks for.
         known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
     """
-    seen_as = [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
+    mended = [known.mended(token.word) for token in tokens]
+    seen_as = [word if known.is_common(word) else _shape(token) for word, token in zip(mended, tokens, strict=True)]
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
+    kinds = ["^", *map(known.kind, mended), "$"]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
@@ -128,7 +142,11 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
                 for place, each in enumerate(seen_as)
                 if each not in _SAYS_LITTLE
             ]
-        yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
+        before_kind, kind, after_kind = kinds[at : at + 3]
+        alike = [
+            f"k{kind}", f"kb{before_kind}", f"ka{after_kind}", f"kp{before_kind} {kind}", f"kn{kind} {after_kind}",
+        ]  # fmt: skip
+        yield seen + alike + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
         numbers += word == "0"

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import DamerauLevenshtein
 
+from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
-from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
@@ -48,6 +48,8 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
+_ENUMERATED = re.compile(r"(?:^|\s)(?:\d|[a-z])[.)]\s+")
+_PLURAL = re.compile(rf"\b(?:{'|'.join(kind.plural for kind in WorkKind)})\b", re.IGNORECASE)
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
@@ -220,9 +222,19 @@ def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, l
         action=Action.ADD if other else Action.CREATE,
         kind=kind,
         count=count_in(around),
-        titles=tuple(title for title in texts["titles"] if title),
+        titles=_titles(piece, texts["titles"], count_in(around)),
         other=other,
     )
+
+
+def _titles(piece: str, told: Sequence[str], count: int) -> tuple[str, ...]:
+    """Take a title apart that is a numbered list, or as many as there are to be: "1) cups 2) plates"."""
+    found = [title for title in told if title]
+    if len(found) == 1 and f'"{found[0]}"' not in piece:
+        parts = [part.strip(_MARKS) for part in _ENUMERATED.split(found[0]) if part.strip(_MARKS)]
+        pair = found[0].split(" and ")
+        found = parts if len(parts) > 1 else pair if len(pair) == 2 and (count == 2 or _PLURAL.search(piece)) else found
+    return tuple(found)
 
 
 def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
@@ -250,7 +262,8 @@ def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
         return replace(intent, value=value)
     if intent.action is Action.PRIORITISE:
         rest = piece.replace(intent.target, " ") if intent.target else piece
-        return replace(intent, value=priority_in(intent.value or rest) or priority_in(rest))
+        levels = [level for text in (intent.value, rest) if (level := priority_in(text))]
+        return replace(intent, value=next((level for level in levels if level.isdigit()), (levels or [""])[0]))
     if intent.action is Action.LIST:
         return replace(intent, kind=kind_in(piece))
     return intent
