@@ -12,7 +12,7 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -320,11 +320,15 @@ def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
 
 
 def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
-    """Give each example once more with other items in it, so that any phrase may stand in any sentence."""
+    """Give each example once more with other items and titles in it, so that any phrase may stand in any sentence."""
     rng = random.Random(_SEED)
-    begins = {TAGS.index("B-target"), TAGS.index("B-other")}
-    pool = [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
-    return [_renamed(example, pool, begins, rng) for example in examples for _ in range(_RENAMED)]
+    items, titles = {TAGS.index("B-target"), TAGS.index("B-other")}, {TAGS.index("B-titles")}
+    pools = {
+        begin: [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
+        for begins in (items, titles)
+        for begin in begins
+    }
+    return [_renamed(example, pools, rng) for example in examples for _ in range(_RENAMED)]
 
 
 def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
@@ -335,10 +339,10 @@ def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]
     ]
 
 
-def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int], rng: random.Random) -> Tagged:
+def _renamed(example: Tagged, pools: Mapping[int, Sequence[list[Token]]], rng: random.Random) -> Tagged:
     tokens, action, tags = example
-    for start, end in reversed(_spans(tags, begins)):
-        name = rng.choice(pool)
+    for start, end in reversed(_spans(tags, pools)):
+        name = rng.choice(pools[tags[start]])
         tokens = [*tokens[:start], *name, *tokens[end:]]
         tags = [*tags[:start], tags[start], *[tags[start] + 1] * (len(name) - 1), *tags[end:]]
     return tokens, action, tags

@@ -26,7 +26,7 @@ _REACH = 40  # so many of the newest operations are looked through for what a ph
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # a change this fresh may be another process's, about to be told by that
 _CHANGED, _SPOKEN_OF, _UNDONE = "changed", "spoken_of", "undone"
 _MOST, _MOST_CHARS = 10, 160
-_DID = {
+_DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
     "note": "noted",
 }  # fmt: skip
@@ -276,7 +276,7 @@ def answer_recent(
 
 
 def _did(event: WorkEvent) -> str:
-    return _DID.get(event.after if event.field == "status" else event.field, event.after or "")  # type: ignore[call-overload, no-any-return]
+    return _DID.get((event.after if event.field == "status" else event.field) or "", event.after or "")
 
 
 def _only_asked(data: Json) -> bool:

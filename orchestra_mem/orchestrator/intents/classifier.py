@@ -112,19 +112,18 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
 
 
 def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, their kinds, the shape, the place, and the action with them.
+    """Give, token by token, what the tagger sees: the words around, their kinds, shape and place, and the action.
 
     Args:
         tokens: of a piece of a line.
         action: what the piece asks for.
         known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
     """
-    mended = [known.mended(token.word) for token in tokens]
-    seen_as = [word if known.is_common(word) else _shape(token) for word, token in zip(mended, tokens, strict=True)]
+    seen_as = [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
-    kinds = ["^", *map(known.kind, mended), "$"]
+    kinds = ["^", *(known.kind(token.word) for token in tokens), "$"]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]

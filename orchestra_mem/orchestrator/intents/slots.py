@@ -228,13 +228,16 @@ def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, l
 
 
 def _titles(piece: str, told: Sequence[str], count: int) -> tuple[str, ...]:
-    """Take a title apart that is a numbered list, or as many as there are to be: "1) cups 2) plates"."""
+    """Take a title apart that is several in quotes, a numbered list, or as many as there are to be."""
     found = [title for title in told if title]
-    if len(found) == 1 and f'"{found[0]}"' not in piece:
-        parts = [part.strip(_MARKS) for part in _ENUMERATED.split(found[0]) if part.strip(_MARKS)]
-        pair = found[0].split(" and ")
-        found = parts if len(parts) > 1 else pair if len(pair) == 2 and (count == 2 or _PLURAL.search(piece)) else found
-    return tuple(found)
+    if len(found) != 1:
+        return tuple(found)
+    quoted = [_bare(match[0]) for match in QUOTED.finditer(piece)]
+    parts = [part.strip(_MARKS) for part in _ENUMERATED.split(found[0]) if part.strip(_MARKS)]
+    pair = found[0].split(" and ") if count == 2 or _PLURAL.search(piece) else []
+    if found[0] in quoted or not any(title in found[0] for title in quoted):
+        quoted = []
+    return tuple(next((each for each in (quoted, parts, pair) if len(each) > 1), found))
 
 
 def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
