@@ -50,7 +50,7 @@ Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
 _STRENGTH = 0.3  # the inverse of the penalty on weights
-_SHARPNESS = 3.0  # what makes likelihoods of margins; chosen with --cross
+_SHARPNESS = 2.1  # what makes likelihoods of margins; chosen with --cross
 _KINDS_OF_WORDS = 300
 _FEATURES, _LEVELS = 60_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
 _TAG_FEATURES, _TAG_LEVELS = 40_000, 127

@@ -53,7 +53,8 @@ _SELECTORS = {
 }  # fmt: skip
 _PLURALS = frozenset(kind.plural for kind in WorkKind)
 _NO_NAME = STOP_WORDS - {"own", "few", "over", "up", "off", "out"} | frozenset(
-    "done finish start set mark make add assign give block defer cancel put also still please except excluding without".split()
+    """done finish start set mark make add assign give block defer cancel put also still please except excluding
+    without""".split()
 )
 
 
@@ -67,9 +68,12 @@ _KNOWN = frozenset([*_SAYS_WHICH, *_HAPPENINGS, *_NO_NAME])
 _HEAD = rf"(?:{_any(KIND_WORDS)}|(?:one|thing|ticket|issue|item|place)s?)\b"
 _WORD = rf"(?:\"[^\"]+\"|(?!(?:{_any(_NO_NAME)})\b)[^\W_](?:[\w.&/+-]*\w)?)"
 _MODIFIER = rf"(?:in progress|(?:{_any(_SAYS_WHICH[: -len(KIND_WORDS) - 3])}|new|\d+(?:st|nd|rd|th)|\d{{1,3}}))\b"
+_DETERMINER = (
+    r"(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just"
+    rf"|what(?=\ (?:{_any(_STATUSES)})\b))\b\ ?(?:of\ )?"
+)
 _NOUN = re.compile(
-    rf"""(?ix) (?P<determiner>(?:(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just|what(?=\ (?:{_any(_STATUSES)})\b))\b\ ?(?:of\ )?)*)
-    (?P<modifiers>(?:{_MODIFIER}\ ?)*)
+    rf"""(?ix) (?P<determiner>(?:{_DETERMINER})*) (?P<modifiers>(?:{_MODIFIER}\ ?)*)
     (?: (?P<words>(?:{_WORD}\ ){{0,6}}?) (?P<head>{_HEAD}) | (?P<only>{_WORD}(?:\ {_WORD}){{0,6}}) )?"""
 )
 _PRONOUN = re.compile(
@@ -87,14 +91,14 @@ _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
 _POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
 _ALONE = re.compile(
-    rf"(?i)(?!(?:{_any(_COUNTS)}|\d+)\b)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b|(?:one|any|either) of\b|same\b"
-    rf"|(?:{_any(_PLACES)}|\d+(?:st|nd|rd|th))(?=\W*$| (?:and|is|to|please))"
+    rf"(?i)(?!(?:{_any(_COUNTS)}|\d+)\b)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b"
+    rf"|(?:one|any|either) of\b|same\b|(?:{_any(_PLACES)}|\d+(?:st|nd|rd|th))(?=\W*$| (?:and|is|to|please))"
 )
 _IN_PROGRESS, _BEFORE = re.compile(r"(?i) in progress\b"), re.compile(r"(?i) (?:as )?before\b")
 _ABOUT = re.compile(rf"(?i) (?:about|with|called|named) (?:the |an? )?(?P<words>{_WORD}(?: {_WORD}){{0,6}})")
 _CLAUSE = re.compile(
-    r"(?i) (?:(?:that|which|who|i|we|you|just)\b ?(?:(?:i|we|you|just|have|has|is|was|had|been)\b ?)*(?=\w)|(?=created|added))"
-    rf"(?P<did>{_any({*_HAPPENINGS, *_STATUSES})})\b(?: (?P<place>first|last))?"
+    r"(?i) (?:(?:that|which|who|i|we|you|just)\b ?(?:(?:i|we|you|just|have|has|is|was|had|been)\b ?)*(?=\w)"
+    rf"|(?=created|added))(?P<did>{_any({*_HAPPENINGS, *_STATUSES})})\b(?: (?P<place>first|last))?"
 )
 _TELLS = re.compile(r"(?i) (?:that|which|who|i|we|they|nobody)\b[^,;:.]*| (?-i:[A-Z][a-z]+ \w+ed)\b")
 _LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
@@ -186,9 +190,8 @@ class PhraseReader:
         if not ids or (is_count and not told and "#" not in said):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
-        place = ids[0] if "number" in told and not kind and "#" not in said else None
         bare = not told and "#" not in said
-        return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=place)
+        return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare)
 
     def _pronoun(self, at: int) -> Phrase | None:
         found = _PRONOUN.match(self.line, at)

@@ -98,10 +98,6 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
 
 def _by_number(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
     """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
-    if phrase.position is not None:  # "number two" of what was just shown
-        placed = _resolve(replace(phrase, ids=(), many=False), need, scene)
-        if placed.candidates and (phrase.owner or scene.item(phrase.position) is None):
-            return placed
     items = tuple(filter(None, map(scene.item, phrase.ids)))
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     faults = [f"There is no #{number}." for number in phrase.ids if scene.item(number) is None]
@@ -173,9 +169,7 @@ class Choice:
             return 0.0
         if phrase.kind not in (None, item.kind) or (need.kinds and item.kind not in need.kinds):
             return 0.0
-        wide = bool(need.kinds) and item.kind is not need.kinds[0]
-        kind = 1.0 if not wide else 0.4 if item.kind is WorkKind.MILESTONE else 0.95
-        return kind * self._scene.word_fit(item, phrase.words, phrase.kind)
+        return self._scene.word_fit(item, phrase.words, phrase.kind)
 
     def fitting(self, items: Iterable[WorkItem]) -> Items:
         """List the items that the phrase can mean."""
@@ -212,23 +206,14 @@ class Choice:
         if phrase.kind or (self._need.kinds and is_pronoun):
             for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
                 weights[item_id] = max(weight, weights.get(item_id, 0.0))
-        shown = {item.id for item in scene.seen[0].items} if scene.seen and not scene.head(scene.seen[0]) else set()
-        top = max((weights.get(each, 0.0) for each in shown), default=0.0)
-        if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
-            weights |= dict.fromkeys(shown, top)
         found = False
         for item_id, weight in weights.items():
             item = scene.item(item_id)
             if item and (fit := self.fit(item)):
-                if not is_pronoun or (points and item_id in shown):
+                if not is_pronoun or points:
                     weight = scene.spoken_of.get(item_id, weight)
                 found = found or weight >= _FLOOR
                 yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
-        if phrase.statuses:
-            for holder in filter(None, map(scene.item, list(scene.focus)[:3])):
-                for child in self.fitting(scene.below([holder], phrase.kind)):
-                    found = True
-                    yield (child,), 0.7 * scene.focus[holder.id] * self._wanted((child,))
         if found or is_pronoun:
             return
         for statuses in (phrase.statuses,) if phrase.statuses else ((), (WorkStatus.IN_PROGRESS,), OPEN_STATUSES):
@@ -239,12 +224,9 @@ class Choice:
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
-        phrase, scene = self._phrase, self._scene
-        pool = self.named_items()
-        if not pool and phrase.text.lower().startswith(("this ", "that ")) and not phrase.kind:
-            yield from Choice(replace(phrase, words=()), self._need, scene)._one()
+        scene = self._scene
         above = scene.above_focus(made_only=False)
-        for item in pool:
+        for item in self.named_items():
             focus = max(scene.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
             base = _ELSEWHERE + (1 - _ELSEWHERE) * focus
             yield (item,), base * self.fit(item) * self._wanted((item,))
@@ -268,7 +250,7 @@ class Choice:
 
     def _of_groups(self) -> Iterator[Scored]:
         """Read "them", "the second story", "the other one", "the last three" by what belongs together."""
-        phrase, scene = self._phrase, self._scene
+        phrase = self._phrase
         if phrase.select == "same":
             yield from self._same()
             return
@@ -315,20 +297,12 @@ class Choice:
             return told or scene.groups
         each = {item.id: item for group in told for item in reversed(group.items)}
         whole = Group(tuple(reversed(each.values())), 1.0, 1)
-        if (self._phrase.count or self._phrase.position is not None) and len(each) > 1:
-            return [whole]
         return [group for group in told if len(group.items) > 1] or [whole]
 
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
         dealt = {group.items[-1].id} if group.loose else self._scene.dealt_with(group)
         left = tuple(item for item in pool if item.id not in dealt)
-        if not left:  # all were: the other one is not the newest
-            left = tuple(
-                item for item in pool if item is not next(each for each in self._scene.subjects() if each in pool)
-            )
-        if not dealt and self._need.statuses:
-            left = tuple(item for item in left if item.status in self._need.statuses) or left
         if self._phrase.select == "rest":
             left = tuple(item for item in left if item.status.is_open)
             return left if len(left) < len(pool) else ()
@@ -356,8 +330,6 @@ class Choice:
             there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
             if phrase.statuses or (not scene.seen and phrase.position is None):
                 pools.append((there, 0.3))
-        if phrase.position is not None and phrase.kind:
-            pools.append((plain.fitting(scene.made()), 0.5))
         for pool, score in pools:
             yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
 
@@ -369,10 +341,10 @@ class Choice:
             yield holders[:1], made.weight
             return
         for at, seen in enumerate(scene.seen):
-            if seen.happening is not Happening.LISTED or (phrase.many and not at):
-                if phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
-                    share = _LONE if phrase.many and len(pool) == 1 else 1.0
-                    yield from self.picked(pool, seen.weight * share * self._wanted(pool))
+            meant = seen.happening is not Happening.LISTED or (phrase.many and not at)
+            if meant and phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
+                share = _LONE if phrase.many and len(pool) == 1 else 1.0
+                yield from self.picked(pool, seen.weight * share * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
         """Read "the next one", "the previous task" by the order of the group around what is in focus."""
@@ -383,8 +355,6 @@ class Choice:
             return
         focus, step = subjects[0], 1 if self._phrase.select == "next" else -1
         rows = [(group.items, group.weight) for group in scene.groups if not group.loose]
-        parent = scene.item(focus.parent) if focus.parent else None
-        rows.append((scene.below([parent], focus.kind) if parent else (), 0.4))
         for row, weight in rows:
             at = row.index(focus) + step if focus in row else -1
             near = self.fitting(row[at : at + (self._phrase.count or 1)]) if at >= 0 else ()

@@ -126,12 +126,9 @@ class Scene:
         found: dict[int, float] = {}
         for seen in self.seen:
             head = self.head(seen)
-            whole = self._parent(seen.items) if head is None and seen.happening is Happening.CREATED else 0
             for item in seen.items:
-                is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
+                is_part = head is not item and (head or seen.happening is Happening.LISTED)
                 found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
-            if whole:  # who has named the parts of something goes on with the whole
-                found[whole] = max(found.get(whole, 0.0), ABOVE * seen.weight)
         return found
 
     @cached_property
@@ -158,11 +155,6 @@ class Scene:
                     if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
                         found[parent.id] = weight
         return found
-
-    @staticmethod
-    def _parent(items: Sequence[WorkItem]) -> int:
-        parents = {item.parent for item in items}
-        return (parents.pop() or 0) if len(parents) == 1 else 0
 
     @staticmethod
     def head(seen: Seen) -> WorkItem | None:
@@ -196,9 +188,6 @@ class Scene:
         found: list[Group] = []
         for at, seen in enumerate(self.seen):
             if len(seen.items) > 1:
-                added = self._added_since(at, seen)
-                if added:
-                    found.append(Group((*seen.items, *added), seen.weight * 1.01, at))
                 found.append(Group(seen.items, seen.weight, at))
             run = self._run(at)
             if len(run) > 1 and run != seen.items:
@@ -208,19 +197,6 @@ class Scene:
             at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
             found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
-
-    def made(self) -> tuple[WorkItem, ...]:
-        """List what mentions say was made, one by one, the oldest first."""
-        heads = (self.head(seen) for seen in reversed(self.seen) if seen.happening is Happening.CREATED)
-        return tuple(dict.fromkeys(filter(None, heads)))
-
-    def _added_since(self, at: int, seen: Seen) -> tuple[WorkItem, ...]:
-        """List what was made later beside a group: "add a third one"."""
-        last, ids = seen.items[-1], {item.id for item in seen.items}
-        later = [each.items[0] for each in reversed(self.seen[:at]) if each.happening is Happening.CREATED]
-        return tuple(
-            item for item in later if item.id not in ids and (item.kind, item.parent) == (last.kind, last.parent)
-        )
 
     def _run(self, at: int) -> tuple[WorkItem, ...]:
         """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
@@ -259,8 +235,6 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
         told = [word for word in told if word not in _FILLERS] or told
     if not present or not told:
         return 0.0
-    if "".join(told) in whole:  # "sign up" for "Signup"
-        return 0.9
     initials = "".join(each[0] for each in whole)
     short = [3 <= len(word) <= 6 and word in initials for word in told]
     scores = [
