@@ -12,7 +12,7 @@ import random
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class,
 _STRENGTH = 0.3  # the inverse of the penalty on weights
 _SHARPNESS = 2.1  # what makes likelihoods of margins; chosen with --cross
 _KINDS_OF_WORDS = 300
-_FEATURES, _LEVELS = 60_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
-_TAG_FEATURES, _TAG_LEVELS = 40_000, 127
+_FEATURES, _LEVELS = 50_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
+_TAG_FEATURES, _TAG_LEVELS = 34_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
 _EPOCHS = 6
@@ -94,7 +94,7 @@ def kinds_of_words() -> dict[str, NDArray[np.integer[Any]]]:
     kinds = MiniBatchKMeans(_KINDS_OF_WORDS, random_state=0, n_init=3).fit_predict(vectors)
     hashes = np.array([word_hash(word) for word in words], dtype=np.uint32)
     order = np.argsort(hashes)
-    return {"words": hashes[order], "kinds": kinds[order].astype(np.uint16)}
+    return {"words": _gaps(hashes[order]), "kinds": kinds[order].astype(np.uint16)}
 
 
 def _with_other_texts(records: Sequence[Record]) -> list[Example]:
@@ -212,7 +212,7 @@ def _classes(examples: Sequence[Example], known: Vocabulary) -> dict[str, Any]:
     bias = (_SHARPNESS * model.intercept_).astype(np.float32)
     return {
         "labels": np.array(model.classes_, dtype="U12"), "bias": bias,
-        "keys": np.array(keys, dtype=np.uint32)[kept], "weights": weights, "scale": scale,
+        "keys": _gaps(np.array(keys, dtype=np.uint32)[kept]), "weights": weights, "scale": scale,
     }  # fmt: skip
 
 
@@ -231,6 +231,11 @@ def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequenc
 def _heaviest(weights: Weights, most: int) -> NDArray[np.intp]:
     """Give the rows of the features that weigh most."""
     return np.sort(np.argsort(-np.linalg.norm(weights, axis=1), kind="stable")[:most])
+
+
+def _gaps(keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Give sorted keys as the gap before each, which compresses better."""
+    return np.diff(keys, prepend=np.uint32(0))
 
 
 def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
@@ -315,20 +320,16 @@ def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
     kept = _heaviest(weights, _TAG_FEATURES)
     small, scale = _small(weights[kept], _TAG_LEVELS)
     return {
-        "tag_keys": keys[kept], "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32),
+        "tag_keys": _gaps(keys[kept]), "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32),
     }  # fmt: skip
 
 
 def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
-    """Give each example once more with other items and titles in it, so that any phrase may stand in any sentence."""
+    """Give each example once more with other items in it, so that any phrase may stand in any sentence."""
     rng = random.Random(_SEED)
-    items, titles = {TAGS.index("B-target"), TAGS.index("B-other")}, {TAGS.index("B-titles")}
-    pools = {
-        begin: [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
-        for begins in (items, titles)
-        for begin in begins
-    }
-    return [_renamed(example, pools, rng) for example in examples for _ in range(_RENAMED)]
+    begins = {TAGS.index("B-target"), TAGS.index("B-other")}
+    pool = [tokens[start:end] for tokens, _, tags in examples for start, end in _spans(tags, begins)]
+    return [_renamed(example, pool, begins, rng) for example in examples for _ in range(_RENAMED)]
 
 
 def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]:
@@ -339,10 +340,10 @@ def _spans(tags: Sequence[int], begins: Container[int]) -> list[tuple[int, int]]
     ]
 
 
-def _renamed(example: Tagged, pools: Mapping[int, Sequence[list[Token]]], rng: random.Random) -> Tagged:
+def _renamed(example: Tagged, pool: Sequence[list[Token]], begins: Container[int], rng: random.Random) -> Tagged:
     tokens, action, tags = example
-    for start, end in reversed(_spans(tags, pools)):
-        name = rng.choice(pools[tags[start]])
+    for start, end in reversed(_spans(tags, begins)):
+        name = rng.choice(pool)
         tokens = [*tokens[:start], *name, *tokens[end:]]
         tags = [*tags[:start], tags[start], *[tags[start] + 1] * (len(name) - 1), *tags[end:]]
     return tokens, action, tags

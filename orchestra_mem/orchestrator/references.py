@@ -206,6 +206,10 @@ class Choice:
         if phrase.kind or (self._need.kinds and is_pronoun):
             for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
                 weights[item_id] = max(weight, weights.get(item_id, 0.0))
+        shown = {item.id for item in scene.seen[0].items} if scene.seen and not scene.head(scene.seen[0]) else set()
+        top = max((weights.get(each, 0.0) for each in shown), default=0.0)
+        if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
+            weights |= dict.fromkeys(shown, top)
         found = False
         for item_id, weight in weights.items():
             item = scene.item(item_id)
@@ -330,6 +334,8 @@ class Choice:
             there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
             if phrase.statuses or (not scene.seen and phrase.position is None):
                 pools.append((there, 0.3))
+        if phrase.position is not None and phrase.kind:
+            pools.append((plain.fitting(scene.made()), 0.5))
         for pool, score in pools:
             yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
 

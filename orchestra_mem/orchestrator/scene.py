@@ -126,8 +126,12 @@ class Scene:
         found: dict[int, float] = {}
         for seen in self.seen:
             head = self.head(seen)
+            above = {item.parent for item in seen.items}
+            whole = above.pop() if head is None and seen.happening is Happening.CREATED and len(above) == 1 else None
+            if whole:  # who has named the parts of something goes on with the whole
+                found[whole] = max(found.get(whole, 0.0), ABOVE * seen.weight)
             for item in seen.items:
-                is_part = head is not item and (head or seen.happening is Happening.LISTED)
+                is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
                 found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
         return found
 
@@ -198,6 +202,11 @@ class Scene:
             found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
 
+    def made(self) -> tuple[WorkItem, ...]:
+        """List what mentions say was made, one by one, the oldest first."""
+        heads = (self.head(seen) for seen in reversed(self.seen) if seen.happening is Happening.CREATED)
+        return tuple(dict.fromkeys(filter(None, heads)))
+
     def _run(self, at: int) -> tuple[WorkItem, ...]:
         """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
         first = self.seen[at]
@@ -235,6 +244,8 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
         told = [word for word in told if word not in _FILLERS] or told
     if not present or not told:
         return 0.0
+    if "".join(map(stem, told)) in map(stem, whole):  # "sign up" for "Signup"
+        return 0.9
     initials = "".join(each[0] for each in whole)
     short = [3 <= len(word) <= 6 and word in initials for word in told]
     scores = [

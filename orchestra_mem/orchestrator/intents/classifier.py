@@ -64,14 +64,14 @@ class Vocabulary:
     """What is known of words by themselves.
 
     Args:
-        arrays: `common`, the words that many writers use; `words`, hashes, and `kinds`, the number of a kind of like
-            meaning for each.
+        arrays: `common`, the words that many writers use; `words`, the gaps between sorted hashes, and `kinds`, the
+            number of a kind of like meaning for each.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._common = frozenset(arrays["common"].tolist())
         self._long = [word for word in sorted(self._common) if len(word) >= _MENDED_FROM]
-        self._kinds = dict(zip(arrays["words"].tolist(), arrays["kinds"].tolist(), strict=True))
+        self._kinds = dict(zip(np.cumsum(arrays["words"]).tolist(), arrays["kinds"].tolist(), strict=True))
         self.mended = lru_cache(maxsize=4_096)(self._mended)
 
     def is_common(self, word: str) -> bool:
@@ -112,7 +112,7 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
 
 
 def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, their kinds, shape and place, and the action.
+    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
 
     Args:
         tokens: of a piece of a line.
@@ -123,7 +123,6 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
-    kinds = ["^", *(known.kind(token.word) for token in tokens), "$"]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
@@ -141,11 +140,7 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
                 for place, each in enumerate(seen_as)
                 if each not in _SAYS_LITTLE
             ]
-        before_kind, kind, after_kind = kinds[at : at + 3]
-        alike = [
-            f"k{kind}", f"kb{before_kind}", f"ka{after_kind}", f"kp{before_kind} {kind}", f"kn{kind} {after_kind}",
-        ]  # fmt: skip
-        yield seen + alike + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
+        yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
         numbers += word == "0"
@@ -176,10 +171,10 @@ def word_hash(word: str) -> int:
 
 
 class _Table:
-    """Rows of weights by the hash of a feature."""
+    """Rows of weights by the hash of a feature; `keys` are the gaps between the sorted hashes."""
 
     def __init__(self, keys: NDArray[np.uint32], weights: NDArray[np.int8], scale: float) -> None:
-        self._rows = {int(key): row for row, key in enumerate(keys)}
+        self._rows = {key: row for row, key in enumerate(np.cumsum(keys).tolist())}
         self._weights = weights.astype(np.float32) * np.float32(scale)
 
     def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:

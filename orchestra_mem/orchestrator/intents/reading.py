@@ -26,8 +26,8 @@ from orchestra_mem.work_types import WorkKind
 logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
-_SURE_OF_CUT = 0.5  # how likely both halves must be commands of their own
-_LIKELIER = 0.7  # what share of the likelihood that nothing is asked for an action must have to be suggested
+_SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
+_LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02  # how likely an action must be to be suggested at all
 # How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood.
