@@ -83,7 +83,7 @@ _PRONOUN = re.compile(
 _CARDINAL = rf"(?:#?\d{{1,18}}|(?:{_any(NUMBER_WORDS)})(?:[ -](?:{_any(NUMBER_WORDS)}))?)\b(?!-[a-z])"
 _NUMBER = re.compile(
     rf"(?i)(?P<told>(?:(?:the )?(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|n[or]\.?)(?:\b ?|(?=\d)))*)"
-    rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#?\d))#?{_CARDINAL})*"
+    rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#))#?{_CARDINAL})*"
 )
 _COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
@@ -95,6 +95,7 @@ _ALONE = re.compile(
     rf"|(?:one|any|either) of\b|same\b|(?:{_any(_PLACES)}|\d+(?:st|nd|rd|th))(?=\W*$| (?:and|is|to|please))"
 )
 _IN_PROGRESS, _BEFORE = re.compile(r"(?i) in progress\b"), re.compile(r"(?i) (?:as )?before\b")
+_FOR = re.compile(r"(?i) ?(?:for|with)\b")
 _ABOUT = re.compile(rf"(?i) (?:about|with|called|named) (?:the |an? )?(?P<words>{_WORD}(?: {_WORD}){{0,6}})")
 _CLAUSE = re.compile(
     r"(?i) (?:(?:that|which|who|i|we|you|just)\b ?(?:(?:i|we|you|just|have|has|is|was|had|been)\b ?)*(?=\w)"
@@ -246,6 +247,8 @@ class PhraseReader:
             said["owner"] = self._said(start, start + len(whose[0]), many=None if whose[0] == "its" else True)
         if said["many"] is None and (head or said.get("position") is not None or said.get("select") == "other"):
             said["many"] = False
+        if said.get("select") == "same" and not head and _FOR.match(self.line, end):
+            return None  # "the same for 232"
         phrase = self._behind(
             self._said(at, at + len(self.line[at:end].rstrip()), **said), bool(head or found["modifiers"])
         )

@@ -157,8 +157,14 @@ class Choice:
         elif phrase.words:
             yield from self._named()
         elif phrase.happening:
-            for weight, seen in enumerate(each for each in self._scene.seen if each.happening is phrase.happening):
-                yield from (((item,), 0.7**weight) for item in self.fitting(seen.items))
+            told = [
+                items
+                for seen in self._scene.seen
+                if seen.happening is phrase.happening and (items := self.fitting(seen.items))
+            ]
+            yield from (((item,), 0.7**age) for age, items in enumerate(told) for item in items)
+            if not told:
+                yield from Choice(replace(phrase, happening=None), self._need, self._scene).scored()
         else:
             yield from self._one()
 
@@ -275,7 +281,8 @@ class Choice:
                 continue
             found = True
             for items, weight in chosen:
-                share = 1.0 if len(items) > 1 or not phrase.many else 0.6 if phrase.statuses else _LONE
+                alone = len(items) == 1 and phrase.many and not phrase.select
+                share = 1.0 if not alone else 0.6 if phrase.statuses else _LONE
                 fit = min(map(self.fit, items)) if phrase.words else 1.0
                 unfit = 0.9 if placed else 0.6
                 yield items, weight * share * fit * self._wanted(items, unfit)
@@ -306,7 +313,8 @@ class Choice:
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
         dealt = {group.items[-1].id} if group.loose else self._scene.dealt_with(group)
-        left = tuple(item for item in pool if item.id not in dealt)
+        newest = next((item for item in self._scene.subjects() if item in pool), None)
+        left = tuple(item for item in pool if item.id not in dealt) or tuple(item for item in pool if item != newest)
         if self._phrase.select == "rest":
             left = tuple(item for item in left if item.status.is_open)
             return left if len(left) < len(pool) else ()
@@ -361,6 +369,8 @@ class Choice:
             return
         focus, step = subjects[0], 1 if self._phrase.select == "next" else -1
         rows = [(group.items, group.weight) for group in scene.groups if not group.loose]
+        parent = scene.item(focus.parent) if focus.parent else None
+        rows.append((scene.below([parent], focus.kind) if parent else (), 0.4))
         for row, weight in rows:
             at = row.index(focus) + step if focus in row else -1
             near = self.fitting(row[at : at + (self._phrase.count or 1)]) if at >= 0 else ()

@@ -21,7 +21,6 @@ AT_HAND = "it"
 """What a command without a target is about."""
 _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
-_SURE = 0.5  # how likely a reading must be for what it wants to rule anything out
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 _EVERY = frozenset(("all", "all of them", "both", "both of them", "them"))
@@ -78,33 +77,25 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
-    said, need = (intent.other if is_new else intent.target), need_of(intent) if intent.sure >= _SURE else ANYTHING
+    need = need_of(intent)
     phrases = PhraseReader(line, _namer(scene)).phrases()
     taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
     phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases
-    at = line.lower().find(said.lower()) if said else -1
-    meant = [phrase for phrase in phrases if at >= 0 and phrase.start < at + len(said) and phrase.end > at]
-    if not meant and is_new:
-        meant = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])]
-    meant = meant or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
+    under = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])] if is_new else []
+    meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
         return NOTHING_NAMED
-    first = meant[0]
-    if first.is_plain and not first.kind and not first.ids and not is_new:  # "the other one first, make it urgent"
-        first = next((phrase for phrase in phrases if not phrase.bare or phrase.ids), first)
-    run = [first]
-    for phrase in phrases[phrases.index(first) + 1 :]:
+    run = [meant[0]]
+    for phrase in phrases[phrases.index(meant[0]) + 1 :]:
         between = line[run[-1].end : phrase.start]
-        plain = phrase.is_plain and not phrase.kind and not phrase.ids
-        if (
-            plain
-            or not _JOINS.fullmatch(between)
-            or ("and" not in between and not (phrase.ids and run[-1].ids) and phrase.bare is not run[-1].bare)
-        ):
+        is_pronoun = phrase.is_plain and not phrase.kind and not phrase.ids
+        alike = "and" in between or bool(phrase.ids and run[-1].ids) or phrase.bare is run[-1].bare
+        if is_pronoun or not alike or not _JOINS.fullmatch(between):
             break
         run.append(phrase)
     found = resolve_all(run, need, scene)
-    lost = is_new and not intent.other and not found.items  # perhaps nothing new is meant
+    says_which = run[0].kind or run[0].select != "same"
+    lost = is_new and not intent.other and not found.items and says_which  # perhaps nothing new is meant
     return resolve_all(run, ANYTHING, scene) if lost else found
 
 

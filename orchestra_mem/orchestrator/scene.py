@@ -25,7 +25,6 @@ _ONE_OF_MANY = 0.48
 _OLDEST = 30
 _RUN = 0.98
 _PAIR = 0.45
-_MOST_TOGETHER = 4
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
 _FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
@@ -197,7 +196,7 @@ class Scene:
             if len(run) > 1 and run != seen.items:
                 found.append(Group(run, seen.weight * _RUN, at))
         subjects = self.subjects()
-        for count in range(2, min(len(subjects), _MOST_TOGETHER) + 1):
+        for count in sorted({2, len(subjects)} - {0, 1}) if len(subjects) > 1 else ():
             at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
             found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
@@ -244,7 +243,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
         told = [word for word in told if word not in _FILLERS] or told
     if not present or not told:
         return 0.0
-    if "".join(map(stem, told)) in map(stem, whole):  # "sign up" for "Signup"
+    if len(told) > 1 and "".join(map(stem, told)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
     short = [3 <= len(word) <= 6 and word in initials for word in told]

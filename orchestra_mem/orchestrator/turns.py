@@ -20,7 +20,7 @@ from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need
 from orchestra_mem.work_types import WorkItem
 
 _YES = r"(?:y|yes|yep|yeah|yup|ja|si|oui|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
-_NO = r"(?:n|no|nope|nah|nein|non|don'?t|never ?mind|nothing|none|stop|leave|keep|forget|oops|wait|sorry|hm+|actually)"
+_NO = r"(?:n|no|nope|nah|nein|non|don'?t|never\s?mind|nothing|none|stop|leave|keep|forget|oops|wait|sorry|hm+|actually)"
 _BESIDE = r"""(?:please|do|go|ahead|it|that|this|them|both|all|thanks?|you|of|course|i|am|is|was|as|now|just|then|the
     |one|everything|mind|changed|matter|joking|i'm|let's|not|alone|change|cancel|mean|meant|did)"""
 _IS_YES = re.compile(rf"(?ix)\W*{_YES}(?:\W+(?:{_YES}|{_BESIDE}))*[\s,.!]*")

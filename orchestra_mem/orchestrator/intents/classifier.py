@@ -167,7 +167,7 @@ _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my",
 
 def word_hash(word: str) -> int:
     """Number a word, or any feature, the same way in training and in reading."""
-    return crc32(word.encode())
+    return crc32(word.encode(errors="replace"))
 
 
 class _Table:
