@@ -225,7 +225,7 @@ def _moved(case: Case, store: SqliteWorkStore) -> tuple[Mention, ...]:
     ids: dict[int, int] = {}
     with store.changing("case"):
         for item in sorted(case.items, key=lambda item: list(WorkKind).index(item.kind)):
-            ids[item.id] = store.add(replace(item, parent=ids.get(item.parent or 0))).id
+            ids[item.id] = store.add(replace(item, id=0, parent=ids.get(item.parent or 0))).id
     return tuple(replace(mention, items=tuple(ids[each] for each in mention.items)) for mention in case.mentions)
 
 

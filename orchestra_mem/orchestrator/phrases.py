@@ -186,6 +186,8 @@ class PhraseReader:
         told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
+        if list(numbers_in(f"number {said}")) != sorted(numbers_in(f"number {said}")):
+            said = re.split(r"(?i) to ", said)[0]  # "move #12 to #5"
         end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
         is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
         if not ids or (is_count and not told and "#" not in said):
