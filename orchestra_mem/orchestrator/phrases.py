@@ -87,6 +87,7 @@ _NUMBER = re.compile(
 )
 _COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
+_WHICH = re.compile(rf"(?i)(?:{_any(_SAYS_WHICH)})\b")
 _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
 _POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
@@ -206,7 +207,7 @@ class PhraseReader:
     def _title(self, at: int) -> Phrase | None:
         """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
         found = _TITLE.match(self.line, at)
-        if found is None or re.match(rf"(?i)(?:{_any(_SAYS_WHICH)})\b", found[0]):
+        if found is None or _WHICH.match(found[0]):
             return None
         words = _words(found[0])
         count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))

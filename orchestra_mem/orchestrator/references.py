@@ -20,11 +20,11 @@ Scored = tuple[Items, float]
 _CLOSE = 0.72  # from this share of the best score on, another candidate is too close to choose without asking
 _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
-_UNFIT = 0.7  # what a status that a command does not want leaves of a score; more where a phrase points
+_UNFIT = 0.5  # what a status that a command does not want leaves of a score; more where a phrase points
 _UNFIT_POINTED = 0.95
 _LONE = 0.3  # of a plural that would mean one item
 _ONLY_ONE = 0.5
-_MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 300, 4, 4
+_MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
 _WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
 

@@ -85,8 +85,11 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
         return NOTHING_NAMED
-    run = [meant[0]]
-    for phrase in phrases[phrases.index(meant[0]) + 1 :]:
+    first = phrases.index(meant[0])
+    while first and line[phrases[first - 1].end : phrases[first].start].strip(" ,") == "and":
+        first -= 1  # "login and its tasks"
+    run = [phrases[first]]
+    for phrase in phrases[first + 1 :]:
         between = line[run[-1].end : phrase.start]
         is_pronoun = phrase.is_plain and not phrase.kind and not phrase.ids
         alike = "and" in between or bool(phrase.ids and run[-1].ids) or phrase.bare is run[-1].bare

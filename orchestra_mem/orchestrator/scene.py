@@ -243,7 +243,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
         told = [word for word in told if word not in _FILLERS] or told
     if not present or not told:
         return 0.0
-    if len(told) > 1 and "".join(map(stem, told)) in map(stem, whole):  # "sign up" for "Signup"
+    if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
     short = [3 <= len(word) <= 6 and word in initials for word in told]
