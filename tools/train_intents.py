@@ -244,7 +244,7 @@ def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
     return np.round(weights / scale).astype(np.int8), scale
 
 
-_NO_TAGS = {
+_NO_TAGS: dict[str, Any] = {
     "tag_keys": np.zeros(0, dtype=np.uint32), "tag_weights": np.zeros((0, len(TAGS)), dtype=np.int8), "tag_scale": 1.0,
     "steps": np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32),
 }  # fmt: skip

@@ -30,13 +30,7 @@ _SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
 _LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02  # how likely an action must be to be suggested at all
-# How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood.
-_SURE_OF_HALF, _AS_SURE = 0.5, 0.9
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
-_SAID_AT_ONCE = frozenset(
-    {Action.START, Action.FINISH, Action.UNBLOCK, Action.CANCEL, Action.RESUME, Action.ASSIGN, Action.DEPEND}
-    | {Action.PRIORITISE, Action.DEFER, Action.STATUS}
-)
 _LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
 MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
 _PHRASES = ("target", "other", "value")
@@ -115,17 +109,10 @@ class _Suggestion:
     def _filled(self, piece: str, label: str) -> list[Intent]:
         if label in _NO_COMMAND:
             return []
-        said = self._saying(piece, label) if label in _SAID_AT_ONCE else piece
-        tokens = tokens_of(said)
+        tokens = tokens_of(piece)
         tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
         sure = round(self._shares(piece)[label], 3)
-        return [replace(intent, sure=sure) for intent in fill(said, Action(label), tagged, self._persons)]
-
-    def _saying(self, piece: str, label: str) -> str:
-        """Give the half of a piece that says the action by itself, without the reason around it."""
-        halves = [half for pair in _halves(piece) for half in pair]
-        share, best = max(((self._shares(half)[label], half) for half in halves), default=(0.0, ""))
-        return best if share > max(_SURE_OF_HALF, self._shares(piece)[label] * _AS_SURE) else piece
+        return [replace(intent, sure=sure) for intent in fill(piece, Action(label), tagged, self._persons)]
 
     def _nearest(self, line: str, intents: Sequence[Intent]) -> tuple[str, ...]:
         """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""

@@ -48,14 +48,9 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
-_ENUMERATED = re.compile(r"(?:^|\s)(?:\d|[a-z])[.)]\s+")
-_PLURAL = re.compile(rf"\b(?:{'|'.join(kind.plural for kind in WorkKind)})\b", re.IGNORECASE)
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
-_BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,;:]|[.!?](?:\s|$)|\s(?:and|then|but|please|pls|thanks)\b", re.IGNORECASE)
-_TOLD_LAST = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
 _TITLE_LIKE, _SLIP = 88, 82
 _NEW = (Action.CREATE, Action.ADD)
 
@@ -156,12 +151,12 @@ def fill(
             spans[slot].append((token.start, token.end))
         elif place == "I" and spans[slot]:
             spans[slot][-1] = (spans[slot][-1][0], token.end)
-    spans = {slot: _whole(piece, slot, action, found) for slot, found in spans.items()}
+    spans = {slot: _whole(piece, found) for slot, found in spans.items()}
     texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
     if action in _NEW:
         return [_new(piece, spans, texts)]
     if action is not Action.ASSIGN or len(texts["target"]) != len(texts["value"]):
-        texts["target"] = _joined(piece, spans["target"])
+        texts["target"] = texts["target"][:1]
         texts["value"] = texts["value"][:1]
     pairs = list(zip_longest(texts["target"], texts["value"])) or [(None, None)]
     intents = [
@@ -171,16 +166,12 @@ def fill(
     return [_settled(intent, piece, persons) for intent in intents]
 
 
-def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: all of what is quoted, and to the end of the clause what is told last."""
+def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Mend where phrases begin and end: all of what is quoted is one, and what nothing stands between."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
-        quote = next((quote for quote in quotes if quote[0] <= start < quote[1]), None)
-        if quote:
-            start, end = quote
-        elif action in _TOLD_LAST if slot == "value" else slot == "titles" and piece[:start].rstrip().endswith(":"):
-            end = _clause_end(piece, end)
+        start, end = next((quote for quote in quotes if quote[0] <= start < quote[1]), (start, end))
         if whole and not piece[whole[-1][1] : start].strip(" -"):
             whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
         elif not whole or start >= whole[-1][1]:
@@ -188,26 +179,8 @@ def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int
     return whole
 
 
-def _clause_end(piece: str, end: int) -> int:
-    """Find where the clause ends that holds a place: at a comma, a new sentence, or the last word but a "please"."""
-    rest = _CLAUSE_END.search(piece, end)
-    return rest.start() if rest else len(piece)
-
-
 def _bare(text: str) -> str:
     return text.strip(_MARKS).removeprefix("@")
-
-
-def _joined(piece: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Give phrases with nothing but "and" or a comma between them as one; of others the first."""
-    if not spans:
-        return []
-    start, end = spans[0]
-    for following in spans[1:]:
-        if not _BETWEEN.fullmatch(piece[end : following[0]]):
-            break
-        end = following[1]
-    return [_bare(piece[start:end])]
 
 
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
@@ -215,29 +188,16 @@ def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, l
     other = (texts["other"] or texts["target"] or [""])[0]
     kind = kind_in(around) or _kind_misspelt(around)
     if texts["other"] and not texts["titles"]:  # it is there, and moves
-        moved = _joined(piece, spans["target"]) or ([] if kind else _REFERENCE.findall(around))
+        moved = texts["target"] or ([] if kind else _REFERENCE.findall(around))
         if moved:
             return Intent(action=Action.ADD, target=moved[0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE,
         kind=kind,
         count=count_in(around),
-        titles=_titles(piece, texts["titles"], count_in(around)),
+        titles=tuple(title for title in texts["titles"] if title),
         other=other,
     )
-
-
-def _titles(piece: str, told: Sequence[str], count: int) -> tuple[str, ...]:
-    """Take a title apart that is several in quotes, a numbered list, or as many as there are to be."""
-    found = [title for title in told if title]
-    if len(found) != 1:
-        return tuple(found)
-    quoted = [_bare(match[0]) for match in QUOTED.finditer(piece)]
-    parts = [part.strip(_MARKS) for part in _ENUMERATED.split(found[0]) if part.strip(_MARKS)]
-    pair = found[0].split(" and ") if count == 2 or _PLURAL.search(piece) else []
-    if found[0] in quoted or not any(title in found[0] for title in quoted):
-        quoted = []
-    return tuple(next((each for each in (quoted, parts, pair) if len(each) > 1), found))
 
 
 def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
