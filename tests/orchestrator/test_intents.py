@@ -196,7 +196,7 @@ def verdicts() -> list[Verdict]:
 
 def test_lines_of_strangers(verdicts: list[Verdict]) -> None:
     """Most lines are done rightly or rightly suggested at once; hardly one is done wrongly."""
-    assert sum(verdict.right for verdict in verdicts) >= 0.73 * len(verdicts)
+    assert sum(verdict.right for verdict in verdicts) >= 0.76 * len(verdicts)
     assert sum(verdict.wrong for verdict in verdicts) <= 0.03 * len(verdicts)
 
 

@@ -167,7 +167,7 @@ _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my",
 
 def word_hash(word: str) -> int:
     """Number a word, or any feature, the same way in training and in reading."""
-    return crc32(word.encode(errors="replace"))
+    return crc32(word.encode("utf-8", "replace"))
 
 
 class _Table:
@@ -179,7 +179,7 @@ class _Table:
 
     def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
         """Add the rows of the features that are known, divided by the root of their number with `root`."""
-        rows = [self._rows[each] for each in hashes if each in self._rows]
+        rows = [row for row in map(self._rows.get, hashes) if row is not None]
         total: Floats = self._weights[rows].sum(axis=0)
         return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
 
