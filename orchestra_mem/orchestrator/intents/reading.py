@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,6 +31,7 @@ _LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an act
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02  # how likely an action must be to be suggested at all
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
+_REMEMBERED = 64  # pieces of lines
 _LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
 MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
 _PHRASES = ("target", "other", "value")
@@ -52,7 +53,12 @@ def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = 
         `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
         suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
     """
-    return Reader(classifier()).read(line, titles, persons)
+    return _reader().read(line, titles, persons)
+
+
+@cache
+def _reader() -> Reader:
+    return Reader(classifier())
 
 
 class Reader:
@@ -60,32 +66,19 @@ class Reader:
 
     def __init__(self, trained: Classifier) -> None:
         self._trained = trained
+        self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
 
     def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
         """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
-        return _Suggestion(self._trained, persons).of(line[:_LONGEST])
-
-
-class _Suggestion:
-    """What one line may ask for."""
-
-    def __init__(self, trained: Classifier, persons: Collection[str]) -> None:
-        self._trained = trained
-        self._persons = persons
-        self._shares = cache(trained.probabilities)
-
-    def of(self, line: str) -> Parsed:
+        line = line[:_LONGEST]
         pieces = self._pieces(line, _MOST_PIECES)
-        intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
-        return Parsed(
-            intents=tuple(intents),
-            understood=False,
-            nearest=self._nearest(line, intents),
-            reason=_reason(line, intents),
-        )
+        intents = [intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0], persons)]
+        intents = _merged(intents)
+        nearest = tuple(self._nearest(line, intents, persons))
+        return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
 
     def _pieces(self, line: str, most: int) -> list[str]:
         """Cut a line where both halves are likely to be commands of their own."""
@@ -106,21 +99,22 @@ class _Suggestion:
             return label, shares[label]
         return NOTHING, 0.0
 
-    def _filled(self, piece: str, label: str) -> list[Intent]:
+    def _filled(self, piece: str, label: str, persons: Collection[str]) -> list[Intent]:
         if label in _NO_COMMAND:
             return []
         tokens = tokens_of(piece)
         tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
         sure = round(self._shares(piece)[label], 3)
-        return [replace(intent, sure=sure) for intent in fill(piece, Action(label), tagged, self._persons)]
+        return [replace(intent, sure=sure) for intent in fill(piece, Action(label), tagged, persons)]
 
-    def _nearest(self, line: str, intents: Sequence[Intent]) -> tuple[str, ...]:
+    def _nearest(self, line: str, intents: Sequence[Intent], persons: Collection[str]) -> dict[str, None]:
         """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
-        found = ["; ".join(map(as_command, intents))] if intents else []
+        found = {"; ".join(map(as_command, intents)): None} if intents else {}
         for label, share in self._shares(line).items():
-            if share >= _LEAST and len(intents) < 2:
-                found += [as_command(intent) for intent in self._filled(line, label)[:1]]
-        return tuple(dict.fromkeys(found))[:_MOST_OFFERED]
+            if share < _LEAST or len(intents) > 1 or len(found) == _MOST_OFFERED:
+                break
+            found |= dict.fromkeys(map(as_command, self._filled(line, label, persons)[:1]))
+        return found
 
 
 def _merged(intents: Sequence[Intent]) -> list[Intent]:
