@@ -23,10 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, run
 from benchmarks._models import find_model
 from orchestra_mem.core.text import STOP_WORDS, words
-from orchestra_mem.orchestrator.intents.model import ModelReader
-from orchestra_mem.orchestrator.intents.reading import read_line
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Parsed
+from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
-from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Parsed
 
 TARGETS: dict[str, Target] = {
     "right": (">=", 0.85),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -20,8 +19,6 @@ from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
-from orchestra_mem.orchestrator.intents.model import intents_from_json
-from orchestra_mem.orchestrator.intents.rendering import as_command
 from orchestra_mem.testing import FailingModel, ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
@@ -420,23 +417,6 @@ def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager)
         assert "Payments" not in reply.text
         assert reply.outcome in (Outcome.ASKED, Outcome.NOT_UNDERSTOOD)
     assert len(orchestrator.tracker.items()) == 1
-
-
-@pytest.mark.parametrize(
-    ("read", "asked"),
-    [
-        ({"action": "add", "kind": "story", "count": 2, "other": "epic 3"}, "add 2 stories to epic 3"),
-        ({"action": "assign", "target": "14", "value": "Ruth"}, "assign 14 to Ruth"),
-        ({"action": "block", "target": "the roof", "value": "no permit"}, 'block "the roof" because no permit'),
-        ({"action": "depend", "target": "painting", "other": "the plaster"}, '"painting" depends on "the plaster"'),
-        ({"action": "note", "target": "9", "value": "mind the key"}, "note on 9: mind the key"),
-        ({"action": "unblock", "target": "the roof"}, 'unblock "the roof"'),
-    ],
-)
-def test_what_a_model_has_read_is_asked_in_words(read: Json, asked: str) -> None:
-    """As one would type it."""
-    (intent,) = intents_from_json(json.dumps({"intents": [read]}))
-    assert as_command(intent) == asked
 
 
 def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:

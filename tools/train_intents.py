@@ -13,13 +13,16 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import wordllama
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.linear_model import LogisticRegression
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.svm import LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -31,13 +34,14 @@ from orchestra_mem.orchestrator.intents.classifier import (
     TAGS,
     Classifier,
     Token,
+    Vocabulary,
     best_path,
     line_features,
     tag_features,
     tokens_of,
     word_hash,
 )
-from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents.grammar import borders
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
@@ -45,13 +49,16 @@ Weights = NDArray[np.floating[Any]]
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
-_STRENGTH = 3.0  # the inverse of the penalty on weights
-_FEATURES, _LEVELS = 60_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
-_TAG_FEATURES, _TAG_LEVELS = 40_000, 127
+_STRENGTH = 0.3  # the inverse of the penalty on weights
+_SHARPNESS = 2.1  # what makes likelihoods of margins; chosen with --cross
+_KINDS_OF_WORDS = 300
+_FEATURES, _LEVELS = 50_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
+_TAG_FEATURES, _TAG_LEVELS = 34_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
 _EPOCHS = 6
 _SEED = 7
+_POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
 
 
 def read_records() -> list[Record]:
@@ -62,16 +69,64 @@ def read_records() -> list[Record]:
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
     """Train both models; the arrays are what `Classifier` takes."""
-    common = _common(records)
+    words = {"common": np.array(sorted(_common(records))), **kinds_of_words()}
     plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
-    first = Classifier({**_classes(plain, common), **_no_tags(common)})
-    pieces = plain + [example for record in records for example in _pieces(record, first)]
+    first = Classifier({**words, **_classes(plain, Vocabulary(words)), **_NO_TAGS})
+    pieces = plain + _with_other_texts(records) + [each for record in records for each in _pieces(record, first)]
     tagged = [found for record in records for found in _tagged(record, first)]
-    return {**_classes(_with_typos(pieces), common), **_tags([*tagged, *_with_other_names(tagged)], common)}
+    known = Vocabulary(words)
+    return {**words, **_classes(_with_typos(pieces), known), **_tags([*tagged, *_with_other_names(tagged)], known)}
 
 
-def _common(records: Sequence[Record]) -> frozenset[int]:
-    """Give the hashes of the words that many writers use whatever they write about: of names only the commonest."""
+@cache
+def kinds_of_words() -> dict[str, NDArray[np.integer[Any]]]:
+    """Sort the words that WordLlama knows whole into kinds of like meaning, by its vectors of them."""
+    folder = Path(wordllama.__file__).parent
+    found = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    places = {
+        token[1:]: place
+        for token, place in found.tokenizer.get_vocab().items()
+        if re.fullmatch("\u2581[a-z]{3,}", token)
+    }
+    words = sorted(places)
+    vectors = found.embedding[[places[word] for word in words]].astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-6
+    kinds = MiniBatchKMeans(_KINDS_OF_WORDS, random_state=0, n_init=3).fit_predict(vectors)
+    hashes = np.array([word_hash(word) for word in words], dtype=np.uint32)
+    order = np.argsort(hashes)
+    return {"words": _gaps(hashes[order]), "kinds": kinds[order].astype(np.uint16)}
+
+
+def _with_other_texts(records: Sequence[Record]) -> list[Example]:
+    """Give each line of one intent once more with other names and texts in it, so that these tell nothing."""
+    rng = random.Random(_SEED)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for key, text in _texts_of(record["intents"]):
+            texts[key].append(text)
+    found = []
+    for record in records:
+        line = record["line"]
+        for key, text in _texts_of(record["intents"]) if len(record["intents"]) == 1 else ():
+            if line.count(text) == 1:
+                line = line.replace(text, rng.choice(texts[key]))
+        if line != record["line"]:
+            found.append((line, label_of(record["intents"])))
+    return found
+
+
+def _texts_of(intents: Sequence[Record]) -> Iterable[tuple[str, str]]:
+    """Yield what intents name in so many words, each with what it can be exchanged for."""
+    for intent in intents:
+        said = [("name", intent.get("target", "")), ("name", intent.get("other", ""))]
+        said += [("title", title) for title in intent.get("titles", ())]
+        if intent["action"] not in ("prioritise", "list", "recent"):
+            said.append((intent["action"], intent.get("value", "")))
+        yield from ((key, text) for key, text in said if len(text) > 2 and not _POINTS.fullmatch(text))
+
+
+def _common(records: Sequence[Record]) -> set[str]:
+    """Give the words that many writers use whatever they write about: of names only the commonest."""
     frames: dict[str, set[str]] = defaultdict(set)
     names: dict[str, set[str]] = defaultdict(set)
     for record in records:
@@ -89,7 +144,7 @@ def _common(records: Sequence[Record]) -> frozenset[int]:
         for token in tokens_of(record["line"]):
             (names if token.word in in_slots else frames)[token.word].add(record["writer"])
     common = {word for word, found in frames.items() if len(found) >= _COMMON_TO}
-    return frozenset(map(word_hash, common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}))
+    return common | {word for word, found in names.items() if len(found) >= _COMMON_IN_SLOTS}
 
 
 def label_of(intents: Sequence[Record]) -> str:
@@ -145,36 +200,42 @@ def _slip(line: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def _classes(examples: Sequence[Example], common: frozenset[int]) -> dict[str, Any]:
+def _classes(examples: Sequence[Example], known: Vocabulary) -> dict[str, Any]:
     """Fit the classes, and keep the features that weigh most."""
-    seen = [[set(map(word_hash, group)) for group in line_features(line, common)] for line, _ in examples]
+    seen = [[set(map(word_hash, group)) for group in line_features(line, known)] for line, _ in examples]
     labels = [label for _, label in examples]
     counts = Counter(key for groups in seen for group in groups for key in group)
     keys = sorted(key for key, count in counts.items() if count > 1)
     model = _fitted(seen, keys, labels)
     kept = _heaviest(model.coef_.T, _FEATURES)
-    weights, scale = _small(model.coef_.T[kept], _LEVELS)
+    weights, scale = _small(_SHARPNESS * model.coef_.T[kept], _LEVELS)
+    bias = (_SHARPNESS * model.intercept_).astype(np.float32)
     return {
-        "labels": np.array(model.classes_, dtype="U12"), "bias": model.intercept_.astype(np.float32),
-        "keys": np.array(keys, dtype=np.uint32)[kept], "weights": weights, "scale": scale,
+        "labels": np.array(model.classes_, dtype="U12"), "bias": bias,
+        "keys": _gaps(np.array(keys, dtype=np.uint32)[kept]), "weights": weights, "scale": scale,
     }  # fmt: skip
 
 
-def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LogisticRegression:
+def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LinearSVC:
     columns = {key: at for at, key in enumerate(keys)}
     total = None
-    for group in range(3):
+    for group in range(len(seen[0])):
         rows = [sorted(columns[key] for key in groups[group] if key in columns) for groups in seen]
         values = [1 / len(row) ** 0.5 for row in rows for _ in row]
         ends = np.cumsum([0, *map(len, rows)])
         matrix = csr_matrix((values, [at for row in rows for at in row], ends), shape=(len(rows), len(keys)))
         total = matrix if total is None else total + matrix
-    return LogisticRegression(C=_STRENGTH, max_iter=150, tol=1e-3).fit(total, labels)
+    return LinearSVC(C=_STRENGTH, random_state=_SEED).fit(total, labels)
 
 
 def _heaviest(weights: Weights, most: int) -> NDArray[np.intp]:
     """Give the rows of the features that weigh most."""
     return np.sort(np.argsort(-np.linalg.norm(weights, axis=1), kind="stable")[:most])
+
+
+def _gaps(keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Give sorted keys as the gap before each, which compresses better."""
+    return np.diff(keys, prepend=np.uint32(0))
 
 
 def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
@@ -183,12 +244,10 @@ def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
     return np.round(weights / scale).astype(np.int8), scale
 
 
-def _no_tags(common: frozenset[int]) -> dict[str, Any]:
-    empty = np.zeros((0, len(TAGS)), dtype=np.int8)
-    steps = np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32)
-    none = np.zeros(0, dtype=np.uint32)
-    common_words = np.array(sorted(common), dtype=np.uint32)
-    return {"common": common_words, "tag_keys": none, "tag_weights": empty, "tag_scale": 1.0, "steps": steps}
+_NO_TAGS: dict[str, Any] = {
+    "tag_keys": np.zeros(0, dtype=np.uint32), "tag_weights": np.zeros((0, len(TAGS)), dtype=np.int8), "tag_scale": 1.0,
+    "steps": np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32),
+}  # fmt: skip
 
 
 def _tagged(record: Record, first: Classifier) -> Iterable[Tagged]:
@@ -227,10 +286,10 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
     return tags
 
 
-def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
+def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
     """Train the tagger: an averaged structured perceptron (Collins 2002)."""
     seen = [
-        [list(map(word_hash, features)) for features in tag_features(tokens, action, common)]
+        [list(map(word_hash, features)) for features in tag_features(tokens, action, known)]
         for tokens, action, _ in examples
     ]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
@@ -261,8 +320,7 @@ def _tags(examples: Sequence[Tagged], common: frozenset[int]) -> dict[str, Any]:
     kept = _heaviest(weights, _TAG_FEATURES)
     small, scale = _small(weights[kept], _TAG_LEVELS)
     return {
-        "common": np.array(sorted(common), dtype=np.uint32), "tag_keys": keys[kept], "tag_weights": small,
-        "tag_scale": scale, "steps": steps.astype(np.float32),
+        "tag_keys": _gaps(keys[kept]), "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32),
     }  # fmt: skip
 
 

@@ -12,11 +12,10 @@ from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
-from orchestra_mem.orchestrator.history import answer_recent, read_recent_question
-from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.replies import Answer, answer_of, shown
+from orchestra_mem.orchestrator.intents import Action, Intent
+from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import need_of
+from orchestra_mem.orchestrator.talk import Answer, answer_of, need_of, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import OperationFilter
@@ -100,10 +99,9 @@ class Answers:
             self._memory.operations(where) if is_timed else self._memory.query_recent_operations(limit=_LOOKED_AT)
         )
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)
-        items = {each: self._tracker.item(each) for each in {event.item for event in events if event.operation}}
-        text, chosen = answer_recent(question, operations, events, items)
+        text, chosen = answer_recent(question, operations, events, self._tracker.item)
         if question.kind is WorkKind.TASK and not chosen:  # whatever is to be done is called a task, too
-            text, chosen = answer_recent(replace(question, kind=None), operations, events, items)
+            text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item)
         told = {each.id for each in chosen}
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
         return Answer(text=text, effects=shown(spoken_of[-_LISTED:]))

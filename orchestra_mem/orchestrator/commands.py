@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from orchestra_mem.errors import InvalidChangeError
-from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.replies import Effect
+from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Happening, Need, container_need, need_of
+from orchestra_mem.orchestrator.talk import Effect, Happening, Need, container_need, need_of
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import (
     OPEN_STATUSES,

@@ -1,19 +1,22 @@
-"""What an orchestrator remembers of itself: each line, each try of a task, each change of work, as operations."""
+"""What an orchestrator remembers of itself, recorded and told again: lines, tries of tasks, changes of work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import timedelta
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from orchestra_mem.core.search.echoes import SHOWN
+from orchestra_mem.core.search.question import periods_in
+from orchestra_mem.core.text import stem, words
 from orchestra_mem.core.work.telling import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.orchestrator.intents.types import Action
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply
-from orchestra_mem.orchestrator.talk import Happening, Mention, Talk
+from orchestra_mem.orchestrator.intents import ASKS, Action
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
+from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
 from orchestra_mem.types import Json, Operation
-from orchestra_mem.work_types import WorkEvent, WorkTracker
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
 """The types of the operations that an orchestrator records: a line, a task that it ran."""
@@ -22,6 +25,19 @@ WORK = "work_change"
 _REACH = 40  # so many of the newest operations are looked through for what a phrase may mean
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # a change this fresh may be another process's, about to be told by that
 _CHANGED, _SPOKEN_OF, _UNDONE = "changed", "spoken_of", "undone"
+_MOST, _MOST_CHARS = 10, 160
+_DID: Mapping[str, str] = {
+    WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
+    "note": "noted",
+}  # fmt: skip
+_ASKED_FOR = {
+    stem(did): did
+    for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided")
+} | {"complet": "finished", "add": "created"}  # fmt: skip
+_FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
+_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
+_SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
+_LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:\w+ )?(\w+)\b")
 
 
 class Journal:
@@ -168,3 +184,145 @@ def _mentions(operation: Operation) -> Iterator[Mention]:
 def _ids(value: Json) -> tuple[int, ...]:
     listed = value if isinstance(value, list) else []
     return tuple(each for each in listed if isinstance(each, int) and not isinstance(each, bool) and each > 0)
+
+
+# What was done lately, in words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecentQuestion:
+    """Which operations are asked for: all that pass every condition given.
+
+    `since` is inclusive, `until` exclusive. `did` is what must have been done ("failed", "created" ...). `session`
+    counts back from 0, the newest. `limit` is how many of the newest are wanted.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    did: str = ""
+    kind: WorkKind | None = None
+    session: int | None = None
+    limit: int | None = _MOST
+
+
+def read_recent_question(text: str, now: datetime) -> RecentQuestion:
+    """Read which operations a question asks for, any string whatever; `now` is what "yesterday" is told from."""
+    since, until = _period(text, now)
+    session, last = _SESSION.search(text), _LAST.search(text)
+    said = words(text.lower())
+    limit: int | None = None if since or session else _MOST
+    if last and limit:
+        count = int(last[1]) if last[1] and last[1].isdecimal() else NUMBER_WORDS.get((last[1] or "").lower(), 0)
+        limit = count or (_MOST if last[2].endswith("s") else 1)
+    return RecentQuestion(
+        since=since,
+        until=until,
+        did=next((did for word in said if (did := _ASKED_FOR.get(stem(word)))), ""),
+        kind=next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None),
+        session=int(session[1].lower() in ("last", "previous")) if session else None,
+        limit=limit,
+    )
+
+
+def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """Give since and until of the time that a text names."""
+    span = _SPAN.search(text)
+    if span and (span[1] or span[2].lower() in ("minute", "hour")):
+        word = (span[1] or "one").lower()
+        count = int(word) if word.isdecimal() and len(word) < 5 else NUMBER_WORDS.get(word, 1)
+        return now - timedelta(**{f"{span[2].lower()}s": count}), None
+    if periods := periods_in(text, now):
+        return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end
+    return None, None
+
+
+def answer_recent(
+    question: RecentQuestion,
+    operations: Iterable[Operation],
+    events: Sequence[WorkEvent],
+    item: Callable[[int], WorkItem],
+) -> tuple[str, tuple[Operation, ...]]:
+    """Say what was done, the oldest first, and give the operations that say so, the newest first.
+
+    Args:
+        question: as it was read.
+        operations: in any order; what only asked something is left out.
+        events: changes of work; those that came from the operations say what was done to which items.
+        item: gives an item as it now is.
+    """
+    came_from: dict[int, list[WorkEvent]] = {}
+    for event in events:
+        came_from.setdefault(event.operation, []).append(event)
+    newest = sorted((each for each in operations if not _only_asked(each.data)), key=lambda each: -each.id)
+    sessions = list(dict.fromkeys(each.session for each in newest))
+    wanted = sessions[question.session : question.session + 1] if question.session is not None else sessions
+    chosen = tuple(
+        each
+        for each in newest
+        if (question.since is None or each.timestamp >= question.since)
+        and (question.until is None or each.timestamp < question.until)
+        and each.session in wanted
+        and _fits(question, each, came_from.get(each.id, []), item)
+    )[: question.limit]
+    if not chosen:
+        return " ".join(filter(None, ["Nothing", question.did, question.kind, "is on record for that."])), ()
+    changes, texts = list[WorkEvent](), list[str]()
+    for operation in reversed(chosen):
+        done = came_from.get(operation.id, [])
+        changes += done
+        if not done or (question.did == "failed" and has_failed(operation)):
+            texts.append(_text_of(operation))
+    return "\n".join([*([told_changes(changes, item)] if changes else []), *texts]), chosen
+
+
+def _did(event: WorkEvent) -> str:
+    return _DID.get((event.after if event.field == "status" else event.field) or "", event.after or "")
+
+
+def _only_asked(data: Json) -> bool:
+    """Tell whether an operation changed nothing: a question, or a line that was not understood."""
+    return isinstance(data, dict) and (
+        SHOWN in data or str(data.get("intent") or data.get("intent_type")).lower() in ASKS
+    )
+
+
+def _fits(
+    question: RecentQuestion, operation: Operation, events: Sequence[WorkEvent], item: Callable[[int], WorkItem]
+) -> bool:
+    kinds = {item(event.item).kind for event in events}
+    if question.kind and question.kind not in kinds and (kinds or question.kind not in operation.type.lower()):
+        return False
+    if not question.did or any(question.did in (_did(event), event.field) for event in events):
+        return True
+    said = operation.data.get("intent") if isinstance(operation.data, dict) else ""
+    told = {stem(word) for word in words(f"{operation.type.replace('_', ' ')} {said}".lower())}
+    return has_failed(operation) if question.did == "failed" else stem(question.did) in told
+
+
+def has_failed(operation: Operation) -> bool:
+    """Tell whether an operation says of itself that it failed: by an error, its outcome, or its result."""
+    data = operation.data
+    if not isinstance(data, dict):
+        return False
+    if data.get("error") or data.get("success") is False or data.get("failed") is True:
+        return True
+    told = (data.get(name) for name in ("outcome", "status", "result"))
+    return any(isinstance(value, str) and _FAILURE.search(value[:_MOST_CHARS]) is not None for value in told)
+
+
+def _text_of(operation: Operation) -> str:
+    """Say in one line what an operation says of itself."""
+    kind, data = operation.type.replace("_", " ").capitalize(), operation.data
+    if not isinstance(data, dict):
+        return _clipped(f"{kind}: {data}") if data not in (None, "") else kind
+    name = next((data[key] for key in ("title", "task_title", "name", "command") if isinstance(data.get(key), str)), "")
+    number = next((data[key] for key in ("task_id", "story_id", "epic_id") if isinstance(data.get(key), int)), None)
+    subject = " ".join(filter(None, [kind, f"#{number}" if number is not None else "", f'"{name}"' if name else ""]))
+    fields = ("error", "decision", "note", "result", "outcome", "status", "text", "message", "user_input")
+    told = next((str(data[key]) for key in fields if isinstance(data.get(key), str) and str(data[key]).strip()), "")
+    return _clipped(f"{subject}: {told}" if told and operation.type != "nl_command" else told or subject)
+
+
+def _clipped(text: str) -> str:
+    line = " ".join(text[: 4 * _MOST_CHARS].split())
+    return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}\u2026"

@@ -22,17 +22,22 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
-from orchestra_mem.orchestrator.intents.model import ModelReader
-from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.types import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
-from orchestra_mem.orchestrator.replies import Effect, Outcome, Reply, reply_record, shown
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from
-from orchestra_mem.orchestrator.suggesting import Suggestion, suggestions
-from orchestra_mem.orchestrator.talk import Happening, Talk, need_of
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, resolve_line
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.turns import Following, Last, choice_in, following, is_no, is_yes
-from orchestra_mem.orchestrator.whole_lines import resolve_line
+from orchestra_mem.orchestrator.turns import (
+    Following,
+    Last,
+    Suggestion,
+    choice_in,
+    following,
+    is_no,
+    is_yes,
+    suggestions,
+)
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
@@ -169,8 +174,7 @@ class Orchestrator:
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
-        readable = line.encode(errors="replace").decode()  # bytes that are no text come as lone surrogates
-        return read_line(readable, [item.title for item in items], persons_in(self.tracker))
+        return read_line(line, [item.title for item in items], persons_in(self.tracker))
 
     def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
         """Ask whether a line means what was suggested."""

@@ -1,355 +1,336 @@
-"""Referring phrases in a line: "it", "the last two", "#12 and #14", "the auth epic's stories", as data.
+"""Read referring phrases in a line as data: "it", "the last two", "#12 and #14", "the auth epic's stories".
 
-Grammar alone: what a phrase stands for is found in `references`.
+What a phrase stands for is found in `references`. The words here are those that say *which* one; what people say around
+them is left to the trained reader of lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
-from orchestra_mem.orchestrator.phrase_words import (
-    ATTRIBUTES,
-    DETERMINERS,
-    GRAMMAR,
-    HAPPENINGS,
-    KINDS,
-    LISTS,
-    MADE,
-    MOST_IN_RANGE,
-    MOST_WORDS,
-    NTH,
-    NUMBERED,
-    NUMBERS,
-    ORDINALS,
-    PLURALS,
-    POSTPONED,
-    PRONOUNS,
-    QUANTITY,
-    RANGE,
-    RELATIVES,
-    SELECTORS,
-    SPOKEN,
-    STATUSES,
-    STOPS,
-    TWO_WORDS,
-    WITHIN,
-    Phrase,
-    Said,
-    tokenise,
-)  # fmt: skip
+from rapidfuzz.distance import OSA
+
+from orchestra_mem.core.text import STOP_WORDS
+from orchestra_mem.orchestrator.intents.classifier import classifier
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 from orchestra_mem.orchestrator.talk import Happening
-from orchestra_mem.work_types import WorkStatus
+from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
+
+Words = tuple[str, ...]
+_MOST_CHARS = 2_000
+_PLAIN_MARKS = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2019": "'"})
+_STATUSES = {
+    word: statuses
+    for statuses, listing in {
+        (WorkStatus.FAILED,): "failed failing broken crashed",
+        (WorkStatus.BLOCKED,): "blocked stuck waiting",
+        (WorkStatus.PENDING,): "pending unstarted",
+        (WorkStatus.DONE,): "done finished completed closed",
+        (WorkStatus.CANCELLED,): "cancelled canceled dropped",
+        (WorkStatus.DEFERRED,): "deferred postponed parked",
+        (WorkStatus.IN_PROGRESS,): "active running ongoing started current",
+        OPEN_STATUSES: "open unfinished",
+    }.items()
+    for word in listing.split()
+}
+_HAPPENINGS = {
+    **{each.value: each for each in Happening if each not in (Happening.MENTIONED, Happening.LISTED)},
+    **dict.fromkeys("added made new newest latest".split(), Happening.CREATED),
+    **{"renamed": Happening.CHANGED, "gave": Happening.ASSIGNED, "completed": Happening.FINISHED},
+}
+_PLACES = {word: place for place, word in enumerate("first second third fourth fifth sixth seventh".split(), 1)} | {
+    **dict.fromkeys("last latest newest final latter bottom".split(), -1),
+    **{"top": 1, "former": 1, "middle": 0, "penultimate": -2},
+}
+_COUNTS = {word: count for word, count in NUMBER_WORDS.items() if count > 1} | {"pair": 2, "couple": 2}
+_SELECTORS = {
+    **dict.fromkeys(("other", "others"), "other"), **dict.fromkeys(("rest", "remaining"), "rest"),
+    **{"next": "next", "previous": "previous", "prior": "previous", "same": "same"},
+}  # fmt: skip
+_PLURALS = frozenset(kind.plural for kind in WorkKind)
+_NO_NAME = STOP_WORDS - {"own", "few", "over", "up", "off", "out"} | frozenset(
+    """done finish start set mark make add assign give block defer cancel put also still please except excluding
+    without""".split()
+)
 
 
-class Reader:
+def _any(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_SAYS_WHICH = [*_STATUSES, *_PLACES, *_COUNTS, *_SELECTORS, *KIND_WORDS, "new", "these", "those"]
+_MENDED = [word for word in _SAYS_WHICH if len(word) > 4]
+_KNOWN = frozenset([*_SAYS_WHICH, *_HAPPENINGS, *_NO_NAME])
+_HEAD = rf"(?:{_any(KIND_WORDS)}|(?:one|thing|ticket|issue|item|place)s?)\b"
+_WORD = rf"(?:\"[^\"]+\"|(?!(?:{_any(_NO_NAME)})\b)[^\W_](?:[\w.&/+-]*\w)?)"
+_MODIFIER = rf"(?:in progress|(?:{_any(_SAYS_WHICH[: -len(KIND_WORDS) - 3])}|new|\d+(?:st|nd|rd|th)|\d{{1,3}}))\b"
+_DETERMINER = (
+    r"(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just"
+    rf"|what(?=\ (?:{_any(_STATUSES)})\b))\b\ ?(?:of\ )?"
+)
+_NOUN = re.compile(
+    rf"""(?ix) (?P<determiner>(?:{_DETERMINER})*) (?P<modifiers>(?:{_MODIFIER}\ ?)*)
+    (?: (?P<words>(?:{_WORD}\ ){{0,6}}?) (?P<head>{_HEAD}) | (?P<only>{_WORD}(?:\ {_WORD}){{0,6}}) )?"""
+)
+_PRONOUN = re.compile(
+    r"(?i)(?:(?P<both>both|all|everything)|(?P<many>(?:(?:both|all) of )?(?:them|they|these|those)(?: all)?)"
+    r"|(?P<one>it|this|that)(?: one)?)\b(?!-)"
+)
+_CARDINAL = rf"(?:#?\d{{1,18}}|(?:{_any(NUMBER_WORDS)})(?:[ -](?:{_any(NUMBER_WORDS)}))?)\b(?!-[a-z])"
+_NUMBER = re.compile(
+    rf"(?i)(?P<told>(?:(?:the )?(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|n[or]\.?)(?:\b ?|(?=\d)))*)"
+    rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#))#?{_CARDINAL})*"
+)
+_COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
+_LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
+_WHICH = re.compile(rf"(?i)(?:{_any(_SAYS_WHICH)})\b")
+_TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
+_POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
+_SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
+_ALONE = re.compile(
+    rf"(?i)(?!(?:{_any(_COUNTS)}|\d+)\b)(?:{_MODIFIER} ?)+{_HEAD}|(?:{_any(_PLURALS)}) (?:of|in)\b"
+    rf"|(?:one|any|either) of\b|same\b|(?:{_any(_PLACES)}|\d+(?:st|nd|rd|th))(?=\W*$| (?:and|is|to|please))"
+)
+_IN_PROGRESS, _BEFORE = re.compile(r"(?i) in progress\b"), re.compile(r"(?i) (?:as )?before\b")
+_FOR = re.compile(r"(?i) ?(?:for|with)\b")
+_ABOUT = re.compile(rf"(?i) (?:about|with|called|named) (?:the |an? )?(?P<words>{_WORD}(?: {_WORD}){{0,6}})")
+_CLAUSE = re.compile(
+    r"(?i) (?:(?:that|which|who|i|we|you|just)\b ?(?:(?:i|we|you|just|have|has|is|was|had|been)\b ?)*(?=\w)"
+    rf"|(?=created|added))(?P<did>{_any({*_HAPPENINGS, *_STATUSES})})\b(?: (?P<place>first|last))?"
+)
+_TELLS = re.compile(r"(?i) (?:that|which|who|i|we|they|nobody)\b[^,;:.]*| (?-i:[A-Z][a-z]+ \w+ed)\b")
+_LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
+_WHOLE = re.compile(r"(?i) (?:of|in|from|under) ")
+_OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # the apostrophe may be left out
+_EXCEPT = re.compile(r"(?i),? (?:but|except|without|excluding)(?: for)? ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrase:
+    """A referring phrase.
+
+    `many` is False for one item, True for several, None where the words leave it open; `count` is how many. `position`
+    counts from 1, from the end below 0; 0 is the middle. `words` describe, in lower case. `select` is one of "other",
+    "rest", "next", "previous", "same" or "". `owner` is what the phrase is a part of (`part`) or stands under, `but`
+    what is left out of it. `bare` is that nothing but its words marks it as a reference.
+    """
+
+    text: str
+    start: int
+    end: int
+    many: bool | None = False
+    count: int | None = None
+    kind: WorkKind | None = None
+    ids: tuple[int, ...] = ()
+    position: int | None = None
+    statuses: tuple[WorkStatus, ...] = ()
+    happening: Happening | None = None
+    words: tuple[str, ...] = ()
+    select: str = ""
+    owner: Phrase | None = None
+    part: bool = False
+    but: Phrase | None = None
+    bare: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
+        return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
+
+
+class PhraseReader:
     """Reads the phrases of one line.
 
     Args:
         line: what was said.
+        names: tells whether words name an item that there is; looks further with True.
     """
 
-    def __init__(self, line: str) -> None:
-        self.line = line
-        self.tokens = tokenise(line)
+    def __init__(self, line: str, names: Callable[[Words, bool], bool]) -> None:
+        plain = line[:_MOST_CHARS].translate(_PLAIN_MARKS)
+        self.line = re.sub(r"[^\W\d_]{5,}", lambda word: _mended(word[0]), plain)
+        self._names = names
 
-    def low(self, at: int) -> str:
-        """Give the word at a place, "" outside the line."""
-        return self.tokens[at].low if 0 <= at < len(self.tokens) else ""
+    def phrases(self) -> list[Phrase]:
+        """List the phrases in order."""
+        found = list[Phrase]()
+        for word in re.finditer(r"#?\w+|\"", self.line):
+            if found and word.start() < found[-1].end:
+                continue
+            if read := self.phrase(word.start()) or self._title(word.start()):
+                found.append(read)
+        return found
 
-    def phrase(self, at: int) -> tuple[Phrase, int] | None:
-        """Read the phrase that begins at a token and the place behind it; None where none begins there."""
-        found = self._number(at) or self._choice(at) or self._pronoun(at) or self._noun_phrase(at)
-        return self._less(*self._owned(*found)) if found else None
+    def phrase(self, at: int) -> Phrase | None:
+        """Read the phrase that begins at a place; None where none begins there."""
+        found = self._number(at) or self._noun(at) or self._pronoun(at)
+        if found is None:
+            return None
+        found = self._owning(found)
+        found = replace(found, text=self.line[found.start : found.end])
+        but = _EXCEPT.match(self.line, found.end) if found.many else None
+        out = (self.phrase(but.end()) or self._title(but.end())) if but else None
+        return replace(found, but=out, end=out.end) if out else found
 
-    def _less(self, phrase: Phrase, end: int) -> tuple[Phrase, int]:
-        """Read what is left out: "all of them but #12", "everything except the first one"."""
-        at = end + (self.low(end) == ",")
-        if not phrase.many or self.low(at) not in ("but", "except", "without", "excluding"):
-            return phrase, end
-        at += 1 + (self.low(at + 1) in ("for", "not"))
-        left_out = self.phrase(at) or self.bare(at)
-        return (replace(phrase, but=left_out[0]), left_out[1]) if left_out else (phrase, end)
+    def _said(self, start: int, end: int, **said: object) -> Phrase:
+        return replace(Phrase(text=self.line[start:end], start=start, end=end), **said)  # type: ignore[arg-type]
 
-    def _made(self, at: int, end: int, **said: object) -> Phrase:
-        start, stop = self.tokens[at].start, self.tokens[end - 1].end
-        return replace(Phrase(text=self.line[start:stop], start=start, end=stop), **said)  # type: ignore[arg-type]
-
-    def _number(self, at: int) -> tuple[Phrase, int] | None:
+    def _number(self, at: int) -> Phrase | None:
         """Read "#12", "epic five", "task number 14", "12, 13 and 15", "stories 3 to 5"."""
-        begin, kind, several = at, None, False
-        if self.low(at) in ("the", "issue", "ticket", "item", "issues", "items"):
-            at += 1
-        if self.low(at) in KINDS and not self.tokens[at].owns:
-            kind, several, at = KINDS[self.low(at)], self.low(at) in PLURALS, at + 1
-        is_told = kind is not None or at > begin
-        while self.low(at) in NUMBERED or (is_told and self.low(at) == "."):
-            is_told, at = True, at + 1
-        numbered = at > begin and self.low(at - 1) in NUMBERED
-        if self.low(begin) == "the" and not kind and not numbered:
+        found = _NUMBER.match(self.line, at)
+        if found is None or not (found["told"] or found["first"].lstrip("#").isdigit()):
             return None
-        read = self._cardinal(at, spelt=kind is not None or numbered)
-        if read is None or (not is_told and self.low(at) != "#" and self.low(at - 1) in QUANTITY):
+        told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
+        if not {*_PLURALS, "items"} & {*told}:
+            said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
+        if list(numbers_in(f"number {said}")) != sorted(numbers_in(f"number {said}")):
+            said = re.split(r"(?i) to ", said)[0]  # "move #12 to #5"
+        end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
+        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
+        if not ids or (is_count and not told and "#" not in said):
             return None
-        hashed, position = self.low(at) == "#", read[0][0] if numbered and not kind and self.low(at) != "#" else None
-        ids, at = read
-        while True:
-            link = at + (self.low(at) == ",")
-            link += self.low(link) in ("and", "&", "+", "/", "or", ",")
-            follows = self._cardinal(link, spelt=False) if link > at and not self.tokens[at - 1].owns else None
-            if follows is None or (self.low(link) == "#") != hashed:
-                break
-            ids, at = (*ids, *follows[0]), follows[1]
-        last = self._cardinal(at + 1, spelt=False) if self.low(at) in ("to", "through", "-", "\u2013") else None
-        if last and (several or (hashed and self.low(at) == "-")):
-            ids, at = (*ids[:-1], *range(ids[-1], min(last[0][0], ids[-1] + MOST_IN_RANGE) + 1)), last[1]
-        bare = not is_told and not hashed
-        return self._made(begin, at, ids=ids, kind=kind, many=len(ids) > 1, bare=bare, position=position), at
+        kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
+        bare = not told and "#" not in said
+        return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare)
 
-    def _cardinal(self, at: int, *, spelt: bool) -> tuple[tuple[int, ...], int] | None:
-        """Read a number, or a range written as one: "12", "#12", "12-14", and where it may be, "forty two"."""
-        if at >= len(self.tokens):
+    def _pronoun(self, at: int) -> Phrase | None:
+        found = _PRONOUN.match(self.line, at)
+        if found is None:
             return None
-        token = self.tokens[at]
-        if token.number is not None:
-            return (token.number,), at + 1
-        if run := RANGE.fullmatch(token.low):
-            first, last = int(run[1]), int(run[2])
-            return (tuple(range(first, last + 1)), at + 1) if first < last <= first + MOST_IN_RANGE else None
-        tens, _, units = token.low.partition("-")
-        number = NUMBERS.get(tens, 0) + (NUMBERS.get(units, 0) if units else 0)
-        if not spelt or not number or (units and units not in NUMBERS):
-            return None
-        at += 1
-        if number >= 20 and not units and NUMBERS.get(self.low(at), 99) < 10:
-            number, at = number + NUMBERS[self.low(at)], at + 1
-        return (number,), at
+        phrase = self._said(at, found.end(), many=not found["one"], count=2 if "both" in found[0].lower() else None)
+        return self._behind(phrase, headed=found["one"] != "it" and not found["many"])
 
-    def _choice(self, at: int) -> tuple[Phrase, int] | None:
-        """Read "one of them": whoever says so has to say which."""
-        if self.low(at) not in ("one", "any", "either") or self.low(at + 1) != "of":
-            return None
-        whole = self.phrase(at + 2)
-        return (self._made(at, whole[1], owner=whole[0], part=bool(whole[0].many)), whole[1]) if whole else None
-
-    def _pronoun(self, at: int) -> tuple[Phrase, int] | None:
-        """Read "it", "that one", "them all", "both", "all three", "those two"."""
-        word = self.low(at)
-        if word not in PRONOUNS or (at < len(self.tokens) and self.tokens[at].quoted):
-            return None
-        many = word not in ("it", "this", "that")
-        if word in ("this", "that", "these", "those", "both", "all"):
-            following = self.low(at + 1)
-            if following == "one" and not many:
-                return self._made(at, at + 2), at + 2
-            if following == "of":
-                if self.low(at + 2) not in ("them", "these", "those"):
-                    return None
-                return self._made(at, at + 3, many=True, count=2 if word == "both" else None), at + 3
-            is_last = not following or following in STOPS or not following[0].isalnum()
-            if not is_last and (many or self._has_head(at + 1)):
-                return None
-        return self._made(at, at + 1, many=many, count=2 if word == "both" else None), at + 1
-
-    def _has_head(self, at: int) -> bool:
-        """Tell whether a noun phrase goes on here: "that bcrypt task", not "that over"."""
-        said = Said()
-        while at < len(self.tokens) and self.low(at)[0].isalnum() and self.low(at) not in STOPS and not said.head:
-            said.read(self.low(at), None)
-            at += 1
-        return said.head
-
-    def _noun_phrase(self, at: int) -> tuple[Phrase, int] | None:
-        """Read "the second story", "its failed task", "the one about login", "the last three I started"."""
-        is_plural = self.low(at) in PLURALS and self.low(at + 1) in WITHIN
-        is_next = self._stands_alone(at)
-        is_what = at > 0 and self.low(at) in ("what", "whatever") and self.low(at + 1) in STATUSES
-        if is_what:
-            return self._made(at, at + 2, statuses=STATUSES[self.low(at + 1)]), at + 2
-        if self.low(at) not in DETERMINERS and self.low(at) != "same" and not is_plural and not is_next:
-            return None
-        begin, said = at, Said()
-        if self.low(at) in ("its", "their"):
-            said.owner = self._made(at, at + 1, many=None if self.low(at) == "its" else True)
-        while at < len(self.tokens) and self.low(at) in DETERMINERS | {"of", "just", "only", "very"}:
-            if self.low(at) == "of" and self.low(at + 1) not in DETERMINERS:
-                break
-            if self.low(at) in ("its", "their") and at > begin:
-                said.owner = self._made(at, at + 1, many=None)
-            said.determine(self.low(at))
-            at += 1
-        return self._read_on(begin, at, said)
-
-    def bare(self, at: int) -> tuple[Phrase, int] | None:
-        """Read words without a determiner as a phrase: "print labels", "login and signup", "story login"."""
-        if at >= len(self.tokens) or (self.low(at) in STOPS and not self.tokens[at].quoted):
-            return None
-        read = self._read_on(at, at, Said())
-        if read is None:
-            return None
-        return self._owned(replace(read[0], bare=True), read[1])
-
-    def _stands_alone(self, at: int) -> bool:
-        """Tell whether a phrase without a determiner begins here: "finish third", "retry failed one", "and third"."""
-        word, said = self.low(at), Said()
-        is_place = word in ORDINALS or NTH.fullmatch(word) is not None
-        if word in ("next", "done", "started") or not (is_place or word in SELECTORS.keys() | STATUSES.keys()):
-            return False
-        if is_place and (self.low(at - 1) in ("and", "&") or (at and self.low(at + 1) in STOPS | {""})):
-            return True
-        while self.low(at).isalnum() and self.low(at) not in STOPS and not said.head:
-            said.read(self.low(at), self.tokens[at].number)
-            at += 1
-        return said.head and not said.words
-
-    def title(self, at: int, names: Callable[[Phrase], bool]) -> tuple[Phrase, int] | None:
+    def _title(self, at: int) -> Phrase | None:
         """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
-        read = self.bare(at)
-        if read is None or self.low(at) in GRAMMAR or len(self.low(at)) < 3:
+        found = _TITLE.match(self.line, at)
+        if found is None or _WHICH.match(found[0]):
             return None
-        owner = read[0].owner
-        if owner and owner.start == read[0].start and names(owner):
-            return read
-        ends = [end for end in range(read[1], at, -1) if not owner or end <= at + len(read[0].words) + 1]
-        for end in ends:
-            words = tuple(piece for token in self.tokens[at:end] for piece in token.low.split())
-            phrase = self._made(at, end, words=words, bare=True)
-            if names(phrase):
-                return phrase, end
-        return None
+        words = _words(found[0])
+        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))
+        if not count or len(words[0]) < 3:
+            return None
+        end = found.end() if count == len(words) else at + len(" ".join(found[0].split()[:count]))
+        title = self._said(at, end, words=words[:count], bare=True)
+        owned = self._owning(title)
+        return owned if owned is not title or self._names(title.words, False) else None
 
-    def _read_on(self, begin: int, at: int, said: Said) -> tuple[Phrase, int] | None:
-        """Read modifiers up to the head, and what stands behind it."""
-        while at < len(self.tokens) and not said.head:
-            token = self.tokens[at]
-            if token.quoted:
-                said.words += [piece.low for piece in tokenise(token.low) if piece.low.isalnum()]
-                said.head = True
-            elif (two := TWO_WORDS.get((token.low, self.low(at + 1)))) and not said.count:
-                said.statuses, at = two, at + 1
-            elif said.position and token.low in ("to", "from") and self.low(at + 1) == "last":
-                pass
-            elif (
-                not token.low[0].isalnum()
-                or token.low in STOPS
-                or (token.low in DETERMINERS and said.words)
-                or len(said.words) >= MOST_WORDS
-            ):
-                break
-            else:
-                said.read(token.low, token.number)
-            at += 1
-            if token.owns:
-                break
-        if at == begin or not said.says_something:
+    def _named(self, words: Words) -> int:
+        """Count the words up to where they name an item, as many as can be; 0 where none does."""
+        return next((count for count in range(len(words), 0, -1) if self._names(words[:count], False)), 0)
+
+    def _noun(self, at: int, owner: Phrase | None = None) -> Phrase | None:
+        """Read determiners, modifiers and head, and what stands behind: "the two failed stories of the auth epic"."""
+        found = _NOUN.match(self.line, at)
+        if found is None or not (owner or found["determiner"] or _ALONE.match(self.line, at)):
             return None
-        owns = self.tokens[at - 1].owns
-        if not owns:
-            at = self._behind(at, said)
-        if said.select == "same" and not said.head and self.low(at) in ("for", "with"):
+        determiner, head = found["determiner"].lower(), (found["head"] or "").lower()
+        words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
+        if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
+            only = _words(found["only"])
+            least = int(not found["modifiers"] and not _POINTS.search(determiner))
+            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only), least)
+            count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
+            words = only[:count]
+            end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
+        if not (found["modifiers"] or head or words):
+            return None
+        said: dict[str, Any] = {"many": None, "kind": KIND_WORDS.get(head), "owner": owner, "words": words}
+        if _SEVERAL.search(determiner) or head.endswith("s"):
+            said["many"] = True
+        if "both" in determiner:
+            said["count"] = 2
+        for word in re.findall(r"in progress|[\w-]+", found["modifiers"].lower()):
+            _modify(word, said)
+        if whose := re.search(r"\b(?:its|their)\b", determiner):
+            start = at + whose.start()
+            said["owner"] = self._said(start, start + len(whose[0]), many=None if whose[0] == "its" else True)
+        if said["many"] is None and (head or said.get("position") is not None or said.get("select") == "other"):
+            said["many"] = False
+        if said.get("select") == "same" and not head and _FOR.match(self.line, end):
             return None  # "the same for 232"
-        if said.owner and not said.kind and len(said.words) == 1 and said.words[0] in ATTRIBUTES:
-            return replace(said.owner, end=self.tokens[at - 1].end), at
-        return self._made(begin, at, **said.fields()), at
+        phrase = self._behind(
+            self._said(at, at + len(self.line[at:end].rstrip()), **said), bool(head or found["modifiers"])
+        )
+        is_side = phrase.owner and words and not head and not phrase.position and not self._names(words, True)
+        return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
-    def _behind(self, at: int, said: Said) -> int:
+    def _behind(self, phrase: Phrase, headed: bool) -> Phrase:
         """Read what stands behind the head: "in progress", "about login", "I just created", "of the epic"."""
-        if said.head and (self.low(at), self.low(at + 1)) == ("in", "progress"):
-            said.statuses, at = (WorkStatus.IN_PROGRESS,), at + 2
-        if said.head and not said.words and self.low(at) in ("about", "with", "called", "named"):
-            said.words, at = self._description(at + 1)
-        if said.head and not said.words and self.low(at) == "before" and not self.low(at + 1).isalnum():
-            said.select = "previous"
-            return at + 1
-        return self._clause(at, said) or self._whole(at, said)
+        line, end = self.line, phrase.end
+        if headed and (found := _IN_PROGRESS.match(line, end)):
+            phrase, end = replace(phrase, statuses=(WorkStatus.IN_PROGRESS,), end=found.end()), found.end()
+        if headed and not phrase.words and (found := _ABOUT.match(line, end)):
+            words = _words(found["words"])
+            return replace(phrase, words=words[: self._named(words) or None], end=found.end())
+        if headed and (found := _BEFORE.match(line, end)):
+            return replace(phrase, select=phrase.select or "previous", end=found.end())
+        if found := _LIST.match(line, end):
+            return replace(phrase, happening=Happening.LISTED, end=found.end())
+        if headed and (found := _CLAUSE.match(line, end)):
+            did, doers = found["did"].lower(), re.search(r"(?i)\b(?:i|we|you|just)\b", found[0])
+            position = _PLACES[found["place"].lower()] if found["place"] else phrase.position
+            if did in _STATUSES and (not doers or did not in _HAPPENINGS):
+                return replace(phrase, statuses=_STATUSES[did], end=found.end(), position=position)
+            return replace(phrase, happening=_HAPPENINGS[did], end=found.end(), position=position)
+        if headed and (found := _TELLS.match(line, end)):
+            return replace(phrase, words=(*phrase.words, *_words(found[0])[1:]), end=found.end())
+        whole = _WHOLE.match(line, end)
+        if whole and not phrase.owner and ("of" in whole[0] or phrase.many or phrase.position is not None):
+            owner = self.phrase(whole.end()) or self._title(whole.end())
+            return replace(phrase, owner=owner, part=bool(owner.many), end=owner.end) if owner else phrase
+        return phrase
 
-    def _clause(self, at: int, said: Said) -> int | None:
-        """Read "that failed", "we just created"; what any other clause says describes, and may be nowhere."""
-        is_name = said.head and at + 1 < len(self.tokens) and self.line[self.tokens[at].start].isupper()
-        if not (is_name and self.low(at + 1) not in STOPS) and self.low(at) not in RELATIVES | MADE:
-            return None
-        for ahead in range(at, min(at + 5, len(self.tokens))):
-            word = self.low(ahead)
-            if ahead > at and (two := TWO_WORDS.get((word, self.low(ahead + 1)))):
-                said.statuses = two
-                return ahead + 2
-            if word in HAPPENINGS and (ahead > at or word in MADE):
-                doers = {self.low(each) for each in range(at, ahead)} & {"i", "we", "you", "just"}
-                if word in STATUSES and not doers:
-                    said.statuses = STATUSES[word]
-                else:
-                    said.happening = HAPPENINGS[word]
-                if self.low(ahead + 1) in ("first", "last"):
-                    said.position, ahead = ORDINALS[self.low(ahead + 1)], ahead + 1
-                return ahead + 1
-            if word in SPOKEN:
-                return ahead + 1 + (self.low(ahead + 1) in ("about", "at", "of"))
-            if word not in POSTPONED:
-                break
-        if said.head:
-            words, end = self._description(at + 1, through=True)
-            said.words += words
-            return end
-        return None
-
-    def _description(self, at: int, *, through: bool = False) -> tuple[list[str], int]:
-        """Read the words of a description; `through` reads over function words to the end of the clause."""
-        while self.low(at) in ("the", "a", "an", "its"):
-            at += 1
-        words: list[str] = []
-        while at < len(self.tokens) and self.low(at)[0].isalnum() and (through or self.low(at) not in STOPS):
-            words += self.low(at).split()
-            at += 1
-        return words, at
-
-    def _whole(self, at: int, said: Said) -> int:
-        """Read the whole that a phrase is a part of: "of them", "in the list", "of story 35"."""
-        after = at + 1
-        while self.low(after) in DETERMINERS:
-            after += 1
-        if self.low(after) in LISTS and self.low(at) in ("in", "on", "of", "from"):
-            said.happening = Happening.LISTED
-            return after + 1
-        if self.low(at) not in WITHIN or said.owner:
-            return at
-        if self.low(at) != "of" and not (said.many or said.position is not None):
-            return at
-        is_attribute = bool(said.words) and said.words[0] in ATTRIBUTES
-        whole = self.phrase(at + 1) or (self.bare(at + 1) if said.kind or is_attribute else None)
-        if whole is None:
-            return at
-        said.owner, said.part = whole[0], bool(whole[0].many)
-        return whole[1]
-
-    def _owned(self, phrase: Phrase, end: int) -> tuple[Phrase, int]:
+    def _owning(self, phrase: Phrase) -> Phrase:
         """Read on behind a possessive: "the epic's stories"."""
-        if phrase.owner and phrase.owner.end == phrase.end:
-            return phrase, end
-        if self.low(end - 1) == "epics" and self.low(end) in PLURALS:  # an apostrophe left out
-            phrase = replace(phrase, many=False)
-        elif not self.tokens[end - 1].owns or self.low(end - 1) in ("it", "that", "this", "they", "what"):
-            return phrase, end
-        said = Said()
-        is_plural = any(token.low in PLURALS for token in self.tokens[:end] if token.start >= phrase.start)
-        if phrase.many and phrase.kind and not is_plural:  # "all of the epic's stories"
-            said.many, phrase = True, replace(phrase, many=False, count=None)
-        said.owner = phrase
-        begin = next(at for at, token in enumerate(self.tokens) if token.start == phrase.start)
-        read = self._read_on(begin, end, said)
-        if read is None:
-            return phrase, end
-        tells = read[0].kind or read[0].position is not None or read[0].select or read[0].many
-        if not tells and read[0].owner is phrase and (not read[0].words or phrase.is_plain):
-            return phrase, end  # "this one's urgent", "login's done"
-        return self._owned(replace(read[0], bare=phrase.bare), read[1])
+        mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
+        if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
+            return phrase
+        is_all = phrase.many and phrase.kind and _SEVERAL.search(phrase.text.lower())  # "all of the epic's stories"
+        owned = self._noun(
+            mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
+        )
+        if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
+            return phrase  # "this one's urgent", "login's done"
+        text = self.line[phrase.start : owned.end]
+        many = True if is_all else owned.many
+        return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare, many=many))
 
 
-def phrases_in(line: str, names: Callable[[Phrase], bool]) -> list[Phrase]:
-    """List a line's phrases in order; `names` tells whether words without a determiner name an item."""
-    reader, found, at = Reader(line), list[Phrase](), 0
-    while at < len(reader.tokens):
-        read = reader.phrase(at) or reader.title(at, names)
-        if read:
-            found.append(read[0])
-        at = read[1] if read else at + 1
-    return found
+def _modify(word: str, said: dict[str, Any]) -> None:
+    """Take in a word before the head that says which one is meant."""
+    nth = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", word)
+    if word in _PLACES and "position" in said:
+        said["position"] *= -1 if word == "last" else 1  # "the second last"
+    elif nth or word in _PLACES:
+        said["position"] = int(nth[1]) if nth else _PLACES[word]
+    elif word in _SELECTORS:
+        said["select"] = _SELECTORS[word]
+        said["many"] = True if word == "others" else None if word == "rest" else said["many"]
+    elif word in _COUNTS or word.isdigit():
+        said["count"] = _COUNTS.get(word) or int(word)
+        said["many"] = said["count"] > 1
+    elif word in _STATUSES or word == "in progress":
+        said["statuses"] = _STATUSES.get(word, (WorkStatus.IN_PROGRESS,))
+    if word in ("new", "newest", "latest"):
+        said["happening"] = Happening.CREATED
+
+
+def _rare(words: Words) -> int:
+    """Count the words before the first that people use whatever they write about: "draft" of "draft goes"."""
+    return next((at for at, word in enumerate(words) if classifier().vocabulary.is_common(word)), len(words))
+
+
+def _words(text: str) -> Words:
+    return tuple(word for word in text.lower().replace('"', " ").split())
+
+
+@lru_cache(maxsize=4_096)
+def _mended(word: str) -> str:
+    """Give the word that says which one is meant and that a word misspells by one letter, else the word itself."""
+    low = word.lower()
+    near = next((right for right in _MENDED if OSA.distance(low, right, score_cutoff=1) == 1), "")
+    return near if near and low not in _KNOWN else word

@@ -1,4 +1,4 @@
-"""What "it", "the second story", "the auth epic" or "#12" stand for, given what was said and done lately.
+"""Find what "it", "the second story", "the auth epic" or "#12" stand for, given what was said and done lately.
 
 Each phrase is a few features; each candidate gets one score from focus, kind, status and words. Where two are close,
 or none is likely, a question comes back instead of a guess. A number that is named is never replaced.
@@ -6,31 +6,26 @@ or none is likely, a question comes back instead of a guess. A number that is na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from orchestra_mem.core.text import words
-from orchestra_mem.orchestrator.candidates import (
-    FLOOR,
-    WIDTH,
-    Items,
-    Scored,
-    at_place,
-    candidates,
-    fitting,
-    items_named,
-    of_person,
-    owned,
-)  # fmt: skip
-from orchestra_mem.orchestrator.phrase_words import Phrase, tokenise
-from orchestra_mem.orchestrator.phrases import Reader, phrases_in
-from orchestra_mem.orchestrator.scene import Scene, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk
-from orchestra_mem.work_types import WorkKind
+from orchestra_mem.orchestrator.phrases import Phrase
+from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
+from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
 
-CLOSE = 0.72
-"""From this share of the best score on, another candidate is too close to choose without asking."""
-_MOST_TOLD = 4
+Items = tuple[WorkItem, ...]
+Scored = tuple[Items, float]
+
+_CLOSE = 0.72  # from this share of the best score on, another candidate is too close to choose without asking
+_FLOOR = 0.15  # what scores less is no answer
+_ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
+_UNFIT = 0.5  # what a status that a command does not want leaves of a score; more where a phrase points
+_UNFIT_POINTED = 0.95
+_LONE = 0.3  # of a plural that would mean one item
+_ONLY_ONE = 0.5
+_MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
+_WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,44 +40,13 @@ class Resolution:
     candidates: Items = ()
 
 
-def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
-    """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
-    scene = Scene(talk)
-    return resolve_all(_phrases_of(text, scene), need, scene)
-
-
-def is_reference(text: str, talk: Talk) -> bool:
-    """Tell whether a text is one plain reference and no more: "13", "the second one", a title word for word."""
-    phrases = phrases_in(text, lambda phrase: False)
-    if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
-        return True
-    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, ANYTHING, talk).items)
-
-
-def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
-    """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
-    reader = Reader(text)
-    whole = tuple(token.low for token in reader.tokens if token.low[0].isalnum())
-    title = Phrase(text=text, start=0, end=len(text), words=whole)
-    found: list[Phrase] = []
-    at = 0
-    while at < len(reader.tokens):
-        read = reader.phrase(at) or reader.bare(at)
-        if read:
-            found.append(read[0])
-        at = read[1] if read else at + 1
-    if any(title_fit(whole, item.title) == 1.0 for item in items_named(title, ANYTHING, scene)):
-        return [title]
-    is_title = whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1
-    if is_title and (not found or items_named(title, ANYTHING, scene)):
-        return [title]
-    return [replace(phrase, bare=False) for phrase in found]
+NOTHING_NAMED = Resolution(ask="Which item do you mean?")
 
 
 def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
-        return Resolution(ask="Which item do you mean?")
+        return NOTHING_NAMED
     tied = list(phrases)
     for place, phrase in enumerate(tied[1:], 1):
         if phrase.owner and phrase.owner.text.lower() in ("its", "their"):  # "login and its tasks"
@@ -99,47 +63,41 @@ def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
         return _by_number(phrase, need, scene)
     if phrase.owner:
         return _owned(phrase, phrase.owner, need, scene)
-    whole = _decide(phrase, candidates(phrase, need, scene))
-    if not whole.items and not whole.candidates and phrase.words and not phrase.is_named:
-        title = tuple(token.low for token in tokenise(phrase.text) if token.low.isalnum())
-        for other in (Phrase(text=phrase.text, start=0, end=0, words=title), replace(phrase, words=())):
-            if (found := _decide(other, candidates(other, need, scene))).items:
-                return found
+    whole = _decide(phrase, Choice(phrase, need, scene).scored())
     if phrase.but is None or whole.ask:
         return whole
-    out = _resolve(phrase.but, ANYTHING, scene) if phrase.but.ids else _among(phrase.but, whole.items, scene)
-    if out.ask:
-        return out
+    listed = Mention(items=tuple(item.id for item in whole.items), happening=Happening.LISTED)
+    among = Scene(replace(scene.talk, mentions=[listed, *scene.talk.mentions]))
+    out = _resolve(phrase.but, ANYTHING, among)
     left = tuple(item for item in whole.items if item not in out.items)
-    return Resolution(items=left, candidates=left) if left else Resolution(ask="Nothing is left of that.")
+    return out if out.ask else Resolution(items=left, candidates=left) if left else Resolution(ask="Nothing is left.")
 
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolution:
     """Resolve "its tasks", "Dana's interview", "the first of them" by what the owner means."""
     wanted = ANYTHING
     if not phrase.part and phrase.kind and not owner.kind:
-        wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if WIDTH[kind] > WIDTH[phrase.kind]))
-    if len(owner.words) == 1 and (own := of_person(phrase, owner.words[0], scene)):
-        return _decide(phrase, [(own, 1.0)] if phrase.many else [((item,), 1.0) for item in own])
-    holder = _resolve(owner, wanted, scene)
-    return holder if holder.ask else _decide(phrase, owned(phrase, holder.items, need, scene))
-
-
-def _among(phrase: Phrase, items: Items, scene: Scene) -> Resolution:
-    """Resolve a phrase to some of a known set."""
-    pool = fitting(items, phrase, ANYTHING, scene)
-    if phrase.position is not None:
-        pool = at_place(pool, phrase)
-    return _decide(phrase, [(pool, 1.0)] if phrase.many else [((item,), 1.0) for item in pool])
+        wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if _WIDTH[kind] > _WIDTH[phrase.kind]))
+    plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
+    choice = Choice(plain, need, scene)
+    if len(owner.words) == 1 and (own := scene.of_person(owner.words[0])):
+        pool = choice.fitting(own)
+    else:
+        holder = _resolve(owner, wanted, scene)
+        if holder.ask:
+            return holder
+        pool = holder.items if phrase.part else scene.below(holder.items, phrase.kind)
+        if not pool and phrase.kind:
+            pool = tuple(above for item in holder.items for above in scene.above(item) if above.kind is phrase.kind)
+        pool = choice.fitting(pool)
+    if phrase.select in ("other", "rest"):
+        dealt = {number for item in scene.subjects() for number in (item.id, item.parent)}
+        pool = tuple(item for item in pool if item.id not in dealt)
+    return _decide(phrase, choice.picked(pool, 1.0))
 
 
 def _by_number(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
     """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
-    if phrase.position is not None:  # "number two" of what was just shown
-        place = replace(phrase, ids=(), many=False)
-        placed = _resolve(place, need, scene)
-        if placed.candidates and (phrase.owner or scene.item(phrase.position) is None):
-            return placed
     items = tuple(filter(None, map(scene.item, phrase.ids)))
     kinds = (phrase.kind,) if phrase.kind else need.kinds
     faults = [f"There is no #{number}." for number in phrase.ids if scene.item(number) is None]
@@ -166,18 +124,267 @@ def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
             best[key] = (items, score)
     ranked = sorted(best.values(), key=lambda scored: -scored[1])
     weighed = tuple({item.id: item for items, _ in ranked for item in items}.values())
-    if not ranked or ranked[0][1] < FLOOR:
+    if not ranked or ranked[0][1] < _FLOOR:
         known = f'Nothing is called "{phrase.text}".' if phrase.words else f'It is not clear what "{phrase.text}" is.'
         return Resolution(ask=f"{known} Which item do you mean?", candidates=weighed)
-    close = [items for items, score in ranked if score > CLOSE * ranked[0][1]]
-    if len(close) > 1:
-        told = [_told(items) for items in close[:_MOST_TOLD]]
-        others = f", or one of {len(close) - _MOST_TOLD} others" if len(close) > _MOST_TOLD else ""
-        ask = f'Which do you mean by "{phrase.text}": {", ".join(told[:-1])} or {told[-1]}{others}?'
-        near = tuple({item.id: item for items in close for item in items}.values())
-        return Resolution(ask=ask, candidates=near)
-    return Resolution(items=ranked[0][0], candidates=weighed)
+    close = [items for items, score in ranked if score > _CLOSE * ranked[0][1]]
+    if len(close) == 1:
+        return Resolution(items=ranked[0][0], candidates=weighed)
+    told = [_told(items) for items in close[:_MOST_TOLD]]
+    others = f", or one of {len(close) - _MOST_TOLD} others" if len(close) > _MOST_TOLD else ""
+    ask = f'Which do you mean by "{phrase.text}": {", ".join(told[:-1])} or {told[-1]}{others}?'
+    return Resolution(ask=ask, candidates=tuple({item.id: item for items in close for item in items}.values()))
 
 
 def _told(items: Items) -> str:
     return items[0].name if len(items) == 1 else ", ".join(f"#{item.id}" for item in items[:_MOST_TOLD])
+
+
+class Choice:
+    """What a phrase without an owner may mean, scored by focus, kind, status, words, and place in a group."""
+
+    def __init__(self, phrase: Phrase, need: Need, scene: Scene) -> None:
+        self._phrase = phrase
+        self._need = need
+        self._scene = scene
+        self._kinds = (phrase.kind,) if phrase.kind else need.kinds
+
+    def scored(self) -> Iterator[Scored]:
+        """Yield the candidates, each with a score above 0: the higher, the likelier."""
+        phrase = self._phrase
+        if phrase.many or phrase.select or phrase.position is not None:
+            yield from self._of_groups()
+        elif phrase.words:
+            yield from self._named()
+        elif phrase.happening:
+            told = [
+                items
+                for seen in self._scene.seen
+                if seen.happening is phrase.happening and (items := self.fitting(seen.items))
+            ]
+            yield from (((item,), 0.7**age) for age, items in enumerate(told) for item in items)
+            if not told:
+                yield from Choice(replace(phrase, happening=None), self._need, self._scene).scored()
+        else:
+            yield from self._one()
+
+    def fit(self, item: WorkItem) -> float:
+        """Tell how well an item fits what phrase and need say of kind, status and words, 0 to 1."""
+        phrase, need = self._phrase, self._need
+        if phrase.statuses and item.status not in phrase.statuses:
+            return 0.0
+        if phrase.kind not in (None, item.kind) or (need.kinds and item.kind not in need.kinds):
+            return 0.0
+        return self._scene.word_fit(item, phrase.words, phrase.kind)
+
+    def fitting(self, items: Iterable[WorkItem]) -> Items:
+        """List the items that the phrase can mean."""
+        return tuple(item for item in items if self.fit(item) > 0)
+
+    def _wanted(self, items: Items, unfit: float = _UNFIT) -> float:
+        """Tell how much of a score the items' statuses leave, by what the command wants."""
+        statuses = self._need.statuses
+        share = sum(item.status in statuses for item in items) / len(items) if statuses and items else 1.0
+        return unfit + (1 - unfit) * share
+
+    def picked(self, pool: Items, weight: float) -> Iterator[Scored]:
+        """Yield what the phrase picks out of items that are meant: those at its place, all of them, or any one."""
+        phrase = self._phrase
+        if phrase.position is not None:
+            yield _at_place(pool, phrase), weight
+        elif phrase.many is not False or len(pool) == 1:
+            if phrase.count in (None, len(pool)):
+                yield pool, weight
+        else:
+            yield from (((item,), weight) for item in pool)
+
+    # One item
+
+    def _one(self) -> Iterator[Scored]:
+        """Read "it", "the epic", "the failed one" by focus, else as the only one that there is."""
+        phrase, scene = self._phrase, self._scene
+        is_pronoun = not phrase.kind and not phrase.statuses
+        points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
+        if self._need.many and is_pronoun and scene.seen:
+            yield scene.seen[0].items, 1.0
+            return
+        weights = dict(scene.focus)
+        if phrase.kind or (self._need.kinds and is_pronoun):
+            for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
+                weights[item_id] = max(weight, weights.get(item_id, 0.0))
+        shown = {item.id for item in scene.seen[0].items} if scene.seen and not scene.head(scene.seen[0]) else set()
+        top = max((weights.get(each, 0.0) for each in shown), default=0.0)
+        if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
+            weights |= dict.fromkeys(shown, top)
+        found = False
+        for item_id, weight in weights.items():
+            item = scene.item(item_id)
+            if item and (fit := self.fit(item)):
+                if not is_pronoun or points:
+                    weight = scene.spoken_of.get(item_id, weight)
+                found = found or weight >= _FLOOR
+                yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
+        if found or is_pronoun:
+            return
+        for statuses in (phrase.statuses,) if phrase.statuses else ((), (WorkStatus.IN_PROGRESS,), OPEN_STATUSES):
+            there = self.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=statuses, limit=_MOST_FOUND)))
+            if len(there) == 1 or phrase.statuses:
+                yield from (((item,), _ONLY_ONE) for item in there)
+                return
+
+    def _named(self) -> Iterator[Scored]:
+        """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
+        scene = self._scene
+        above = scene.above_focus(made_only=False)
+        for item in self.named_items():
+            focus = max(scene.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
+            base = _ELSEWHERE + (1 - _ELSEWHERE) * focus
+            yield (item,), base * self.fit(item) * self._wanted((item,))
+
+    def named_items(self) -> Items:
+        """List what words may name: all that is in focus, and what a search by their beginnings finds."""
+        phrase, scene = self._phrase, self._scene
+        near = map(scene.item, (*scene.focus, *scene.above_focus(made_only=False)))
+        found = {item.id: item for item in near if item}
+        prefixes = [word[:_PREFIX] for word in phrase.words if len(word) > 1]
+        searches = [WorkFilter(kinds=self._kinds, text=" ".join(prefixes), limit=_MOST_FOUND)] if prefixes else []
+        if not phrase.bare:
+            searches.append(WorkFilter(kinds=self._kinds, limit=_MOST_SCANNED))
+        for where in searches:
+            found |= {item.id: item for item in scene.find(where)}
+            if fits := self.fitting(found.values()):
+                return fits
+        return self.fitting(found.values())
+
+    # Of a group
+
+    def _of_groups(self) -> Iterator[Scored]:
+        """Read "them", "the second story", "the other one", "the last three" by what belongs together."""
+        phrase = self._phrase
+        if phrase.select == "same":
+            yield from self._same()
+            return
+        if phrase.select in ("next", "previous"):
+            yield from self._neighbours()
+            return
+        found = False
+        for group in self._groups():
+            pool = self.fitting(group.items)
+            placed = phrase.position is not None or bool(phrase.select)
+            if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
+                continue
+            left = self._left(pool, group) if phrase.select else pool
+            chosen = list(self.picked(left, group.weight))
+            if not any(items for items, _ in chosen):
+                if group.at == 0 and not phrase.select and not group.loose and len(pool) > 1:
+                    return  # "both" of four that were just shown
+                continue
+            found = True
+            for items, weight in chosen:
+                alone = len(items) == 1 and phrase.many and not phrase.select
+                share = 1.0 if not alone else 0.6 if phrase.statuses else _LONE
+                fit = min(map(self.fit, items)) if phrase.words else 1.0
+                unfit = 0.9 if placed else 0.6
+                yield items, weight * share * fit * self._wanted(items, unfit)
+        if phrase.select:
+            return
+        if phrase.words or not found:
+            yield from self._there()
+
+    def _takes_loose(self, group: Group, found: bool) -> bool:
+        """Tell whether the phrase may mean the last things spoken of, which only nearness makes a group."""
+        phrase, count = self._phrase, len(group.items)
+        if phrase.select:
+            return phrase.select == "other" and count == 2 and not found
+        return phrase.count == count and phrase.text.lower().startswith(("both", "all"))
+
+    def _groups(self) -> list[Group]:
+        """List the groups that the phrase may be about; with "that I started", all to which that was done."""
+        did, scene = self._phrase.happening, self._scene
+        if did is None or self._phrase.select:
+            return sorted(scene.groups, key=lambda group: group.loose)
+        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(scene.seen) if seen.happening is did]
+        if did is Happening.LISTED:
+            return told or scene.groups
+        each = {item.id: item for group in told for item in reversed(group.items)}
+        whole = Group(tuple(reversed(each.values())), 1.0, 1)
+        return [group for group in told if len(group.items) > 1] or [whole]
+
+    def _left(self, pool: Items, group: Group) -> Items:
+        """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
+        dealt = {group.items[-1].id} if group.loose else self._scene.dealt_with(group)
+        newest = next((item for item in self._scene.subjects() if item in pool), None)
+        left = tuple(item for item in pool if item.id not in dealt) or tuple(item for item in pool if item != newest)
+        if self._phrase.select == "rest":
+            left = tuple(item for item in left if item.status.is_open)
+            return left if len(left) < len(pool) else ()
+        return left
+
+    def _there(self) -> Iterator[Scored]:
+        """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
+        phrase, scene = self._phrase, self._scene
+        plain = Choice(replace(phrase, words=()), self._need, scene)
+        if phrase.words:
+            wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None, position=None)
+            holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, scene)._named()]
+        else:
+            holders = [(item, 0.6 * weight) for each, weight in scene.focus.items() if (item := scene.item(each))]
+        pools = [
+            (plain.fitting(scene.below([holder], phrase.kind)), score)
+            for holder, score in holders[:_MOST_FOUND]
+            if (phrase.kind is None and phrase.words) or (phrase.kind and _WIDTH[holder.kind] > _WIDTH[phrase.kind])
+        ]
+        pools = [(pool, score) for pool, score in pools if len(pool) > 1 or (phrase.words and pool)]
+        if phrase.words:
+            called = tuple(item for item in self.named_items() if title_fit(phrase.words, item.title))
+            pools.append((called, 0.4 if len(called) > 1 else 0.25))
+        elif phrase.kind or phrase.statuses:
+            there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
+            if phrase.statuses or (not scene.seen and phrase.position is None):
+                pools.append((there, 0.3))
+        if phrase.position is not None and phrase.kind:
+            pools.append((plain.fitting(scene.made()), 0.5))
+        for pool, score in pools:
+            yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
+
+    def _same(self) -> Iterator[Scored]:
+        """Read "the same epic as before" as what was added to last, or what was spoken of last; a list is neither."""
+        scene, phrase = self._scene, self._phrase
+        made = next((seen for seen in scene.seen if seen.happening is Happening.CREATED), None)
+        if self._kinds and made and (holders := self.fitting(scene.above(made.items[0]))):
+            yield holders[:1], made.weight
+            return
+        for at, seen in enumerate(scene.seen):
+            meant = seen.happening is not Happening.LISTED or (phrase.many and not at)
+            if meant and phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
+                share = _LONE if phrase.many and len(pool) == 1 else 1.0
+                yield from self.picked(pool, seen.weight * share * self._wanted(pool))
+
+    def _neighbours(self) -> Iterator[Scored]:
+        """Read "the next one", "the previous task" by the order of the group around what is in focus."""
+        scene, subjects = self._scene, self._scene.subjects()
+        if self._phrase.select == "previous":
+            yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
+        if not subjects:
+            return
+        focus, step = subjects[0], 1 if self._phrase.select == "next" else -1
+        rows = [(group.items, group.weight) for group in scene.groups if not group.loose]
+        parent = scene.item(focus.parent) if focus.parent else None
+        rows.append((scene.below([parent], focus.kind) if parent else (), 0.4))
+        for row, weight in rows:
+            at = row.index(focus) + step if focus in row else -1
+            near = self.fitting(row[at : at + (self._phrase.count or 1)]) if at >= 0 else ()
+            if len(near) == (self._phrase.count or 1):
+                yield near, weight
+
+
+def _at_place(items: Items, phrase: Phrase) -> Items:
+    """Pick by position: the second, the middle one, the last three; nothing where there are not so many."""
+    position, count = phrase.position or 0, phrase.count or 1
+    if count > len(items) or abs(position) > len(items):
+        return ()
+    if position == 0:
+        return (items[len(items) // 2],) if len(items) % 2 else ()
+    if count > 1:
+        return items[:count] if position > 0 else items[-count:]
+    return (items[position - 1 if position > 0 else position],)

@@ -3,16 +3,103 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.references import Resolution, resolve_text
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk
+from orchestra_mem.orchestrator.intents import Action, Intent
+from orchestra_mem.orchestrator.intents.reading import read_line
+from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
+from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
+from orchestra_mem.orchestrator.scene import Scene, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
 AT_HAND = "it"
 """What a command without a target is about."""
-MOST_OFFERED = 5
+_MOST_OFFERED = 5
+_SURELY_NAMED = 0.6
+_UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
+_JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
+_EVERY = frozenset(("all", "all of them", "both", "both of them", "them"))
+
+
+def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
+    """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
+    scene = Scene(talk)
+    return resolve_all(_phrases_of(text, scene), need, scene)
+
+
+def is_reference(text: str, talk: Talk) -> bool:
+    """Tell whether a text is one plain reference and no more: "13", "the second one", a title word for word."""
+    phrases = PhraseReader(text, lambda words, wide: False).phrases()
+    if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
+        return True
+    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, ANYTHING, talk).items)
+
+
+def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
+    """List the items that a line names by words of their titles, with a determiner or without."""
+    scene = Scene(talk)
+    named = [phrase for phrase in PhraseReader(line, _namer(scene)).phrases() if phrase.words]
+    found = (resolve_all([replace(phrase, bare=False)], ANYTHING, scene).items for phrase in named)
+    return list({item.id: item for items in found for item in items}.values())
+
+
+def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
+    """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
+    whole = tuple(words(text))
+    title = Phrase(text=text, start=0, end=len(text), words=whole)
+    if any(title_fit(whole, item.title) == 1.0 for item in Choice(title, ANYTHING, scene).named_items()):
+        return [title]
+    found = PhraseReader(text, _namer(scene)).phrases()
+    if whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1:
+        return [title]
+    return [replace(phrase, bare=False) for phrase in found]
+
+
+def _namer(scene: Scene) -> Callable[[tuple[str, ...], bool], bool]:
+    """Tell of words whether they name an item."""
+
+    def names(said: tuple[str, ...], wide: bool) -> bool:
+        phrase = Phrase(text=" ".join(said), start=0, end=0, words=said, bare=not wide)
+        pool = Choice(phrase, ANYTHING, scene).named_items()
+        return any(scene.word_fit(item, said, None) >= _SURELY_NAMED for item in pool)
+
+    return names
+
+
+def resolve_line(line: str, talk: Talk) -> Resolution:
+    """Say what a whole line acts on or asks about; of a line that makes something new, what that is put under."""
+    scene = Scene(talk)
+    read = read_line(line).intents
+    intent = read[0] if read else Intent(action=Action.STATUS)
+    is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
+    need = need_of(intent)
+    phrases = PhraseReader(line, _namer(scene)).phrases()
+    taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
+    phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases
+    under = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])] if is_new else []
+    meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
+    if not meant:
+        return NOTHING_NAMED
+    first = phrases.index(meant[0])
+    while first and line[phrases[first - 1].end : phrases[first].start].strip(" ,") == "and":
+        first -= 1  # "login and its tasks"
+    run = [phrases[first]]
+    for phrase in phrases[first + 1 :]:
+        between = line[run[-1].end : phrase.start]
+        is_pronoun = phrase.is_plain and not phrase.kind and not phrase.ids
+        alike = "and" in between or bool(phrase.ids and run[-1].ids) or phrase.bare is run[-1].bare
+        if is_pronoun or not alike or not _JOINS.fullmatch(between):
+            break
+        run.append(phrase)
+    found = resolve_all(run, need, scene)
+    says_which = run[0].kind or run[0].select != "same"
+    lost = is_new and not intent.other and not found.items and says_which  # perhaps nothing new is meant
+    return resolve_all(run, ANYTHING, scene) if lost else found
 
 
 class Unclear(Exception):
@@ -104,14 +191,14 @@ class Resolver:
 
 def _settled(found: Resolution, phrase: str) -> list[WorkItem]:
     if found.ask:
-        raise Unclear(found.ask, phrase=phrase, candidates=[item.id for item in found.candidates[:MOST_OFFERED]])
+        raise Unclear(found.ask, phrase=phrase, candidates=[item.id for item in found.candidates[:_MOST_OFFERED]])
     return list(found.items)
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
     """Find the candidates that an answer names, by number or by a phrase; empty where it names none of them."""
     said = line.strip().rstrip(".!").lower()
-    if said in ("all", "all of them", "both", "both of them", "them"):
+    if said in _EVERY:
         return tuple(candidates)
     asked = Mention(items=tuple(candidates), happening=Happening.LISTED)
     found = resolve_text(said, ANYTHING, Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))

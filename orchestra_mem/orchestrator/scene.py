@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.phrase_words import KINDS, NUMBERS
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS as KINDS
+from orchestra_mem.orchestrator.intents.slots import NUMBER_WORDS as NUMBERS
 from orchestra_mem.orchestrator.talk import Happening, Talk
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
@@ -19,16 +19,15 @@ DECAY = 0.7
 """What a mention weighs against the one after it."""
 MOST_BELOW = 100
 
-_ABOVE = 0.85
+ABOVE = 0.85
 _HIGHER = 0.6
 _ONE_OF_MANY = 0.48
 _OLDEST = 30
-_RUN = 0.95
+_RUN = 0.98
 _PAIR = 0.45
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
 _FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
-_ADVERBS = frozenset("up in out off on".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +60,7 @@ class Scene:
     """
 
     def __init__(self, talk: Talk) -> None:
+        self.talk = talk
         self._lookup = talk.lookup
         self._known: dict[int, WorkItem | None] = {}
         self._found: dict[WorkFilter, list[WorkItem]] = {}
@@ -113,18 +113,25 @@ class Scene:
                 return tuple(shown)
         return tuple(sorted(items, key=lambda item: item.id))
 
+    def of_person(self, name: str) -> tuple[WorkItem, ...]:
+        """List somebody's items, the open ones where there are such: "Dana's interview"."""
+        there = self.find(WorkFilter(limit=300))
+        own = tuple(item for item in there if (item.assignee or "").casefold() == name.casefold())
+        return tuple(item for item in own if item.status.is_open) or own
+
     @cached_property
     def focus(self) -> dict[int, float]:
         """How much each item is in focus, 0 to 1, by id: itself spoken of, or one of several."""
         found: dict[int, float] = {}
         for seen in self.seen:
             head = self.head(seen)
-            whole = self._parent(seen.items) if head is None and seen.happening is Happening.CREATED else 0
+            above = {item.parent for item in seen.items}
+            whole = above.pop() if head is None and seen.happening is Happening.CREATED and len(above) == 1 else None
+            if whole:  # who has named the parts of something goes on with the whole
+                found[whole] = max(found.get(whole, 0.0), ABOVE * seen.weight)
             for item in seen.items:
                 is_part = head is not item and (head or whole or seen.happening is Happening.LISTED)
                 found[item.id] = max(found.get(item.id, 0.0), seen.weight * (_ONE_OF_MANY if is_part else 1.0))
-            if whole:  # who has named the parts of something goes on with the whole
-                found[whole] = max(found.get(whole, 0.0), _ABOVE * seen.weight)
         return found
 
     @cached_property
@@ -147,15 +154,10 @@ class Scene:
                 continue
             for item in seen.items:
                 for depth, parent in enumerate(self.above(item), 1):
-                    weight = seen.weight * _ABOVE * _HIGHER ** (depth - 1)
+                    weight = seen.weight * ABOVE * _HIGHER ** (depth - 1)
                     if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
                         found[parent.id] = weight
         return found
-
-    @staticmethod
-    def _parent(items: Sequence[WorkItem]) -> int:
-        parents = {item.parent for item in items}
-        return (parents.pop() or 0) if len(parents) == 1 else 0
 
     @staticmethod
     def head(seen: Seen) -> WorkItem | None:
@@ -189,26 +191,20 @@ class Scene:
         found: list[Group] = []
         for at, seen in enumerate(self.seen):
             if len(seen.items) > 1:
-                added = self._added_since(at, seen)
-                if added:
-                    found.append(Group((*seen.items, *added), seen.weight * 1.01, at))
                 found.append(Group(seen.items, seen.weight, at))
             run = self._run(at)
             if len(run) > 1 and run != seen.items:
                 found.append(Group(run, seen.weight * _RUN, at))
-        last = self.subjects()[:2]
-        if len(last) == 2:
-            at = next(at for at, seen in enumerate(self.seen) if last[0] in seen.items)
-            found.append(Group((last[1], last[0]), self.seen[at].weight * _PAIR, at, loose=True))
+        subjects = self.subjects()
+        for count in sorted({2, len(subjects)} - {0, 1}) if len(subjects) > 1 else ():
+            at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
+            found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
 
-    def _added_since(self, at: int, seen: Seen) -> tuple[WorkItem, ...]:
-        """List what was made later beside a group: "add a third one"."""
-        last, ids = seen.items[-1], {item.id for item in seen.items}
-        later = [each.items[0] for each in reversed(self.seen[:at]) if each.happening is Happening.CREATED]
-        return tuple(
-            item for item in later if item.id not in ids and (item.kind, item.parent) == (last.kind, last.parent)
-        )
+    def made(self) -> tuple[WorkItem, ...]:
+        """List what mentions say was made, one by one, the oldest first."""
+        heads = (self.head(seen) for seen in reversed(self.seen) if seen.happening is Happening.CREATED)
+        return tuple(dict.fromkeys(filter(None, heads)))
 
     def _run(self, at: int) -> tuple[WorkItem, ...]:
         """List the items of one kind to which the same was done in mentions without a break, the oldest first."""
@@ -241,49 +237,36 @@ class Scene:
 def title_fit(said: tuple[str, ...], title: str) -> float:
     """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
     whole = tuple(words(title))
-    present = tuple(word for word in whole if word not in STOP_WORDS) or whole
-    named = [word for word in said if word not in STOP_WORDS or word in _ADVERBS]
-    if not all(word in whole for word in named):
-        named = [word for word in named if word not in _FILLERS] or named
-    named = named or list(said)
-    if not present or not named:
+    present = [word for word in whole if word not in STOP_WORDS] or whole
+    told = [word for word in said if word not in STOP_WORDS] or list(said)
+    if not set(told) <= set(whole):
+        told = [word for word in told if word not in _FILLERS] or told
+    if not present or not told:
         return 0.0
-    if len(named) > 1 and {"".join(named), "".join(map(stem, named))} & {*whole, *map(stem, whole)}:
+    if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
-    plain = [word for word in named if word not in _ADVERBS or word in whole]
-    lacking, named = len(named) - len(plain), plain or named
-    named = [word if word in whole else word.replace("-", "") for word in named]
-    scores = [max(_alike(word, other) for other in whole) or _as_initials(word, whole) for word in named]
+    initials = "".join(each[0] for each in whole)
+    short = [3 <= len(word) <= 6 and word in initials for word in told]
+    scores = [
+        max(0.9 * is_short, *(_alike(word, each) for each in whole)) for word, is_short in zip(told, short, strict=True)
+    ]
     if not all(scores):
         return 0.0
-    covered = sum(any(_alike(word, other) for word in named) for other in present)
-    if initials := [len(word) for word in named if _as_initials(word, whole)]:
-        covered = max(covered, *initials)
+    covered = sum(any(_alike(word, each) for word in told) for each in present)
+    covered = max([covered, *(len(word) for word, is_short in zip(told, short, strict=True) if is_short)])
     share = min(1.0, covered / len(present))
-    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share) * (0.8 if lacking else 1.0)
-
-
-def _as_initials(word: str, whole: Sequence[str]) -> float:
-    initials = "".join(each[0] for each in whole)
-    is_joined = any(one + other == word for one, other in pairwise(whole))
-    return 0.9 if is_joined or (3 <= len(word) <= 6 and word in initials) or word == initials else 0.0
+    return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share)
 
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
-    """Tell how well a word stands for another: itself, a beginning, a part, one letter off, its consonants."""
+    """Tell how well a word stands for another: itself, its stem, its beginning, one letter off."""
+    word, other = word.replace("-", ""), other.replace("-", "")
     if word == other or stem(word) == stem(other) or str(NUMBERS.get(word, "")) == other:
         return 1.0
-    if not word.isalpha() or not other.isalpha() or len(word) < 2:
+    if not word.isalpha() or not other.isalpha():
         return 0.0
     short, long = sorted((word, other), key=len)
-    if len(short) >= 3 and long.startswith(short) and (len(long) - len(short) >= 2 or long.endswith("s")):
+    if len(short) >= 3 and long.startswith(short):
         return 0.9
-    if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1:
-        return 0.85
-    letters = iter(other)
-    is_contracted = (
-        len(word) < len(other) - 1 and word[0] == other[0] and not set(word[1:]) & set("aeiouy")
-        and all(letter in letters for letter in word)
-    )  # fmt: skip
-    return 0.7 if is_contracted and len(word) > 2 else 0.0
+    return 0.85 if len(short) >= 4 and OSA.distance(word, other, score_cutoff=1) <= 1 else 0.0

@@ -66,21 +66,11 @@ def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | N
     """
 
     def work(attempt: Attempt) -> TaskResult:
-        environment = {
-            **os.environ,
-            "ORCHESTRA_MEM_TASK_ID": str(attempt.task.id),
-            "ORCHESTRA_MEM_TASK_TITLE": attempt.task.title,
-        }
+        task = {"ORCHESTRA_MEM_TASK_ID": str(attempt.task.id), "ORCHESTRA_MEM_TASK_TITLE": attempt.task.title}
         with subprocess.Popen(
-            command,
-            shell=True,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process:
+            command, shell=True, cwd=folder, env={**os.environ, **task}, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as process:  # fmt: skip
             try:
                 output, _ = process.communicate(attempt.context.render().encode(errors="replace"), timeout=timeout_s)
             except subprocess.TimeoutExpired as expired:
@@ -124,47 +114,28 @@ def _text(output: bytes | None) -> str:
     return (output or b"").decode(errors="replace").strip()
 
 
-def tried(work: Work, attempt: Attempt) -> TaskResult:
+def _tried(work: Work, attempt: Attempt) -> TaskResult:
     """Do the work once; what it raises is its failure, told in words. Ctrl-C goes through."""
     start = time.perf_counter()
     try:
         given = work(attempt)
-        result = _checked(given if isinstance(given, TaskResult) else TaskResult(result=_words(given)))
+        result = given if isinstance(given, TaskResult) else TaskResult(result="" if given is None else str(given))
+        quality = result.quality
+        if quality is not None and not 0 <= quality <= 1:
+            fault = result.error or f"{quality!r} is no quality; it goes from 0 to 1"
+            result = replace(result, quality=None, error=fault)
     except Exception as error:
-        result = TaskResult(result="", error=_failure(error))
-    return TaskResult(
-        result=result.result,
-        quality=result.quality,
-        error=result.error,
+        result = TaskResult(result="", error=f"{type(error).__name__}: {error}")
+    return replace(
+        result,
+        result=str(result.result),
+        error=str(result.error or ""),
         duration_s=time.perf_counter() - start,
         iteration=attempt.iteration,
     )
 
 
-def _checked(result: TaskResult) -> TaskResult:
-    """A result in words, as it can be recorded; a quality that is none fails it."""
-    quality, error = result.quality, _words(result.error)
-    if not _is_quality(quality):
-        quality, error = None, error or f"{quality!r} is no quality; it goes from 0 to 1"
-    return replace(result, result=_words(result.result), quality=quality, error=error)
-
-
-def _is_quality(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
-
-
-def _words(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _failure(error: Exception) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
-
-
-def decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:
+def _decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:
     """Go on where it worked and is good enough; else try again, and ask for help after the last try."""
     if not result.error and (result.quality is None or result.quality >= least_quality):
         return Decision.PROCEED
@@ -207,13 +178,13 @@ class TaskRunner:
             context = self._memory.get_orchestrator_context(TASK)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
             try:
-                result = tried(work, attempt)
+                result = _tried(work, attempt)
             except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
                 self._ended(item, failed, WorkStatus.PENDING, changes, tokens_used)
                 raise
             last = iteration == max_iterations
-            result = replace(result, decision=decided(result, least_quality=self._least_quality, last=last))
+            result = replace(result, decision=_decided(result, least_quality=self._least_quality, last=last))
             if result.decision is not Decision.RETRY:
                 break
             result = self._recorded(item, result, changes, tokens_used)

@@ -1,61 +1,66 @@
-"""Lines that live by the one before: yes and no, a choice by number, a correction, the same of something else."""
+"""Lines that take another line: yes, no, a choice, a correction of the one before; and suggestions for the next.
+
+The few words for yes and no are read by themselves and never guessed: a yes changes something, and a no must hold.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.intents.types import Action, Intent
-from orchestra_mem.orchestrator.references import is_reference
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear
-from orchestra_mem.orchestrator.talk import Talk, need_of
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.reading import read_line
+from orchestra_mem.orchestrator.references import NOTHING_NAMED
+from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, is_reference, items_named_in, resolve_line
+from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of
+from orchestra_mem.work_types import WorkItem
 
-_WORD = re.compile(r"[\w'\u2019]+")
-_YES = frozenset("y yes yep yeah yup yea ja si oui ok okay sure confirm confirmed correct right exactly agreed".split())
-_NO = frozenset("n no nope nah nay nein non don't dont never nothing none stop leave keep forget cancel".split())
-_BESIDE = frozenset("""please do it that this them both all thanks thank you thx of course go ahead i am is was as now
-    mind matter just then the one everything changed oops sorry wait hm hmm actually mean meant did i'm let's keep not
-    leave alone nothing was joking""".split())  # fmt: skip
-_TAKES_BACK = frozenset("oops nevermind wait sorry hm hmm actually".split())
+_YES = r"(?:y|yes|yep|yeah|yup|ja|si|oui|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
+_NO = r"(?:n|no|nope|nah|nein|non|don'?t|never\s?mind|nothing|none|stop|leave|keep|forget|oops|wait|sorry|hm+|actually)"
+_BESIDE = r"""(?:please|do|go|ahead|it|that|this|them|both|all|thanks?|you|of|course|i|am|is|was|as|now|just|then|the
+    |one|everything|mind|changed|matter|joking|i'm|let's|not|alone|change|cancel|mean|meant|did)"""
+_IS_YES = re.compile(rf"(?ix)\W*{_YES}(?:\W+(?:{_YES}|{_BESIDE}))*[\s,.!]*")
+_IS_NO = re.compile(rf"(?ix)\W*{_NO}(?:\W+(?:{_NO}|{_BESIDE}))*\W*")
+_AGREES = re.compile(
+    r"(?i)\W*(?:yes|yep|yeah|yup)\b"
+    r"(?!.*(?:\b(?:but|if|unless|except|wait|no|not|only|later|first|instead)\b|\?|n't)).{1,60}"
+)
 _CORRECTS = re.compile(
-    r"\W*(?:(?:no|nope|sorry|oops|wait|not that(?: one)?|actually)\b[\s,.!:;-]*)+(?:i (?:mean|meant)\b[\s,:]*)?"
-    r"(?P<of>\S.*?)(?P<after>,? i meant?)?\W*|\W*i (?:mean|meant)\b[\s,:]*(?P<meant>\S.*?)\W*",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:no|nope|sorry|oops|wait|not that(?: one)?|actually)\b[\s,.!:;-]*)+(?:i (?:mean|meant)\b[\s,:]*)?"
+    r"(?P<of>\S.*?)(?P<after>,? i meant?)?\W*|\W*i (?:mean|meant)\b[\s,:]*(?P<meant>\S.*?)\W*"
 )
 _SAME = re.compile(
-    r"\W*(?:(?:and|also|ok|plus|so) )*(?:(?:do )?(?:the )?same (?:for|with|goes for) (?P<for>\S.*?)"
-    r"|(?P<too>\S.*?),? (?:too|as well|also))[\s,.!]*(?:please)?\W*",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:and|also|ok|plus|so) )*(?:(?:do )?(?:the )?same (?:for|with|goes for) (?P<for>\S.*?)"
+    r"|(?P<too>\S.*?),? (?:too|as well|also))[\s,.!]*(?:please)?\W*"
 )
 _BACK = re.compile(
-    r"\W*(?:(?:no|hm+|sorry|oops|wait|actually|please|ok)\b[\s,.!]*)*(?:move|put|set|change|switch|turn) "
-    r"(?:it|that|them|this) back(?: again)?\W*",
-    re.IGNORECASE,
-)
-_AGREES = re.compile(
-    r"\W*(?:yes|yep|yeah|yup)\b(?!.*(?:\b(?:but|if|unless|except|wait|no|not|only|later|first|instead)\b|\?|n't)).{1,60}",
-    re.IGNORECASE,
+    r"(?i)\W*(?:(?:no|hm+|sorry|oops|wait|actually|please|ok)\b[\s,.!]*)*(?:move|put|set|change|switch|turn) "
+    r"(?:it|that|them|this) back(?: again)?\W*"
 )
 _PERSON = re.compile(r"(?:to |for )?(?P<name>[^\W\d_][\w-]*)")
-_MOST_WORDS = 8
+_LONGEST = 60  # characters of such a line
 _FRESH = 2
 """So many lines later a correction may still come."""
+_MOST = 3
+_SURE = 0.5  # how likely a reading must be that would take something away
+# What may be worth a note where it is no command: a sentence that asks nothing.
+_TELLS = re.compile(r"(?i)\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*")
+_CLAUSE_END = re.compile(r"(?i)[,;]\s+|\.\s+|\s+(?:and|then)\s+")
+_PRONOUNS = frozenset(["", "it", "that", "this"])
+_TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 # What was done to the wrong item can be done to another: nothing is made or taken away by it.
 _CORRECTED = frozenset(
     {Action.START, Action.FINISH, Action.DEFER, Action.BLOCK, Action.ASSIGN, Action.PRIORITISE, Action.UNBLOCK}
 )
 
 
-def _said(line: str) -> list[str]:
-    words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(line)]
-    return words if len(words) <= _MOST_WORDS else []
-
-
 def is_yes(line: str) -> bool:
     """Tell whether a line says yes to a question, and nothing else."""
-    words = _said(line)
-    return bool(words) and words[0] in _YES and "?" not in line and all(word in _YES | _BESIDE for word in words)
+    return len(line) <= _LONGEST and _IS_YES.fullmatch(line) is not None
 
 
 def is_agreed(line: str) -> bool:
@@ -65,10 +70,7 @@ def is_agreed(line: str) -> bool:
 
 def is_no(line: str) -> bool:
     """Tell whether a line says no to a question, or that all is to stay, and nothing else."""
-    words = _said(line)
-    says = bool(set(words) & _NO) or (bool(words) and words[0] in _TAKES_BACK)
-    opens = bool(words) and (words[0] in _NO - {"cancel"} or words[0] in _TAKES_BACK)
-    return says and opens and all(word in _NO | _BESIDE | _TAKES_BACK for word in words)
+    return len(line) <= _LONGEST and _IS_NO.fullmatch(line.replace("\u2019", "'")) is not None
 
 
 def choice_in(line: str, options: int) -> int | None:
@@ -103,25 +105,24 @@ class Following:
 
 def following(line: str, last: Last, talk: Talk) -> Following | None:
     """Read a line by what was done last; None where it is a line of its own."""
-    fresh = last.age <= _FRESH
+    fresh, correctable = last.age <= _FRESH, last.intent.action in _CORRECTED
     if _BACK.fullmatch(line):
-        moved = last.intent.action in _CORRECTED
-        return Following(takes_back=True) if fresh and moved else Following(intent=Intent(action=Action.UNDO))
-    if last.intent.action not in _CORRECTED or not _said(line) or line.rstrip().endswith("?"):
+        return Following(takes_back=True) if fresh and correctable else Following(intent=Intent(action=Action.UNDO))
+    if not correctable or len(line) > _LONGEST or line.rstrip().endswith("?"):
         return None
     same = _SAME.fullmatch(line)
-    corrected = _CORRECTS.fullmatch(line) if fresh else None
-    found = same or corrected
+    found = same or (_CORRECTS.fullmatch(line) if fresh else None)
     if found is None:
         return None
     phrase = next(filter(None, found.groupdict().values()))
-    return _again(phrase.removesuffix(", i meant"), last, talk, takes_back=same is None)
+    return _again(phrase, last, talk, takes_back=same is None)
 
 
 def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Following | None:
     """Do what was done last to other items, or give the same items to another person."""
+    plain = is_reference(phrase, talk)
     person = _PERSON.fullmatch(phrase) if last.intent.action is Action.ASSIGN and takes_back else None
-    if person and person["name"][:1].isupper() and not is_reference(phrase, talk):
+    if person and person["name"][:1].isupper() and not plain:
         intent = replace(last.intent, value=person["name"], target=last.intent.target or AT_HAND)
         return Following(intent=intent, items=last.items)
     intent = replace(last.intent, target=phrase)
@@ -131,4 +132,109 @@ def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Followin
         return None
     if set(items) & set(last.items):
         return None
-    return Following(intent=intent, items=items, takes_back=takes_back, sure=is_reference(phrase, talk))
+    return Following(intent=intent, items=items, takes_back=takes_back, sure=plain)
+
+
+# Suggestions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """Intents whose phrases are replaced by the numbers of the items meant, and how to ask about them."""
+
+    intents: tuple[Intent, ...]
+    text: str
+
+
+def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]:
+    """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
+
+    A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose
+    phrase may mean several is offered for each.
+    """
+    readings = [parsed.intents]
+    if parsed.intents or resolve_line(line, talk).items:  # else it must at least name an item
+        readings += [read for command in parsed.nearest if not _takes_away(read := read_line(command).intents)]
+    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
+        del readings[0]
+    found: dict[str, Suggestion] = {}
+    for intents in readings:
+        if intents and not any(intent.action in ASKS for intent in intents):
+            for suggestion in _suggested(line, intents, talk):
+                found.setdefault(suggestion.text, suggestion)
+    if not found and parsed.nearest and _TELLS.fullmatch(line):
+        noted = Intent(action=Action.NOTE, value=line.strip())
+        found[line] = Suggestion(intents=(noted,), text=as_command(noted))
+    return tuple(found.values())[:_MOST]
+
+
+def _takes_away(intents: Sequence[Intent]) -> bool:
+    return any(intent.action in DESTRUCTIVE for intent in intents)
+
+
+def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Suggestion]:
+    """Settle the intents of one reading; where the phrase of the first is unclear, for each that it may mean."""
+    rows: list[list[tuple[Intent, list[WorkItem]]]] = [[]]
+    clauses = [part for part in _CLAUSE_END.split(line) if part.strip()]
+    for place, intent in enumerate(intents):
+        clause = clauses[place] if len(clauses) == len(intents) else line
+        if any(before.action in NEW for before in intents[:place]):
+            settled = [(intent, list[WorkItem]())]  # it may be about what is yet to be made
+        else:
+            settled = list(islice(_settled(clause, intent, talk), _MOST if place == 0 else 1))
+        rows = [[*row, one] for row in rows for one in settled]
+    for row in filter(None, rows):
+        text = "; ".join(as_command(intent) + _names(items) for intent, items in row)
+        yield Suggestion(intents=tuple(intent for intent, _ in row), text=text)
+
+
+def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
+    """Replace an intent's phrases by numbers, in each way that they may be meant."""
+    is_new = intent.action in NEW and not intent.target
+    other = _meant(intent.other, container_need(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
+    if intent.action is Action.ASSIGN and is_reference(intent.value, talk):
+        return  # no person
+    if intent.action is Action.REPORT:
+        intent = replace(intent, value=line.strip())
+    if other and (len(other[0]) == 1 or not is_new):
+        intent = replace(intent, other=_numbers(other[0]))
+    elif intent.other and intent.action is Action.DEPEND:
+        return
+    elif intent.other:
+        intent = replace(intent, other="", value=intent.value or ("" if is_new else intent.other))
+    if is_new:
+        if intent.titles or intent.count:
+            yield intent, other[0] if intent.other else []
+    elif intent.action in _TEXTS and not intent.target:
+        if intent.value or intent.action is Action.UNDO:
+            yield intent, []
+    else:
+        seen = {"", intent.other}
+        for items in _meant(intent.target, need_of(intent), line, talk):
+            if (numbers := _numbers(items)) not in seen:
+                seen.add(numbers)
+                yield replace(intent, target=numbers), items
+
+
+def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem]]:
+    """List what a phrase may mean, the likeliest first; then what its line is about, if there is one."""
+    found: list[list[WorkItem]] = []
+    whole = resolve_line(line, talk) if line else NOTHING_NAMED
+    if phrase or (line and whole is NOTHING_NAMED and not need.kinds):
+        try:
+            found = [Resolver(talk).many(phrase, need)]
+        except Unclear as unclear:
+            found = [[talk.lookup.item(each)] for each in unclear.candidates]
+        except NotFoundError:
+            return []
+    about, titled = list(whole.items), items_named_in(line, talk) if line else []
+    found.insert(0 if phrase in _PRONOUNS else 1, titled)
+    return [each for each in (*found[:2], about, *found[2:], *([item] for item in titled)) if each]
+
+
+def _numbers(items: Sequence[WorkItem]) -> str:
+    return ", ".join(f"#{item.id}" for item in items)
+
+
+def _names(items: Sequence[WorkItem]) -> str:
+    return f" ({', '.join(item.title for item in items)})" if items else ""

@@ -158,9 +158,12 @@ def test_each_line_is_recorded_with_its_outcome(orchestrator: Orchestrator) -> N
 
 
 def test_the_notation_of_the_work_plan_is_a_command(orchestrator: Orchestrator) -> None:
-    """A ticked box finishes, an arrow moves."""
-    said(orchestrator, "- [x] #2 Login", "#3 -> in progress")
-    assert [orchestrator.tracker.item(each).status for each in (2, 3)] == [WorkStatus.DONE, WorkStatus.IN_PROGRESS]
+    """A ticked box finishes, an arrow moves, an empty box is something new."""
+    said(orchestrator, "- [x] #2 Login", "#3 -> in progress", "#4 \u2192 blocked", "- [ ] Buy milk")
+    assert [orchestrator.tracker.item(each).status for each in (2, 3, 4)] == [
+        WorkStatus.DONE, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED,
+    ]  # fmt: skip
+    assert orchestrator.tracker.item(5).title == "Buy milk"
 
 
 def test_whole_talks_change_nothing_wrongly() -> None:

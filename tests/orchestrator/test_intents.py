@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.intents import Verdict, judge, load_records
-from orchestra_mem.errors import ModelError
+from orchestra_mem.orchestrator.intents import ASKS, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import MODEL
-from orchestra_mem.orchestrator.intents.model import ModelReader, intents_from_json
-from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.reading import ModelReader, intents_from_json, read_line
 from orchestra_mem.orchestrator.intents.slots import numbers_in, priority_in
-from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent, Parsed
-from orchestra_mem.testing import FailingModel, ScriptedModel
+from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.work_types import WorkKind
 
 STORY, TASK, EPIC = WorkKind.STORY, WorkKind.TASK, WorkKind.EPIC
@@ -83,21 +81,6 @@ def test_several_commands_in_a_line(line: str) -> None:
     """They are read in order where each is plain by itself."""
     expected = (_of(Action.FINISH, target="12"), _of(Action.START, target="13"))
     assert read_line(line) == Parsed(intents=expected, understood=True)
-
-
-@pytest.mark.parametrize(
-    ("line", "intent"),
-    [
-        ("- [x] #12 Login page (story)", _of(Action.FINISH, target="#12")),
-        ("- [ ] Buy milk", _of(Action.CREATE, titles=("Buy milk",))),
-        ("#2 -> done", _of(Action.FINISH, target="#2")),
-        ("#2 -> in progress", _of(Action.START, target="#2")),
-        ("#2 → blocked", _of(Action.BLOCK, target="#2")),
-    ],
-)
-def test_the_notation_of_the_work_plan(line: str, intent: Intent) -> None:
-    """Lines as `work_plan.md` has them are commands too."""
-    assert read_line(line) == Parsed(intents=(intent,), understood=True)
 
 
 CHANGES = [
@@ -197,7 +180,7 @@ def verdicts() -> list[Verdict]:
 
 def test_lines_of_strangers(verdicts: list[Verdict]) -> None:
     """Most lines are done rightly or rightly suggested at once; hardly one is done wrongly."""
-    assert sum(verdict.right for verdict in verdicts) >= 0.73 * len(verdicts)
+    assert sum(verdict.right for verdict in verdicts) >= 0.76 * len(verdicts)
     assert sum(verdict.wrong for verdict in verdicts) <= 0.03 * len(verdicts)
 
 
@@ -233,12 +216,6 @@ def test_a_model_only_suggests() -> None:
 def test_a_bad_answer_of_a_model_is_dropped(answer: str) -> None:
     """No JSON, an unknown action, words that the line lacks, or taking away what nobody else has read."""
     assert ModelReader(ScriptedModel(answer), nullcontext).suggest("billing is a bore", LOST) == LOST
-
-
-def test_a_model_that_fails_or_is_not_there() -> None:
-    """The classifier's suggestion stands."""
-    for model in (None, FailingModel(ModelError("gone"))):
-        assert ModelReader(model, nullcontext).suggest("billing", LOST) == LOST
 
 
 def test_faults_of_an_answer_are_told_together() -> None:

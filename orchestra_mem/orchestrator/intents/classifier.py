@@ -7,15 +7,18 @@ of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 
 Floats = NDArray[np.float32]
 
@@ -31,6 +34,7 @@ _TOKEN = re.compile(
 )
 QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u2019]+[\'`\u2019](?!\w)')
 _GRAMS = (3, 4, 5)
+_MENDED_FROM = 4  # letters
 _MOST_PAIRS = 60
 _DOT = "\u00b7"
 # Where any word of the piece may tell which of two items waits for the other.
@@ -56,38 +60,69 @@ def tokens_of(line: str) -> list[Token]:
     return [Token(text=match[0], start=match.start(), end=match.end()) for match in _TOKEN.finditer(line)]
 
 
-def line_features(line: str, common: Container[int]) -> tuple[list[str], list[str], list[str]]:
-    """Give what the classifier sees of a line, in three groups.
+class Vocabulary:
+    """What is known of words by themselves.
 
-    Words in ones and twos; groups of letters within words; and the bare frame of the line: its common words in twos and
-    threes with a dot for what stands between them, and in pairs wherever they stand. What is in quotes is a name and
-    tells nothing of the action.
+    Args:
+        arrays: `common`, the words that many writers use; `words`, the gaps between sorted hashes, and `kinds`, the
+            number of a kind of like meaning for each.
     """
-    words = [token.word for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._common = frozenset(arrays["common"].tolist())
+        self._long = [word for word in sorted(self._common) if len(word) >= _MENDED_FROM]
+        self._kinds = dict(zip(np.cumsum(arrays["words"]).tolist(), arrays["kinds"].tolist(), strict=True))
+        self.mended = lru_cache(maxsize=4_096)(self._mended)
+
+    def is_common(self, word: str) -> bool:
+        """Tell whether many people use a word, whatever they write about."""
+        return word in self._common
+
+    def kind(self, word: str) -> str:
+        """Name a word's kind; a number or mark is one of its own, a word that is not known has none."""
+        return f"k{self._kinds.get(word_hash(word), '?')}" if word.isalpha() else word
+
+    def _mended(self, word: str) -> str:
+        """Give the common word that a word nobody knows is one slip of the keys away from, else the word itself."""
+        if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
+            return word
+        found = process.extractOne(word, self._long, scorer=OSA.distance, score_cutoff=1)
+        return found[0] if found and found[0][0] == word[0] else word
+
+
+def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
+    """Give what the classifier sees of a line, in four groups.
+
+    Words in ones and twos; groups of letters within words; the bare frame of the line: its common words in twos and
+    threes with a dot for what stands between them, and in pairs wherever they stand; and the kinds of its words. What
+    is in quotes is a name and tells nothing of the action.
+    """
+    words = [known.mended(token.word) for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
     of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
     padded = [f" {word} " for word in words]
     letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
-    masked = ["^", *(word if word_hash(word) in common else _DOT for word in words), "$"]
+    masked = ["^", *(word if known.is_common(word) else _DOT for word in words), "$"]
     frame = [word for at, word in enumerate(masked) if word != _DOT or masked[at - 1] != _DOT]
     framed = [f"m{one} {two}" for one, two in pairwise(frame)]
     framed += [f"m{one} {two} {three}" for one, two, three in zip(frame, frame[1:], frame[2:], strict=False)]
     told = [word for word in dict.fromkeys(frame) if word not in (_DOT, "^", "$")]
     framed += [f"s{one} {two}" for one, two in islice(combinations(told, 2), _MOST_PAIRS)]
-    return of_words, letters, framed
+    kinds = [known.kind(word) for word in words]
+    return of_words, letters, framed, kinds + [f"{one} {two}" for one, two in pairwise(["k^", *kinds, "k$"])]
 
 
-def tag_features(tokens: Sequence[Token], action: str, common: Container[int]) -> Iterator[list[str]]:
+def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Iterator[list[str]]:
     """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
 
     Args:
         tokens: of a piece of a line.
         action: what the piece asks for.
-        common: hashes of the words that many writers use; others are seen by their shape alone, as any name may come.
+        known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
     """
-    known = [token.word if word_hash(token.word) in common else _shape(token) for token in tokens]
-    words = ["^", "^", *known, "$", "$"]
-    before_all = _nearest(known)
-    after_all = _nearest(known[::-1])[::-1]
+    seen_as = [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
+    words = ["^", "^", *seen_as, "$", "$"]
+    before_all = _nearest(seen_as)
+    after_all = _nearest(seen_as[::-1])[::-1]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
@@ -101,7 +136,9 @@ def tag_features(tokens: Sequence[Token], action: str, common: Container[int]) -
         ]  # fmt: skip
         if action in _TWO_SIDED:
             seen += [
-                f"g{each}{place > at}{min(numbers, 2)}" for place, each in enumerate(known) if each not in _SAYS_LITTLE
+                f"g{each}{place > at}{min(numbers, 2)}"
+                for place, each in enumerate(seen_as)
+                if each not in _SAYS_LITTLE
             ]
         yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
         colons += token.text in (":", "=", "->", ">")
@@ -130,19 +167,19 @@ _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my",
 
 def word_hash(word: str) -> int:
     """Number a word, or any feature, the same way in training and in reading."""
-    return crc32(word.encode())
+    return crc32(word.encode("utf-8", "replace"))
 
 
 class _Table:
-    """Rows of weights by the hash of a feature."""
+    """Rows of weights by the hash of a feature; `keys` are the gaps between the sorted hashes."""
 
     def __init__(self, keys: NDArray[np.uint32], weights: NDArray[np.int8], scale: float) -> None:
-        self._rows = {int(key): row for row, key in enumerate(keys)}
+        self._rows = {key: row for row, key in enumerate(np.cumsum(keys).tolist())}
         self._weights = weights.astype(np.float32) * np.float32(scale)
 
     def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
         """Add the rows of the features that are known, divided by the root of their number with `root`."""
-        rows = [self._rows[each] for each in hashes if each in self._rows]
+        rows = [row for row in map(self._rows.get, hashes) if row is not None]
         total: Floats = self._weights[rows].sum(axis=0)
         return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
 
@@ -151,8 +188,8 @@ class Classifier:
     """The two models as `tools/train_intents.py` has stored them.
 
     Args:
-        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `common` words; `tag_keys`, `tag_weights`,
-            `tag_scale` and `steps` (from tag to tag) of the tags.
+        arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `tag_keys`, `tag_weights`,
+            `tag_scale` and `steps` (from tag to tag) of the tags; and those of `Vocabulary`.
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -160,13 +197,13 @@ class Classifier:
         self._bias = arrays["bias"].astype(np.float32)
         self._classes = _Table(arrays["keys"], arrays["weights"], float(arrays["scale"]))  # type: ignore[arg-type]
         self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
-        self._common = frozenset(int(word) for word in arrays["common"])
+        self.vocabulary = Vocabulary(arrays)
         self._steps = arrays["steps"].astype(np.float32)
 
     def probabilities(self, piece: str) -> dict[str, float]:
         """Give how likely a piece of a line is of each class, the likeliest first."""
         scores = self._bias.copy()
-        for group in line_features(piece, self._common):
+        for group in line_features(piece, self.vocabulary):
             scores += self._classes.sum(set(map(word_hash, group)), root=True)
         odds = np.exp(scores - scores.max())
         shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
@@ -176,7 +213,9 @@ class Classifier:
         """Give each token of a piece its tag, one of `TAGS`, for an action."""
         if not tokens:
             return []
-        scores = np.stack([self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self._common)])
+        scores = np.stack(
+            [self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self.vocabulary)]
+        )
         return [TAGS[tag] for tag in best_path(scores, self._steps)]
 
 

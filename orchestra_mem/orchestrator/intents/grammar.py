@@ -1,4 +1,4 @@
-"""The plain forms of the commands: a line that one of them reads whole is sure; there are few, and they are strict.
+"""The plain forms of the commands, read and written: a line that they read whole is sure; they are few and strict.
 
 Anything more than a form has words for (a condition, a negation, a reason, a question) is not read here. A phrase for
 an item counts only where it cannot be anything else: a number, a pronoun, a kind with "the", or a title in quotes.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestra_mem.orchestrator.intents.pieces import borders
+from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
-from orchestra_mem.orchestrator.intents.types import ASKS, Action, Intent
 
 _KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
 _ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
@@ -121,6 +120,31 @@ ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_CUTS = 12
+_BORDER = re.compile(
+    r"""(?x) [;.!?\n]\s+ (?:(?:and|then|also|but|so)\b[\s,]*)*      # the end of a sentence
+    | ,\s* (?:(?:and|then|also|but|so)\s+)*                         # a comma, with or without a word behind it
+    | \s+ (?:and|then|but|so|&|[-\u2013\u2014])\s+ (?:(?:then|also|so)\s+)*"""
+)
+_QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
+_LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
+_PLAIN = {
+    Action.DEPEND: "{target} depends on {other}",
+    Action.RECENT: "what did we do last?",
+    Action.NEXT: "what is next?",
+    **{action: str(action) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
+}  # others: the action's name and its target
+
+
+def borders(line: str) -> list[tuple[int, int]]:
+    """Give each place where a command may end and the next begin, as (end of the left, start of the right)."""
+    quoted = [match.span() for match in _QUOTES.finditer(line)]
+    return [
+        match.span()
+        for match in _BORDER.finditer(line)
+        if match.start() > 0
+        and match.end() < len(line)
+        and not any(start < match.start() < end for start, end in quoted)
+    ]
 
 
 def _compiled() -> Iterator[tuple[Action, re.Pattern[str]]]:
@@ -212,3 +236,55 @@ def _notation(line: str) -> Intent | None:
     if box and box["title"]:
         return Intent(action=Action.CREATE, titles=(box["title"].strip(),))
     return Intent(action=Action.FINISH, target=box["target"]) if box else None
+
+
+def as_command(intent: Intent) -> str:
+    """Write an intent as one would type it."""
+    target, other, value = _item(intent.target or "it"), _item(intent.other), intent.value
+    match intent.action:
+        case Action.CREATE | Action.ADD:
+            return _new(intent, other)
+        case Action.RENAME:
+            return f'rename {target} to "{value}"'
+        case Action.BLOCK:
+            return f"block {target}" + (f" on {other}" if other else f" because {value}" if value else "")
+        case Action.DEFER:
+            return f"defer {target}" + (f" until {value.removeprefix('until ')}" if value else "")
+        case Action.ASSIGN:
+            return f"assign {target} to {value}" if value else f"unassign {target}"
+        case Action.PRIORITISE if value in ("higher", "lower"):
+            return f"{'raise' if value == 'higher' else 'lower'} the priority of {target}"
+        case Action.PRIORITISE:
+            return f"set {target} to {_LEVELS.get(value, 'high')} priority"
+        case Action.NOTE | Action.REPORT:
+            return f"{intent.action} on {target}: {value}" if intent.target else f"{intent.action}: {value}"
+        case Action.DECIDE:
+            return f"decision: {value}"
+        case Action.RESUME | Action.STATUS:
+            words = {Action.RESUME: ("continue", "with"), Action.STATUS: ("status", "of")}[intent.action]
+            return f"{words[0]} {words[1]} {target}" if intent.target else words[0]
+        case Action.WHY:
+            return f"why did we choose {value}?" if value else f"why is {target} so?"
+        case Action.FIND:
+            return f"find {value}"
+        case Action.LIST:
+            return " ".join(filter(None, ["list", value, intent.kind.plural if intent.kind else "items"]))
+        case action:
+            return _PLAIN.get(action, f"{action} {{target}}").format(target=target, other=other)
+
+
+def _item(phrase: str) -> str:
+    """Put a phrase in quotes that the grammar takes for an item only so."""
+    return phrase if not phrase or ITEM.fullmatch(phrase) else f'"{phrase}"'
+
+
+def _new(intent: Intent, other: str) -> str:
+    kind = intent.kind.value if intent.kind else "task"
+    many = max(intent.count, len(intent.titles))
+    under = f" to {other}" if other else ""
+    if many > 1:
+        plural = intent.kind.plural if intent.kind else "tasks"
+        return f"add {many} {plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
+    title = f' "{intent.titles[0]}"' if intent.titles else ""
+    article = "an" if kind == "epic" else "a"
+    return f"{'add' if other else 'create'} {article} {kind}{title}{under}"

@@ -1,31 +1,44 @@
-"""Reading a line: what the grammar reads whole is sure; everything else is the classifier's suggestion."""
+"""Reading a line: what the grammar reads whole is sure; everything else is a suggestion of the classifier or a model.
+
+What a model reads is JSON that a schema binds, checked, and never more than a suggestion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestra_mem.core.prompts import intent_prompt
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.orchestrator.intents import DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import FRAGMENT, NOTHING, Classifier, classifier, tokens_of
-from orchestra_mem.orchestrator.intents.grammar import read_whole
-from orchestra_mem.orchestrator.intents.pieces import borders
-from orchestra_mem.orchestrator.intents.rendering import as_command
+from orchestra_mem.orchestrator.intents.grammar import as_command, borders, read_whole
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
-from orchestra_mem.orchestrator.intents.types import Action, Intent, Parsed
+from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkKind
 
-_MOST_SUGGESTED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
-_SURE_OF_CUT = 0.5  # how likely both halves must be commands of their own
-_LIKELIER = 0.6  # what share of the likelihood that nothing is asked for an action must have to be suggested
+logger = logging.getLogger(__name__)
+
+_MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
+_SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
+_LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _LEAST = 0.02  # how likely an action must be to be suggested at all
-# How likely a half of a line must say the action, by itself and as a share of the whole line's likelihood.
-_SURE_OF_HALF, _AS_SURE = 0.5, 0.9
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
-_SAID_AT_ONCE = frozenset(
-    {Action.START, Action.FINISH, Action.UNBLOCK, Action.CANCEL, Action.RESUME, Action.ASSIGN, Action.DEPEND}
-    | {Action.PRIORITISE, Action.DEFER, Action.STATUS}
-)
+_REMEMBERED = 64  # pieces of lines
 _LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
+MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
+_PHRASES = ("target", "other", "value")
+_LEVELS = frozenset({"1", "2", "3", "4", "5", "higher", "lower"})
+_SURE = 0.7  # a model tells no measure of its own that would mean something
+_ANSWER_TOKENS = 400
+_TIMEOUT_S = 30.0
 
 
 def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
@@ -40,7 +53,12 @@ def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = 
         `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
         suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
     """
-    return Reader(classifier()).read(line, titles, persons)
+    return _reader().read(line, titles, persons)
+
+
+@cache
+def _reader() -> Reader:
+    return Reader(classifier())
 
 
 class Reader:
@@ -48,32 +66,19 @@ class Reader:
 
     def __init__(self, trained: Classifier) -> None:
         self._trained = trained
+        self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
 
     def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
         """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
-        return _Suggestion(self._trained, persons).of(line[:_LONGEST])
-
-
-class _Suggestion:
-    """What one line may ask for."""
-
-    def __init__(self, trained: Classifier, persons: Collection[str]) -> None:
-        self._trained = trained
-        self._persons = persons
-        self._shares = cache(trained.probabilities)
-
-    def of(self, line: str) -> Parsed:
+        line = line[:_LONGEST]
         pieces = self._pieces(line, _MOST_PIECES)
-        intents = _merged([intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0])])
-        return Parsed(
-            intents=tuple(intents),
-            understood=False,
-            nearest=self._nearest(line, intents),
-            reason=_reason(line, intents),
-        )
+        intents = [intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0], persons)]
+        intents = _merged(intents)
+        nearest = tuple(self._nearest(line, intents, persons))
+        return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
 
     def _pieces(self, line: str, most: int) -> list[str]:
         """Cut a line where both halves are likely to be commands of their own."""
@@ -94,28 +99,22 @@ class _Suggestion:
             return label, shares[label]
         return NOTHING, 0.0
 
-    def _filled(self, piece: str, label: str) -> list[Intent]:
+    def _filled(self, piece: str, label: str, persons: Collection[str]) -> list[Intent]:
         if label in _NO_COMMAND:
             return []
-        said = self._saying(piece, label) if label in _SAID_AT_ONCE else piece
-        tokens = tokens_of(said)
+        tokens = tokens_of(piece)
         tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
         sure = round(self._shares(piece)[label], 3)
-        return [replace(intent, sure=sure) for intent in fill(said, Action(label), tagged, self._persons)]
+        return [replace(intent, sure=sure) for intent in fill(piece, Action(label), tagged, persons)]
 
-    def _saying(self, piece: str, label: str) -> str:
-        """Give the half of a piece that says the action by itself, without the reason around it."""
-        halves = [half for pair in _halves(piece) for half in pair]
-        share, best = max(((self._shares(half)[label], half) for half in halves), default=(0.0, ""))
-        return best if share > max(_SURE_OF_HALF, self._shares(piece)[label] * _AS_SURE) else piece
-
-    def _nearest(self, line: str, intents: Sequence[Intent]) -> tuple[str, ...]:
+    def _nearest(self, line: str, intents: Sequence[Intent], persons: Collection[str]) -> dict[str, None]:
         """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
-        found = ["; ".join(map(as_command, intents))] if intents else []
+        found = {"; ".join(map(as_command, intents)): None} if intents else {}
         for label, share in self._shares(line).items():
-            if share >= _LEAST and len(intents) < 2:
-                found += [as_command(intent) for intent in self._filled(line, label)[:1]]
-        return tuple(dict.fromkeys(found))[:_MOST_SUGGESTED]
+            if share < _LEAST or len(intents) > 1 or len(found) == _MOST_OFFERED:
+                break
+            found |= dict.fromkeys(map(as_command, self._filled(line, label, persons)[:1]))
+        return found
 
 
 def _merged(intents: Sequence[Intent]) -> list[Intent]:
@@ -143,3 +142,91 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
 def _reason(line: str, intents: Sequence[Intent]) -> str:
     said = line if len(line) <= 80 else f"{line[:79]}\u2026"
     return f'"{said}" {"is not a plain command" if intents else "does not seem to ask for anything known here"}'
+
+
+class ModelReader:
+    """Asks a model where the grammar has not read a line.
+
+    Args:
+        model: answers by a schema; without one the classifier's suggestion stands.
+        foreground: keeps background work off the model meanwhile.
+    """
+
+    def __init__(self, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]) -> None:
+        self._model = model
+        self._foreground = foreground
+
+    def suggest(self, line: str, parsed: Parsed) -> Parsed:
+        """Put the model's reading of a line before the classifier's, where it holds; `understood` stays False.
+
+        What takes away is taken from the model only where the classifier has read it as well.
+        """
+        if parsed.understood or self._model is None:
+            return parsed
+        try:
+            with self._foreground():
+                answer = self._model.generate(
+                    intent_prompt(line), max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
+                )
+            intents = intents_from_json(answer.text)
+        except (ModelError, ValueError) as error:
+            logger.warning("the model could not read a line: %s", error)
+            return parsed
+        known = {intent.action for intent in parsed.intents}
+        if any(intent.action in DESTRUCTIVE - known or not _stands_in(intent, line) for intent in intents):
+            return parsed
+        command = ["; ".join(map(as_command, intents))] if intents else []
+        return replace(parsed, intents=intents, nearest=tuple(dict.fromkeys([*command, *parsed.nearest]))[:3])
+
+
+def intent_schema() -> dict[str, Json]:
+    """Give the JSON schema of a list of intents; an empty list where a line asks for nothing."""
+    properties: dict[str, Json] = {
+        "action": {"type": "string", "enum": [action.value for action in Action]},
+        "kind": {"enum": [*(kind.value for kind in WorkKind), None]},
+        "count": {"type": "integer", "minimum": 0, "maximum": MAX_COUNT},
+        "titles": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_TITLES},
+        **{name: {"type": "string"} for name in _PHRASES},
+    }
+    item: Json = {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
+    intents: Json = {"type": "array", "items": item, "maxItems": MAX_INTENTS}
+    return {
+        "type": "object",
+        "properties": {"intents": intents},
+        "required": ["intents"],
+        "additionalProperties": False,
+    }
+
+
+class _Read(BaseModel):
+    """An intent as a model tells it."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+    action: Action
+    kind: WorkKind | None = None
+    count: int = Field(0, ge=0, le=MAX_COUNT, strict=True)
+    titles: tuple[str, ...] = Field((), max_length=MAX_TITLES)
+    target: str = ""
+    other: str = ""
+    value: str = ""
+
+
+class _Answer(BaseModel):
+    intents: list[_Read] = Field(max_length=MAX_INTENTS)
+
+
+def intents_from_json(answer: str) -> tuple[Intent, ...]:
+    """Read what a model answered, any text whatever; half an answer is none.
+
+    Raises:
+        ValueError: it is not what the schema says; all faults are told together, each with its place.
+    """
+    return tuple(Intent(**dict(read), sure=_SURE) for read in _Answer.model_validate_json(answer).intents)
+
+
+def _stands_in(intent: Intent, line: str) -> bool:
+    """Tell whether all that a model has read in a line stands there."""
+    words = " ".join(line.casefold().split())
+    value = "" if intent.action is Action.PRIORITISE and intent.value in _LEVELS else intent.value
+    told = (intent.target, intent.other, value, *intent.titles)
+    return all(" ".join(said.casefold().split()) in words for said in told)

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import DamerauLevenshtein
 
+from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
-from orchestra_mem.orchestrator.intents.types import Action, Intent
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
@@ -51,9 +51,6 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
-_BETWEEN = re.compile(r"[\s,&+]*(?:and|or)?\s*", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[,;:]|[.!?](?:\s|$)|\s(?:and|then|but|please|pls|thanks)\b", re.IGNORECASE)
-_TOLD_LAST = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.WHY})
 _TITLE_LIKE, _SLIP = 88, 82
 _NEW = (Action.CREATE, Action.ADD)
 
@@ -154,12 +151,12 @@ def fill(
             spans[slot].append((token.start, token.end))
         elif place == "I" and spans[slot]:
             spans[slot][-1] = (spans[slot][-1][0], token.end)
-    spans = {slot: _whole(piece, slot, action, found) for slot, found in spans.items()}
+    spans = {slot: _whole(piece, found) for slot, found in spans.items()}
     texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
     if action in _NEW:
         return [_new(piece, spans, texts)]
     if action is not Action.ASSIGN or len(texts["target"]) != len(texts["value"]):
-        texts["target"] = _joined(piece, spans["target"])
+        texts["target"] = texts["target"][:1]
         texts["value"] = texts["value"][:1]
     pairs = list(zip_longest(texts["target"], texts["value"])) or [(None, None)]
     intents = [
@@ -169,16 +166,12 @@ def fill(
     return [_settled(intent, piece, persons) for intent in intents]
 
 
-def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: all of what is quoted, and to the end of the clause what is told last."""
+def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Mend where phrases begin and end: all of what is quoted is one, and what nothing stands between."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
-        quote = next((quote for quote in quotes if quote[0] <= start < quote[1]), None)
-        if quote:
-            start, end = quote
-        elif action in _TOLD_LAST if slot == "value" else slot == "titles" and piece[:start].rstrip().endswith(":"):
-            end = _clause_end(piece, end)
+        start, end = next((quote for quote in quotes if quote[0] <= start < quote[1]), (start, end))
         if whole and not piece[whole[-1][1] : start].strip(" -"):
             whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
         elif not whole or start >= whole[-1][1]:
@@ -186,26 +179,8 @@ def _whole(piece: str, slot: str, action: Action, spans: Sequence[tuple[int, int
     return whole
 
 
-def _clause_end(piece: str, end: int) -> int:
-    """Find where the clause ends that holds a place: at a comma, a new sentence, or the last word but a "please"."""
-    rest = _CLAUSE_END.search(piece, end)
-    return rest.start() if rest else len(piece)
-
-
 def _bare(text: str) -> str:
     return text.strip(_MARKS).removeprefix("@")
-
-
-def _joined(piece: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Give phrases with nothing but "and" or a comma between them as one; of others the first."""
-    if not spans:
-        return []
-    start, end = spans[0]
-    for following in spans[1:]:
-        if not _BETWEEN.fullmatch(piece[end : following[0]]):
-            break
-        end = following[1]
-    return [_bare(piece[start:end])]
 
 
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
@@ -213,7 +188,7 @@ def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, l
     other = (texts["other"] or texts["target"] or [""])[0]
     kind = kind_in(around) or _kind_misspelt(around)
     if texts["other"] and not texts["titles"]:  # it is there, and moves
-        moved = _joined(piece, spans["target"]) or ([] if kind else _REFERENCE.findall(around))
+        moved = texts["target"] or ([] if kind else _REFERENCE.findall(around))
         if moved:
             return Intent(action=Action.ADD, target=moved[0], other=other)
     return Intent(
@@ -250,7 +225,8 @@ def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
         return replace(intent, value=value)
     if intent.action is Action.PRIORITISE:
         rest = piece.replace(intent.target, " ") if intent.target else piece
-        return replace(intent, value=priority_in(intent.value or rest) or priority_in(rest))
+        levels = [level for text in (intent.value, rest) if (level := priority_in(text))]
+        return replace(intent, value=next((level for level in levels if level.isdigit()), (levels or [""])[0]))
     if intent.action is Action.LIST:
         return replace(intent, kind=kind_in(piece))
     return intent
