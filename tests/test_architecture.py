@@ -72,7 +72,7 @@ SHARED_NAMES = {
     "model": "what an adapter runs, or reads commands by", "models": "of the build, and whether they are sound",
     "session": "a model's state of a talk, in its adapter", "store": "of files, of the index", "types": "of intents",
     "search": "its wiring", "reading": "of files, of operations, of commands", "changes": "of files, of work items",
-    "classifier": "of facts, of commands", "episodic": "the documents' texts, their manager",
+    "classifier": "of facts, of commands", "embedder": "of a GGUF, of a server", "episodic": "the documents' texts, their manager",
     "Answer": "to a search, to a line", "Chunk": "of the index, of what a model reads",
     "Mention": "in the plan, in a talk", "ModelReader": "of summaries, of commands",
     "Part": "of a context, of a session document", "Passage": "of a document, of an operation",

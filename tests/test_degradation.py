@@ -237,3 +237,18 @@ def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: 
             assert [hit.chunk.source for hit in answer.hits] == before
             assert "made anew" in " ".join(answer.notes)
             assert notes(memory) == ()
+
+
+def test_what_is_recorded_while_embedding_fails_is_found_by_words_and_later_by_meaning(
+    tmp_path: Path, server: Server
+) -> None:
+    """Line 2: nothing is lost; it is embedded when the server is back."""
+    with open_memory(tmp_path, config=served(server, reset_s=0.2)) as memory:
+        fill(memory)
+        memory.update_index()
+        server.broken = True
+        memory.record_operation("note", {"text": "The lawyer has the amber key."})
+        assert sources(memory, "amber key")[0] == "op 4"
+        server.broken = False
+        time.sleep(0.3)
+        assert sources(memory, "attorney", SearchMode.DENSE)[0] == "op 4"

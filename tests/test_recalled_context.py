@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -124,3 +125,15 @@ def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
         context = memory.get_orchestrator_context("x", query="saffron gateway")
         assert context.recalled == ""
         assert context.render() == memory.get_orchestrator_context("x").render()
+
+
+def test_where_search_cannot_be_loaded_the_context_is_as_without(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says so."""
+    plain = memory.get_orchestrator_context("x").render()
+    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
+    asked = memory.get_orchestrator_context("x", query="saffron gateway")
+    assert asked.render() == plain
+    assert [note.split(":")[0] for note in asked.notes] == ["nothing is recalled, search cannot be used"]
+    assert f"note: {asked.notes[0]}" in asked.explain()

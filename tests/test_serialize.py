@@ -181,3 +181,11 @@ def test_what_a_memory_gives_is_told_as_json_in_fixed_shapes(tmp_path: Path) -> 
     assert summary["operations"] == [found["summary"].first_operation, found["summary"].last_operation]
     assert summary["ratio"] == round(found["summary"].ratio, 4)
     assert to_json(list(found.values())) == list(told.values()) == json.loads(json.dumps(list(told.values())))
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    """Instead of an endless loop."""
+    loop: list[object] = []
+    loop.append({"again": loop})
+    with pytest.raises(InvalidOperationError, match="nested deeper than 500 levels, or contains itself"):
+        checked_json(loop)

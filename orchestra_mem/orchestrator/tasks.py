@@ -119,20 +119,33 @@ def _tried(work: Work, attempt: Attempt) -> TaskResult:
     start = time.perf_counter()
     try:
         given = work(attempt)
-        result = given if isinstance(given, TaskResult) else TaskResult(result="" if given is None else str(given))
-        quality = result.quality
-        if quality is not None and not 0 <= quality <= 1:
-            fault = result.error or f"{quality!r} is no quality; it goes from 0 to 1"
-            result = replace(result, quality=None, error=fault)
+        result = _checked(given if isinstance(given, TaskResult) else TaskResult(result=_words(given)))
     except Exception as error:
-        result = TaskResult(result="", error=f"{type(error).__name__}: {error}")
-    return replace(
-        result,
-        result=str(result.result),
-        error=str(result.error or ""),
-        duration_s=time.perf_counter() - start,
-        iteration=attempt.iteration,
-    )
+        result = TaskResult(result="", error=_failure(error))
+    return replace(result, duration_s=time.perf_counter() - start, iteration=attempt.iteration)
+
+
+def _checked(result: TaskResult) -> TaskResult:
+    """Put a host's result in words, as it can be recorded; a quality that is none fails it."""
+    quality, error = result.quality, _words(result.error)
+    if not _is_quality(quality):
+        quality, error = None, error or f"{quality!r} is no quality; it goes from 0 to 1"
+    return replace(result, result=_words(result.result), quality=quality, error=error)
+
+
+def _is_quality(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
+
+
+def _words(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _failure(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # the host's own exception may fail to describe itself
+        return type(error).__name__
 
 
 def _decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:

@@ -636,3 +636,24 @@ def test_close_may_be_called_twice_and_ends_all_use(database: Database, log: Sql
             call()
         assert str(error.value) == problem
     assert [path.name for path in database.path.parent.iterdir()] == ["obra.db"]
+
+
+def test_folder_in_place_of_the_database_is_told(tmp_path: Path) -> None:
+    """The message says that the file must not be a folder."""
+    (tmp_path / "obra.db").mkdir()
+    with pytest.raises(
+        StorageError, match=r"obra\.db: unable to open .*; the folder must exist, and the file must not"
+    ):
+        Database(tmp_path / "obra.db")
+
+
+@pytest.mark.parametrize(("full_sync", "mode"), [(False, 1), (True, 2)])
+def test_durability_sets_how_sqlite_waits_for_the_disk(tmp_path: Path, full_sync: bool, mode: int) -> None:
+    """A write-ahead log, with `NORMAL` or with `FULL`."""
+    database = Database(tmp_path / "obra.db", full_sync=full_sync)
+    try:
+        with database.transaction("test") as writer:
+            assert writer.execute("PRAGMA synchronous").fetchone() == (mode,)
+            assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    finally:
+        database.close()

@@ -326,3 +326,20 @@ def test_reading_patches_may_stop_half_way_and_tells_gits_failures(repository: R
     (repository.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(HistoryError, match=f"could not read the history of .*{blob[:12]}"):
         list(open_git_history(repository.path, patches=True).operations)
+
+
+def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Repository) -> None:
+    """Broken commits of old tools: the time is then the committer's or left to the recording."""
+    tree = repository.git("write-tree").decode().strip()
+    raw = f"tree {tree}\nauthor A <a> 99999999999999 +0000\ncommitter A <a> 1700000000 +0000\n\nodd\n"
+    commit = repository.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw.encode()).decode()
+    repository.git("update-ref", "HEAD", commit.strip())
+    (operation,) = _read(repository.path)
+    assert operation.timestamp in (datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromtimestamp(0, UTC))
+
+
+def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of what is missing, not a traceback."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HistoryError, match="git is not installed, or not on the PATH"):
+        open_git_history(tmp_path)

@@ -277,3 +277,14 @@ def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Cou
     llama.reported = 2_801
     model.generate(prompt, max_tokens=4)
     assert model.doubts == ([] if not reported else [doubt])
+
+
+def test_a_server_started_again_with_another_model_is_counted_anew(tmp_path: Path, url: str, llama: Counting) -> None:
+    """What it said of texts before is of no use then; contexts are exact by the new model, and within the budget."""
+    with opened(tmp_path, url) as memory:
+        fill(memory, 6)
+        assert memory.get_orchestrator_context("x", 3_000).exact
+        llama.count = lambda text: 2 * OWN.count(text)
+        after = memory.get_orchestrator_context("x", 3_000)
+        assert after.exact
+        assert OWN.count(after.render()) * 2 == after.tokens <= 3_000

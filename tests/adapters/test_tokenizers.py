@@ -211,3 +211,8 @@ def test_auto_falls_back_to_the_estimate_and_says_so_once(
     assert counter.name == "estimate"
     (record,) = caplog.records
     assert record.getMessage().startswith("tokens are not counted by tiktoken cl100k_base: tiktoken cannot be imported")
+
+
+def test_many_spaces_before_a_letter_are_counted() -> None:
+    """Two million spaces before a letter, on which tiktoken itself panics, have a count."""
+    assert 10_000 < TIKTOKEN.count(" " * 2_000_000 + "x") < 20_000

@@ -87,3 +87,11 @@ def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory:
         context = memory.get_orchestrator_context("next", max_tokens=1_000)
         # Half is filled at the start, but for what is too little for one more operation in its short form.
         assert 500 - 43 < context.tokens <= 1_000
+
+
+def test_odd_reports_among_many_change_nothing() -> None:
+    """It is the middle that counts."""
+    calibration = learned(0.8, reports=40)
+    for _ in range(15):
+        calibration.report(1_000, 1_900)
+    assert calibration.factor == pytest.approx(0.8)

@@ -133,3 +133,12 @@ def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
     done = served.json("summaries", "redo", f"S{whole['id']}")
     assert (done["verdict"], done["text"]) == ("rejected", whole["text"])
     assert done["fault"].startswith("the answer must be a JSON object with lists of texts under key_accomplishments")
+
+
+def test_a_key_is_not_shown(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the table nor in JSON."""
+    monkeypatch.setenv("ORCHESTRA_MEM__LLM__API_KEY", "sesame-7")
+    assert "sesame" not in run("config", "show")
+    shown = run("config", "show", "--json")
+    assert "sesame" not in shown
+    assert "(set, not shown)" in shown
