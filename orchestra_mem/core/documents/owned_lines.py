@@ -48,7 +48,6 @@ _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
-_FACT_ITEM = re.compile(r"- (?:… and [\d,]+ more: |.*\(K\d+\)[ \t\r]*$)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
@@ -167,11 +166,6 @@ def number_of(row: str) -> int:
     """The number of the fact that a row tells, 0 where it bears none."""
     fact = fact_in(row)
     return fact.number if fact else 0
-
-
-def is_fact_item(row: str) -> bool:
-    """Whether a row is a list item of the machine's among the facts of a section."""
-    return _FACT_ITEM.match(row) is not None
 
 
 def _said(text: str) -> tuple[str, re.Match[str] | None]:
