@@ -18,7 +18,14 @@ from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
-from orchestra_mem.core.documents.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
+from orchestra_mem.core.documents.plan_lines import (
+    has_work,
+    is_mention,
+    is_reference,
+    parse_row,
+    plan_lines,
+    remark_number,
+)
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
@@ -251,7 +258,7 @@ def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
 
 def _is_machines(row: str) -> bool:
     return bool(
-        _TEXTS.fullmatch(row.strip()) or row_key(row) or is_reference(row) or remark_number(row)
+        _TEXTS.fullmatch(row.strip()) or row_key(row) or is_mention(row) or remark_number(row)
         or names_in(row).operations
     )  # fmt: skip
 
