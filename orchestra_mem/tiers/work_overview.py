@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from orchestra_mem.core.documents.episodic import Mention, PlanRow, WorkView
 from orchestra_mem.core.documents.plan_lines import item_line
-from orchestra_mem.core.documents.plan_view import Mention, PlanRow, WorkView
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker

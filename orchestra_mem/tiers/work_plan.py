@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.plan_edits import plan_edits, unknown_numbers, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
@@ -24,7 +24,6 @@ from orchestra_mem.core.documents.plan_lines import (
     reference_now,
     remark_number,
 )
-from orchestra_mem.core.documents.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.document_texts import PersonText

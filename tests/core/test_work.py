@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.ranks import reordered
+from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
 from orchestra_mem.core.work.dependencies import circle
 from orchestra_mem.core.work.transitions import TRANSITIONS, check_transition, with_status

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
-from orchestra_mem.core.documents.ranks import reordered
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
