@@ -20,7 +20,7 @@ from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.doctor import Health
-from orchestra_mem.doctor.models import check_model
+from orchestra_mem.doctor.memory import check_model
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message, Role
 from tests.conftest import record

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
-from orchestra_mem.core.work.dependencies import circle
-from orchestra_mem.core.work.transitions import TRANSITIONS, check_transition, with_status
+from orchestra_mem.core.work.transitions import TRANSITIONS, check_transition, circle, with_status
 from orchestra_mem.core.work.wording import (
     MAX_TITLE_CHARS,
     checked_priority,
