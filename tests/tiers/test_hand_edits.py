@@ -711,3 +711,28 @@ def test_every_free_line_that_a_person_saved_last_stands(
     found = brought_forward(opened, left, person)
     rows = set(found.split("\n"))
     assert [row for row in free_rows(person) if row not in rows] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (STATE, "- **Sessions**: 1\n", "- **Sessions**: 1, the second is Grace's\n"),
+        (PLAN, "(K3)\n", "(K3)\n- TODO: write two guides. (K3)\n"),
+        (LOG, "(K1)\n", "(K1)\n\n*Superseded by nothing,* says Grace.\n"),
+        (PLAN, "# Work Plan\n", "# Work Plan\n\n- [ ] #5 of the other list (task)\n"),
+    ],
+)
+def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
+    memory: OrchestratorContextManager, clock: Clock, name: DocumentName, old: str, new: str
+) -> None:
+    """A figure, a copy, a remark on a decision, a line of work where there is none: each outlives a file moved away."""
+    _edit(memory, name, old, new)
+    _go_on(memory, clock)
+    path = _path(memory, name)
+    opened = path.read_text("utf-8")
+    path.rename(path.with_suffix(".md~"))
+    _go_on(memory, clock)
+    path.write_text(opened + "\nAsk Joan.\n", encoding="utf-8")
+    _go_on(memory, clock)
+    own = next(row for row in new.split("\n") if row and row not in old)
+    assert path.read_text("utf-8").count(own) == 1

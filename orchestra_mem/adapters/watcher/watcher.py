@@ -176,7 +176,7 @@ class DocumentWatcher:
 
     def _watch_events(self) -> None:
         try:
-            self._events = Events(self._places, hint=self._hint.set, saved=self._changes.saved)
+            self._events = Events(self._places, hint=self._hint.set)
             self._renew_events()
         except (ImportError, OSError, RuntimeError) as error:
             self._poll_instead(error)

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
@@ -25,6 +24,7 @@ from orchestra_mem.core.documents.plan_lines import (
     parse_row,
     plan_lines,
     remark_number,
+    work_sections,
 )
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
@@ -54,6 +54,7 @@ _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
+_OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
@@ -246,20 +247,31 @@ def row_key(row: str) -> str:
 
 def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
     """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
+    rows = text.split("\n")
+    # A line of work says something of that where it stands among work, else it is a text like any other.
+    work = {place for _, start, stop in work_sections(text) for place in range(start, stop)} if has_work(text) else ()
+    seen: set[str] = set()
     for block in split_blocks(text):
-        rows = [row.rstrip("\r") for row in block.text.split("\n")]
-        quoted = bool(block.level and number_of(rows[0]))
-        first = bool(block.level and (quoted or block.title.strip().lower() in _TITLES))
-        for row in rows[first:]:
+        start = block.line - 1
+        quoted = bool(block.level and number_of(rows[start].rstrip("\r")))
+        titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
+        for place in range(start + bool(titled), start + len(split_lines(block.text))):
+            row = rows[place].rstrip("\r") if not block.front else ""
             quoted = quoted and (not row.strip() or row.startswith((">", "*")))
-            if not (block.front or not row.strip() or quoted or _is_machines(row)) or number_of(row) in own:
+            key = row_key(row)
+            # The machine writes each number once: a copy is a person's.
+            is_owned = key not in seen and (place in work if key.startswith("#") else bool(key))
+            seen.add(key)
+            is_machines = is_owned or (quoted and row.startswith(">")) or _is_machines(row)
+            if row.strip() and (not is_machines or number_of(row) in own):
                 yield row
 
 
 def _is_machines(row: str) -> bool:
+    """Whether a row without a number of its own is as the machine writes it."""
     return bool(
-        _TEXTS.fullmatch(row.strip()) or row_key(row) or is_mention(row) or remark_number(row)
-        or names_in(row).operations
+        _TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row)
+        or _OPERATION.match(row)
     )  # fmt: skip
 
 
