@@ -25,12 +25,12 @@ _LAST_S = 0.7
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
-def is_document_name(name: str, suffix: str = ".md") -> bool:
+def is_document_name(name: str) -> bool:
     """Whether a file may be a document by its name; hidden files and lock files of editors and office programs are not.
 
     Backup, swap and temporary files that end otherwise (`x.md~`, `.x.md.swp`, `#x.md#`, `4913`) are none anyway.
     """
-    return name.endswith(suffix) and not name.startswith((".", "~$"))
+    return name.endswith(".md") and not name.startswith((".", "~$"))
 
 
 @dataclass(slots=True)
@@ -51,9 +51,8 @@ class Changes:
     """What was last told of each document, and which have changed since."""
 
     def __init__(
-        self, folders: Iterable[str], *, suffix: str, debounce_s: float, clock: Callable[[], float] = time.monotonic
+        self, folders: Iterable[str], *, debounce_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._suffix = suffix
         self._debounce_s = debounce_s
         self._clock = clock
         self._lock = threading.Lock()
@@ -69,7 +68,7 @@ class Changes:
     def expect(self, path: Path, state: FileState | None) -> None:
         """Take a document as known in a state."""
         folder = os.path.abspath(path.parent)
-        if folder not in self._known or not is_document_name(path.name, self._suffix):
+        if folder not in self._known or not is_document_name(path.name):
             return
         with self._lock:
             self._known[folder][path.name] = state
@@ -125,7 +124,7 @@ class Changes:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if is_document_name(entry.name, self._suffix):
+                    if is_document_name(entry.name):
                         found[entry.name] = self._state(folder, entry.name, entry.path)
         except OSError as error:
             return {} if error.errno in _ABSENT else None
