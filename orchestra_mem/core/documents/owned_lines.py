@@ -13,15 +13,17 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
+    NEXT,
     has_work,
     is_mention,
     is_reference,
-    parse_row,
+    next_step_number,
     plan_lines,
     remark_number,
     work_sections,
@@ -63,6 +65,12 @@ _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SEC
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+)
+# Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
+# says something else there is a person's. By `updated` the machine knows its own texts again.
+_COUNTER = re.compile(
+    r"(?P<key>updated: (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
 )
 _TICKED = re.compile(r"[-*+] \[[xX]\] ")
 
@@ -237,19 +245,32 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
     return "\n".join(rows)
 
 
-def row_key(row: str) -> str:
-    """The identity of a fact's line or of a work item's: `K12` or `#5`; empty where a row has none."""
-    if number := number_of(row):
-        return f"K{number}"
-    line = parse_row(row.strip()) if "#" in row else None
-    return f"#{line.number}" if line and line.number else ""
+@lru_cache(maxsize=8)
+def owned_keys(text: str) -> dict[int, str]:
+    """The identities of a text's rows by their places.
+
+    `K12` for a fact, `#5` for a work item, `@5` for a next step that names one, `=` and its name for a counter.
+    """
+    rows = text.split("\n")
+    keys: dict[int, str] = {}
+    if has_work(text):
+        keys = {line.place: f"#{line.number}" for line in plan_lines(text) if line.number}
+        steps = [range(start, stop) for name, start, stop in work_sections(text) if name == NEXT]
+        keys |= {place: f"@{number}" for each in steps for place in each if (number := next_step_number(rows[place]))}
+    for place, row in enumerate(rows):
+        if place in keys:
+            continue
+        if number := number_of(row):
+            keys[place] = f"K{number}"
+        elif count := _COUNTER.match(row.removesuffix("\r")):
+            keys[place] = f"={count['key']}"
+    return keys
 
 
 def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
     """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
     rows = text.split("\n")
-    # A line of work says something of that where it stands among work, else it is a text like any other.
-    work = {place for _, start, stop in work_sections(text) for place in range(start, stop)} if has_work(text) else ()
+    keys = owned_keys(text)
     seen: set[str] = set()
     for block in split_blocks(text):
         start = block.line - 1
@@ -258,9 +279,9 @@ def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
         for place in range(start + bool(titled), start + len(split_lines(block.text))):
             row = rows[place].rstrip("\r") if not block.front else ""
             quoted = quoted and (not row.strip() or row.startswith((">", "*")))
-            key = row_key(row)
+            key = keys.get(place, "")
             # The machine writes each number once: a copy is a person's.
-            is_owned = key not in seen and (place in work if key.startswith("#") else bool(key))
+            is_owned = bool(key) and key not in seen
             seen.add(key)
             is_machines = is_owned or (quoted and row.startswith(">")) or _is_machines(row)
             if row.strip() and (not is_machines or number_of(row) in own):
@@ -281,13 +302,12 @@ def undone(opened: str, later: str, said: str) -> str:
     It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
     in it and stands in `said` was brought back, as by an undo, and counts as new.
     """
-    own = split_lines(said)
-    there, keys = {*split_lines(opened), *own}, {key for row in own if (key := row_key(row))}
-
-    def stays(row: str) -> bool:
-        return not row.strip() or row.removesuffix("\r") in there or row_key(row) in keys
-
-    return "\n".join(filter(stays, later.split("\n")))
+    there, keys, known = {*split_lines(opened), *split_lines(said)}, owned_keys(later), {*owned_keys(said).values()}
+    return "\n".join(
+        row
+        for place, row in enumerate(later.split("\n"))
+        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
+    )
 
 
 def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
