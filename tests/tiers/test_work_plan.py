@@ -663,11 +663,13 @@ def test_a_context_says_in_one_voice_how_work_stands_after_a_tick(
     assert after.prefix == before.prefix
     assert f"> -{stale}" in after.timeline
     assert "> +" in after.timeline
-    assert "- [x] #2 Login" in after.timeline
+    assert "> +  - [x] #2 Login (story)\n" in after.timeline
+    assert "> +  - [ ] #3 Signup (story)\n" in after.timeline, "it waits for nothing more"
+    assert "> +- [ ] #1 User authentication (epic, high, 1 of 3 done)\n" in after.timeline
     with open_memory(memory.episodic_memory.folder.parent.parent, config=CONFIG, clock=clock) as other:
         text = other.get_orchestrator_context("task_execution").render()
     assert stale not in text
-    assert "- [x] #2 Login" in text
+    assert "- [x] #2 Login (story)\n  - [ ] #3 Signup (story)\n" in text
 
 
 def test_a_context_says_in_one_voice_what_the_machine_has_done(
