@@ -75,7 +75,8 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         base, machine, person = _agreed(base, machine, person, ahead=False)
     rows = split_lines(machine)
     # The tracker knows the order of work, a person's too.
-    work = {rows[place] for place, key in owned_keys(machine).items() if key[0] in "#@"}
+    keys = owned_keys(machine) if has_work(machine) else {}
+    work = {rows[place] for place, key in keys.items() if key[0] in "#@"}
     return _unmarked(merge(base, machine, person, follow=work))
 
 
@@ -113,7 +114,8 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     """
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    old, new, own = map(_owned, (base, machine, person))
+    alike = set(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    old, new, own = (_owned(text, alike) for text in (base, machine, person))
     in_base: dict[int, str | None] = {}
     in_machine: dict[int, str | None] = {}
     in_person: dict[int, str | None] = {}
@@ -152,12 +154,12 @@ def _row(key: str, was: _Owned | None, now: _Owned, mine: _Owned, *, ahead: bool
     return now.row.removesuffix(now.tail) + (mine.tail or now.tail)
 
 
-def _owned(text: str) -> dict[str, list[_Owned]]:
-    """The rows of a text that have an identity, by that."""
+def _owned(text: str, alike: Container[str]) -> dict[str, list[_Owned]]:
+    """The rows of a text that have an identity, by that; of those that are `alike` in all texts the plan's alone."""
     found: defaultdict[str, list[_Owned]] = defaultdict(list)
     rows = [row.removesuffix("\r") for row in text.split("\n")]
     plan = {line.place: line for line in plan_lines(text)} if has_work(text) else {}
-    for place, key in owned_keys(text).items():
+    for place, key in owned_keys(text, alike).items():
         row, line = rows[place], plan.get(place)
         if key[0] == "#" and line:
             found[key].append(_Owned(place, row, line, line, line.tail, line))
@@ -166,7 +168,7 @@ def _owned(text: str) -> dict[str, list[_Owned]]:
             found[key].append(_Owned(place, row, squeeze(row), fact_in(row), tail))
         else:
             found[key].append(_Owned(place, row, row, row))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(rows) if _MARK in text else ():
         if _MARK in row:
             found[f"-{row.partition(_MARK)[2]}"].append(_Owned(place, row, row, row))
     return found

@@ -86,6 +86,8 @@ class Block:
         return self.text[:end]
 
 
+# The same few texts are looked at from several sides while a document is read and written.
+@lru_cache(maxsize=8)
 def split_blocks(text: str) -> tuple[Block, ...]:
     """Cut a document into blocks; `join_blocks` of the result is `text` again, whatever it holds."""
     blocks: list[Block] = []

@@ -82,9 +82,8 @@ class _Merge:
         self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
         self._both, self._follow = both, follow
         self._sections = sections(base, len(self._base))
-        own = sections(person, len(self._person))
         # The headings at the person's, each with the end of its section.
-        self._heads = {each.start: each.stop for each in own if each.is_titled}
+        self._heads = {each.start: each.stop for each in sections(person, len(self._person)) if each.is_titled}
         in_machine = dict(matched_lines(self._base, self._machine))
         in_person = dict(matched_lines(self._base, self._person))
         moved = moved_lines(self._base, self._machine, in_machine)
@@ -103,10 +102,10 @@ class _Merge:
             if in_machine.get(line) == place:
                 moved[line] = in_machine.pop(line)
         self._in_order = sorted(in_machine.items())
-        still = {*in_machine.values(), *moved.values(), *self._goes}
-        self._added = {place for place in range(len(self._machine)) if place not in still}
-        self._taken = {line for line in range(len(self._base)) if line not in in_machine and line not in moved}
-        self._extra = Counter(line for place, line in enumerate(self._person) if self._is_own(place))
+        self._added = {*range(len(self._machine))}.difference(in_machine.values(), moved.values(), self._goes)
+        self._taken = {*range(len(self._base))}.difference(in_machine, moved)
+        own = self._came_from.keys() ^ range(len(self._person))
+        self._extra = Counter(self._person[place] for place in own)
         self._went: set[int] = set()
         self._gone: set[int] = set()
         # What follows a line of the person's: lines of the machine's, and places of lines that are moved there.

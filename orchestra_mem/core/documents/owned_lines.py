@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.episodic import CUT
@@ -245,11 +244,11 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
     return "\n".join(rows)
 
 
-@lru_cache(maxsize=8)
-def owned_keys(text: str) -> dict[int, str]:
+def owned_keys(text: str, but: Container[str] = ()) -> dict[int, str]:
     """The identities of a text's rows by their places.
 
-    `K12` for a fact, `#5` for a work item, `@5` for a next step that names one, `=` and its name for a counter.
+    `K12` for a fact, `#5` for a work item, `@5` for a next step that names one, `=` and its name for a counter. In the
+    rows of `but` no facts and counters are looked for.
     """
     rows = text.split("\n")
     keys: dict[int, str] = {}
@@ -258,9 +257,9 @@ def owned_keys(text: str) -> dict[int, str]:
         steps = [range(start, stop) for name, start, stop in work_sections(text) if name == NEXT]
         keys |= {place: f"@{number}" for each in steps for place in each if (number := next_step_number(rows[place]))}
     for place, row in enumerate(rows):
-        if place in keys:
+        if place in keys or row in but:
             continue
-        if number := number_of(row):
+        if "(K" in row and (number := number_of(row)):
             keys[place] = f"K{number}"
         elif count := _COUNTER.match(row.removesuffix("\r")):
             keys[place] = f"={count['key']}"
