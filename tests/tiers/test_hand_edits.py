@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.documents.agreement import brought_forward, merged
+from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
 from orchestra_mem.core.documents.owned_lines import free_rows
@@ -219,18 +219,6 @@ def test_taking_in_twice_changes_nothing(memory: OrchestratorContextManager) -> 
     assert memory.facts(standing=False) == first
 
 
-def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(
-    memory: OrchestratorContextManager, clock: Clock
-) -> None:
-    """Nor does it count as taken out, however often the machine writes."""
-    _edit(memory, PLAN, "- TODO: write the migration guide. (K3)\n", "")
-    for text in ("TODO: write the marble guide.", "The oven was cleaned.", "A bell rang."):
-        _go_on(memory, clock, text)
-    assert memory.conflicts() == []
-    assert _says(memory, MustKeepKind.OPEN_ITEM) == ["TODO: write the marble guide."]
-    assert "write the marble guide" in _path(memory, PLAN).read_text(encoding="utf-8")
-
-
 def test_the_last_fact_is_reworded_while_the_machine_adds_one(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Both stand and nothing collides, with odd spacing as well."""
     _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy  on a Friday or a Monday.")
@@ -249,14 +237,6 @@ def test_half_a_file_says_nothing(memory: OrchestratorContextManager) -> None:
         memory.get_orchestrator_context("task_execution")
         file.write(data[data.index(b"Never deploy") :])
     assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Friday."]
-
-
-def test_an_own_item_stands_also_below_a_new_entry(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """A line that bears a number is that fact wherever it stands."""
-    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt\n\n")
-    _go_on(memory, clock)
-    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n### Use argon\n\n")
-    assert {"Use bcrypt", "Use argon"} <= set(_says(memory, MustKeepKind.DECISION))
 
 
 def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(
@@ -311,14 +291,6 @@ def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(
     _go_on(memory, clock)
     text = _path(memory, STATE).read_text(encoding="utf-8")
     assert [text.count(said) for said in wanted] == [1, 1, 1], text
-
-
-def test_a_save_right_after_a_refresh_is_in_the_next_context(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """However soon it comes."""
-    for number in range(5):
-        _go_on(memory, clock, f"The lamp {number} was changed.")
-        _edit(memory, PLAN, "## Backlog\n", f"## Backlog\n\n- Buy a bell {number}\n")
-        assert f"Buy a bell {number}" in memory.get_orchestrator_context("task_execution").render()
 
 
 def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
@@ -475,14 +447,6 @@ def test_what_was_added_and_taken_back_in_one_editor_stays_away(
     assert "order the paper" in text
 
 
-def test_a_conflict_names_the_line_in_the_text_that_is_written() -> None:
-    """Though an empty section above it says so in a line of its own."""
-    text = "# A\n\n## Rules\n\n- None\n\n## Backlog\n\n- one\n"
-    found = merged(text, text.replace("one", "uno"), text.replace("one", "eins"))
-    (conflict,) = found.conflicts
-    assert found.text.split("\n")[conflict.line - 1] == "- eins"
-
-
 def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path, clock: Clock) -> None:
     """Though the operation that has them is summarised only afterwards."""
     config = {**CONFIG, "compaction": {"verbatim_window_s": 3_600, "verbatim_floor_tokens": 0, "segment_tokens": 100}}
@@ -542,18 +506,6 @@ def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(
     _go_on(memory, clock, "Never push at night.")
     assert rule.text not in _path(memory, STATE).read_text(encoding="utf-8")
     assert rule.text not in _says(memory, MustKeepKind.CONSTRAINT)
-
-
-def test_a_rewording_that_is_undone_and_done_again_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """In the ledger as in the document, with a look at each step."""
-    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Monday.")
-    _go_on(memory, clock, "We decided to log in JSON.")
-    for before, now in (("Monday", "Friday"), ("Friday", "Monday")):
-        _edit(memory, STATE, f"deploy on a {before}.", f"deploy on a {now}.")
-        assert _says(memory, MustKeepKind.CONSTRAINT) == [f"Never deploy on a {now}."]
-    _go_on(memory, clock, "We decided to drop the cron job.")
-    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Monday."]
-    assert "Never deploy on a Monday." in _path(memory, STATE).read_text(encoding="utf-8")
 
 
 def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(
