@@ -682,3 +682,16 @@ def test_a_context_says_in_one_voice_what_the_machine_has_done(
         text = other.get_orchestrator_context("task_execution").render()
     assert '- Task #5 "Tidy up": in progress' in text
     assert 'Task #6 "Paint the door": can be started' not in text
+
+
+def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What the machine does afterwards stands, though the copy still says otherwise; who ticks one of both means it."""
+    _edit(memory, ("- [ ] #6 Paint", "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint"))
+    _go_on(memory, clock)
+    memory.state.set_status(5, WorkStatus.IN_PROGRESS)
+    for _ in range(3):
+        _go_on(memory, clock)
+        assert memory.state.item(5).status is WorkStatus.IN_PROGRESS
+    _edit(memory, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
+    _go_on(memory, clock)
+    assert memory.state.item(5).status is DONE
