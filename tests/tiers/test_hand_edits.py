@@ -688,3 +688,17 @@ def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
     _go_on(memory, clock)
     own = next(row for row in new.split("\n") if row and row not in old)
     assert path.read_text("utf-8").count(own) == 1
+
+
+def test_who_rewords_one_of_two_copies_means_the_fact(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Copying alone says nothing, nor does a copy that is changed as it is made."""
+    (item,) = memory.facts(MustKeepKind.OPEN_ITEM)
+    line = f"- {item.text} (K{item.id})\n"
+    _edit(memory, PLAN, line, f"{line}{line}")
+    _go_on(memory, clock)
+    assert _says(memory, MustKeepKind.OPEN_ITEM) == [item.text]
+    text = _path(memory, PLAN).read_text(encoding="utf-8")
+    _path(memory, PLAN).write_text(text.replace(item.text, "TODO: write two guides.", 1), encoding="utf-8")
+    for _ in range(2):
+        _go_on(memory, clock)
+        assert _says(memory, MustKeepKind.OPEN_ITEM) == ["TODO: write two guides."]

@@ -115,13 +115,14 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
         texts: of each document both. A fact that a person moved to another document is still there.
         work: whether boxes in the work plan are work, and no facts.
     """
-    before: dict[int, str] = {}
+    before: defaultdict[int, list[str]] = defaultdict(list)
     now: defaultdict[int, list[str]] = defaultdict(list)
     added: list[tuple[MustKeepKind, str]] = []
     for name, (read, current) in texts.items():
         old = list(lines_of(name, read, work=work))
         known = Counter(line.text for line in old)
-        before.update((line.number, line.text) for line in old if line.number)
+        for line in old:
+            before[line.number].append(line.text)
         for line in lines_of(name, current, work=work):
             if line.number:
                 now[line.number].append(line.text)
@@ -129,14 +130,14 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
                 known[line.text] -= 1
             elif line.kind is not None:
                 added.append((line.kind, line.text))
-    return HandEdits(
-        removed=frozenset(before.keys() - now.keys()),
+    said: dict[int, tuple[str, str]] = {}
+    for number, texts_now in now.items():
+        fresh = [text for text in texts_now if text not in before[number]]
         # A line that a person has copied says the old and the new.
-        said={
-            number: (before.get(number, ""), said[0]) for number, said in now.items() if before.get(number) not in said
-        },
-        added=tuple(dict.fromkeys(added)),
-    )
+        if fresh and len(texts_now) <= max(1, len(before[number])):
+            said[number] = before[number][0] if before[number] else "", fresh[0]
+    removed = {number for number, old in before.items() if old and number} - now.keys()
+    return HandEdits(removed=frozenset(removed), said=said, added=tuple(dict.fromkeys(added)))
 
 
 def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
@@ -214,11 +215,6 @@ def reworded(text: str, before: str, now: str) -> str:
     if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
         return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
     return now.removesuffix(cut).rstrip()
-
-
-def is_cut(shown: str) -> bool:
-    """Whether what a document shows of a fact is not the whole of it."""
-    return shown.endswith(CUT.strip())
 
 
 def shows(shown: str, text: str) -> bool:
