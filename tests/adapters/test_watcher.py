@@ -313,22 +313,6 @@ def test_ten_thousand_files_changed_at_once_are_told(
     assert len(reader.told) < 20
 
 
-def test_folder_renamed_away_and_back_is_watched_again(folder: Path, mode: Mode) -> None:
-    """What was saved while it was away is told of when it is back, and so is what is saved afterwards."""
-    away = folder.with_name("away")
-    with watching(folder, mode=mode) as reader:
-        os.rename(folder, away)
-        reader.wait_for(*(folder / name for name in ("x.md", "y.md", "z.md")))
-        (away / "x.md").write_text("while away\n")
-        reader.forget()
-        os.rename(away, folder)
-        reader.wait_for(folder / "x.md")
-        reader.forget()
-        (folder / "x.md").write_text("afterwards\n")
-        # A writer that is held up between emptying a file and writing it is told of twice.
-        reader.wait_until(lambda: reader.texts[-1:] == [{"x.md": "afterwards\n"}])
-
-
 def test_another_folder_in_its_place_is_watched(folder: Path, mode: Mode) -> None:
     """As when a branch is checked out that has another one: what differs is told of, and what is saved there."""
     other = folder.with_name("other")
@@ -438,16 +422,6 @@ def test_folder_may_be_a_link(folder: Path, tmp_path: Path, mode: Mode) -> None:
         reader.wait_until(lambda: {"y.md": "of the other\n"} in reader.texts)
 
 
-def test_read_only_alone_is_no_change_of_content(folder: Path, mode: Mode) -> None:
-    """`chmod` is not told of; a file renamed into a read-only one's place is."""
-    with watching(folder, mode=mode) as reader:
-        (folder / "x.md").chmod(0o444)
-        _quiet(reader, folder)
-        assert reader.all_told == {folder / "sentinel.md"}
-        _write_and_rename(folder / "x.md")
-        reader.wait_for(folder / "x.md")
-
-
 # What the program itself writes
 
 
@@ -475,18 +449,6 @@ def test_own_writes_are_not_told(folder: Path, mode: Mode) -> None:
         _write_and_expect(watcher, folder / "x.md", "machine again\n")
         _quiet(reader, folder, sentinel="another.md")
     assert reader.texts == [{"sentinel.md": "!"}, {"x.md": "person\n"}, {"another.md": "!"}]
-
-
-def test_save_right_behind_an_own_write_is_told(folder: Path, mode: Mode) -> None:
-    """A person saves after the program has written and before it has said so: the state is another, and is told of."""
-    reader = Reader()
-    path = folder / "x.md"
-    with DocumentWatcher([folder], on_change=reader, mode=mode, poll_s=POLL_S) as watcher:
-        path.write_text("machine\n")
-        state = _state(path)
-        path.write_text("person's\n")
-        watcher.expect(path, state)
-        reader.wait_until(lambda: {"x.md": "person's\n"} in reader.texts)
 
 
 def test_what_changed_before_the_start_is_told_where_it_was_expected_otherwise(folder: Path, mode: Mode) -> None:
