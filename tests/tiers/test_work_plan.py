@@ -695,3 +695,15 @@ def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorC
     _edit(memory, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
     _go_on(memory, clock)
     assert memory.state.item(5).status is DONE
+
+
+def test_a_struck_line_with_words_behind_it_is_no_new_item(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Neither at first nor when it is read again."""
+    _edit(memory, ("#5 Tidy up (task)", "~~#5 Tidy up~~ (task)"))
+    _go_on(memory, clock)
+    row = next(row for row in _text(memory).split("\n") if "~~#5" in row)
+    _edit(memory, (row, f"{row} as Grace said"))
+    for _ in range(3):
+        _go_on(memory, clock)
+    assert len(memory.state.items()) == 7
+    assert f"{row} as Grace said" in _text(memory)

@@ -105,12 +105,15 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
     ]
     changed = list(_with_renamed(changed, next_titles(before), next_titles(now), base))
     gone = {number: line for number, line in old.items() if number not in standing}
-    rows = now.split("\n") if gone else []
-    named = {_named(row) for row in rows}
+    rows, stood = now.split("\n"), {*before.split("\n")}
+    named = {_named(row) for row in rows} if gone else set()
+    # A line that begins with a number in a way that is not read is none of a new item.
+    numbered = {line.place: _named(rows[line.place]) for line in added}
+    no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
     sections = {name for name, _, _ in work_sections(now)}
     return PlanEdits(
         changed=tuple(changed),
-        added=tuple(line for line in added if not (line.struck or (gone and _named(rows[line.place]) in gone))),
+        added=tuple(line for line in added if not line.struck and line.place not in no_new),
         removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
         unread=tuple(named.intersection(gone)),
