@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.documents.agreement import brought_forward
+from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
 from orchestra_mem.core.documents.owned_lines import free_rows
@@ -481,6 +481,17 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(memory: Or
         assert "bell" not in _path(memory, name).read_text(encoding="utf-8")
 
 
+def test_a_conflict_names_the_line_in_the_text_that_is_written() -> None:
+    """Though a section above it, or its own, no longer says that it is empty."""
+    text = "# A\n\n## Rules\n\n- None\n\n## Backlog\n\n- one\n"
+    found = merged(
+        text, text.replace("- one", "- uno"), text.replace("- one", "- eins").replace("- None", "- None\n- x")
+    )
+    (conflict,) = found.conflicts
+    assert found.text.split("\n")[conflict.line - 1] == "- eins"
+    assert found.text.count("- None") == 0
+
+
 @pytest.mark.parametrize("own", ["", "- Never paint it green\n"])
 @pytest.mark.parametrize("who_looks", ["one process", "another process", "a new process"])
 def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(
@@ -702,3 +713,10 @@ def test_who_rewords_one_of_two_copies_means_the_fact(memory: OrchestratorContex
     for _ in range(2):
         _go_on(memory, clock)
         assert _says(memory, MustKeepKind.OPEN_ITEM) == ["TODO: write two guides."]
+
+
+def test_a_section_with_entries_of_a_persons_is_not_called_empty() -> None:
+    """Though the machine has none there any more."""
+    base = "# Log\n\n## Decisions\n\n### Use oak (K1)\n"
+    found = merged(base, base.replace("### Use oak (K1)", "- None"), f"{base}\n### Mine\n\nAsk Grace.\n")
+    assert [row for row in found.text.split("\n") if row] == ["# Log", "## Decisions", "### Mine", "Ask Grace."]

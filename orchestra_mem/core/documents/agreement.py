@@ -1,8 +1,8 @@
 """What becomes of an episodic document when machine and person have both changed it. Pure text, line by line.
 
 The machine's lines bear an identity: the number of a fact (`K12`), of a work item (`#5`), the item that a next step
-names, or what a count counts. Of each that both sides have, one row stands in all three texts before they are merged;
-so `merge` only decides where it stands, and merges what people wrote between such lines.
+names, what a count counts, or the section that a line calls empty. Of each that both sides have, one row stands in all
+three texts before they are merged; so `merge` only decides where it stands, and merges what people wrote between them.
 """
 
 from __future__ import annotations
@@ -202,10 +202,11 @@ def _unmarked(found: Merged) -> Merged:
     """A merged text without these marks; a section of the machine's says that it is empty only where it is."""
     lines = found.text.split("\n")
     surplus: set[int] = set()
-    for block in split_blocks(found.text) if _MARK in found.text else ():
+    blocks = split_blocks(found.text) if _MARK in found.text else ()
+    for block, below in zip(blocks, [*blocks[1:], None], strict=True) if blocks else ():
         places = range(block.line, block.line + block.text.count("\n") + (not block.text.endswith("\n")) - 1)
         marked = {place for place in places if _MARK in lines[place]}
-        if any(lines[place].strip() for place in places if place not in marked):
+        if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
             surplus |= marked
     text = "\n".join(line for place, line in enumerate(lines) if place not in surplus)
     conflicts = tuple(
