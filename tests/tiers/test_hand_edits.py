@@ -720,3 +720,16 @@ def test_a_section_with_entries_of_a_persons_is_not_called_empty() -> None:
     base = "# Log\n\n## Decisions\n\n### Use oak (K1)\n"
     found = merged(base, base.replace("### Use oak (K1)", "- None"), f"{base}\n### Mine\n\nAsk Grace.\n")
     assert [row for row in found.text.split("\n") if row] == ["# Log", "## Decisions", "### Mine", "Ask Grace."]
+
+
+def test_an_entry_taken_out_of_an_old_text_stays_out_whatever_came_below_it() -> None:
+    """A remark on it goes with it; the entries that came behind it stand."""
+    opened = "# Log\n\n## Decisions\n\n### Use oak (K1)\n\n### Use ash (K2)\n"
+    left = opened.rstrip() + "\n\n*Perhaps superseded by K3.*\n\n### Use elm (K3)\n"
+    found = brought_forward(opened, left, opened.replace("### Use ash (K2)\n", ""))
+    assert [row for row in found.split("\n") if row] == [
+        "# Log",
+        "## Decisions",
+        "### Use oak (K1)",
+        "### Use elm (K3)",
+    ]

@@ -143,7 +143,11 @@ class _Merge:
             self._gone.update(self._where[line] for line in old if line in self._taken and line in self._where)
         at, changed = self._anchor(old, opens=opens)
         if at is None:
-            self._leave_out(old.start - 1, added)
+            first = next((place for place in new if self._machine[place].startswith("#")), new.stop)
+            self._leave_out(
+                old.start - 1, [self._machine[place] for place in new if place < first and place in self._added]
+            )
+            self._insert(range(first, new.stop), self._anchor(old, opens=True)[0] or 0, range(0), opens=True)
             return
         lost = [self._base[line] for line in gone if line not in self._where]
         places = range(at + 1, self._own_stop(at, old))
@@ -222,8 +226,9 @@ class _Merge:
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
         section = self._section(line)
-        if not added:
-            return
+        added = [line for line in added if line.strip()]
+        if not added or (self._both and self._base[section.start].startswith("###")):
+            return  # what explains an entry goes with it
         found = self._left_out.get(section.start)
         if found is None:
             at = self._section_end(self._above(section.start, 0)) + 1
