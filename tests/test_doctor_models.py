@@ -9,7 +9,7 @@ import pytest
 
 from orchestra_mem.adapters.config_files import load_settings
 from orchestra_mem.doctor import Finding, Health
-from orchestra_mem.doctor.models import check_model
+from orchestra_mem.doctor.memory import check_model
 
 
 def _found(project: Path, llm: dict[str, object], counter: str = "auto") -> list[Finding]:

@@ -452,28 +452,6 @@ def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
 # Documents
 
 
-def test_document_replaced_by_a_folder_is_told_and_the_others_go_on(tmp_path: Path) -> None:
-    """The folder stays, the problem names it, contexts are given; once it is away the document is written again."""
-    with _open(tmp_path) as memory:
-        for number in range(10):
-            _record(memory, f"m{number}")
-        memory.refresh()
-        path = tmp_path / ".obra" / "memory" / "project_state.md"
-        path.unlink()
-        path.mkdir()
-        (path / "mine.txt").write_text("mine")
-        _record(memory, "more")
-        memory.refresh()
-        assert f"{path} is a folder, a document is expected there; move the folder away" in _problems(memory)
-        assert memory.get_orchestrator_context("test").tokens > 0
-        assert [fault.path for fault in memory.episodic_memory.faults()] == [str(path)]
-        assert (path / "mine.txt").read_text() == "mine"
-        path.rename(path.with_name("moved"))
-        memory.refresh()
-        assert memory.get_stats()["problems"] == []
-        assert "# Project State" in path.read_text()
-
-
 def test_session_document_replaced_by_a_folder_is_told_and_recording_goes_on(tmp_path: Path) -> None:
     """Recording and contexts work meanwhile; once the folder is away the document holds all that it should."""
     with _open(tmp_path) as memory:
@@ -510,45 +488,6 @@ def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> 
             n: block.text for n, block in before.summaries().items()
         }
         assert _everywhere(memory) == sorted(told.values())
-
-
-def test_document_with_a_damaged_front_matter_is_served_as_text(tmp_path: Path) -> None:
-    """The fault is told with its line; what the person wrote stays in the file and is in the context."""
-    path = tmp_path / ".obra" / "memory" / "project_state.md"
-    with _open(tmp_path) as memory:
-        for number in range(10):
-            _record(memory, f"m{number}")
-        memory.refresh()
-        text = path.read_text().replace("document: project_state", "document project_state ?!", 1)
-        path.write_text(text.replace("## Blockers\n\n", "## Blockers\n\n- The porcupine is still loose.\n", 1))
-    with _open(tmp_path) as memory:
-        (fault,) = memory.episodic_memory.faults()
-        assert (fault.path, fault.line) == (str(path), 3)
-        assert fault.problem == "'document project_state ?!' is no `key: value`"
-        assert "porcupine" in memory.get_orchestrator_context("test").render()
-        _record(memory, "more")
-        memory.refresh()
-    assert "- The porcupine is still loose. (K" in path.read_text()
-    assert "document project_state ?!\n" in path.read_text()
-
-
-@pytest.mark.parametrize("name", list(DocumentName))
-def test_document_deleted_while_closed_is_made_again(tmp_path: Path, name: DocumentName) -> None:
-    """The others stay as they are."""
-    folder = tmp_path / ".obra" / "memory"
-    with _open(tmp_path) as memory:
-        for number in range(10):
-            memory.record_operation(
-                "decision", {"marker": f"m{number}", "decision": f"We decided to use tool {number}."}
-            )
-        memory.refresh()
-    before = {path.name: path.read_text() for path in folder.glob("*.md")}
-    (folder / f"{name.value}.md").unlink()
-    with _open(tmp_path) as memory:
-        memory.refresh()
-    for path in folder.glob("*.md"):
-        body = [line for line in path.read_text().splitlines() if "pdated" not in line]
-        assert body == [line for line in before[path.name].splitlines() if "pdated" not in line]
 
 
 # The database

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestra_mem.adapters.files import outside_target, why_read_only
+from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.wiring import Place
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, text_faults
-from orchestra_mem.doctor.search_index import ANEW, inspect_index
 from orchestra_mem.settings import Settings
 
 # Larger ones are not looked through: no person edits such a document, somebody has pasted something.
 _LOOKED_THROUGH_BYTES = 50_000_000
+ANEW = "the next search makes it anew: it is derived, nothing is lost"
 _LEFT = "and the file is left as it is"
 
 
@@ -117,3 +118,21 @@ def _content_faults(path: Path, size_bytes: int) -> Iterator[tuple[int, str, str
     if size_bytes > MOST_BYTES:
         yield 0, f"{size}, over {MOST_BYTES / 1e6:,.0f} MB", served
     yield from text_faults(path.read_bytes())
+
+
+def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:
+    """Look at a project's search index; see `inspect`."""
+    return inspect(project / HOME / "index", thorough=thorough)
+
+
+def index_words(report: IndexReport, last_operation: int) -> str:
+    """Say in one line how an index is, of a memory whose newest operation is `last_operation`."""
+    if not report.present:
+        return "not made yet; the first search makes it"
+    if report.fault is not None:
+        return f"{report.database} {report.fault}"
+    models = ", ".join(f"{model.name} ({model.dimensions} dimensions)" for model in report.models)
+    by = f"embedded by {models}" if models else "not embedded"
+    told = f"{report.chunks:,} passages, {by}, {report.size_bytes / 1e6:,.1f} MB"
+    behind = last_operation - report.operations
+    return f"{told}; {behind:,} operations behind" if behind > 0 else told

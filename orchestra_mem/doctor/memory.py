@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from filelock import FileLock, Timeout
 
@@ -20,15 +23,17 @@ from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
-from orchestra_mem.build.wiring import Place
-from orchestra_mem.doctor.documents import check_documents
-from orchestra_mem.doctor.findings import Finding, Health, fault, note, sound
-from orchestra_mem.doctor.models import check_model
-from orchestra_mem.doctor.search_index import index_finding, inspect_index
-from orchestra_mem.errors import ConfigError, OrchestraMemError
+from orchestra_mem.build.wiring import Place, open_models
+from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
+from orchestra_mem.errors import ConfigError, ModelError, OrchestraMemError, TokenizerError
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentName, OperationFilter, SessionStatus
+
+if TYPE_CHECKING:
+    from orchestra_mem.adapters.llama import LlamaModel
+    from orchestra_mem.adapters.openai_http import OpenAiModel
 
 # Below the first nothing much can be recorded any more; below the second it is time to know.
 _NO_ROOM_BYTES = 20_000_000
@@ -36,6 +41,44 @@ _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
 _MAY_WRITE = "give this user the right to write there"
 _DO_IT = "do what it says, then look again"
+# Enough to measure by, and half a minute at most for a model that reads three tokens a second.
+_PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
+_ANSWER_TOKENS = 16
+_TIMEOUT_S = 120.0
+_MEANWHILE = "until then summaries are made by extraction, and tokens are not counted with the model's vocabulary"
+
+
+class Health(StrEnum):
+    """How a part is: sound, sound with something to know, or at fault."""
+
+    SOUND = "sound"
+    NOTE = "note"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found of a part, and what to do; `advice` is empty where nothing is to be done."""
+
+    part: str
+    health: Health
+    words: str
+    advice: str = ""
+
+
+def sound(part: str, words: str) -> Finding:
+    """Say that a part is in order."""
+    return Finding(part, Health.SOUND, words)
+
+
+def note(part: str, words: str, advice: str = "") -> Finding:
+    """Say something of a part that is good to know."""
+    return Finding(part, Health.NOTE, words, advice)
+
+
+def fault(part: str, words: str, advice: str = "") -> Finding:
+    """Say what is wrong with a part."""
+    return Finding(part, Health.FAULT, words, advice)
 
 
 def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> list[Finding]:
@@ -194,3 +237,62 @@ def _counter(window: dict[str, Any]) -> Finding:
         "keep the window a little under the model's (orchestrator.context_window.max_tokens), or have them "
         "counted by its own vocabulary: llm.model_path names its GGUF",
     )
+
+
+def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
+    """Find out which model there is, what it takes at once, and how many tokens a second it reads and writes."""
+    try:
+        models = open_models(project, settings)
+    except (TokenizerError, ModelError) as error:
+        yield fault("model", str(error), _MEANWHILE)
+        return
+    if models.model is None:
+        yield sound("model", "none is set: summaries are made by extraction")
+        return
+    try:
+        yield from _asked(models.model)
+        for doubt in models.doubts():
+            yield note("model's doubts", doubt)
+    except ModelError as error:
+        yield fault("model", str(error), _MEANWHILE)
+    finally:
+        models.close()
+
+
+def why_unusable(model: LanguageModel) -> str:
+    """Say why a model cannot be had and what happens meanwhile; empty where it can, as far as its window tells.
+
+    It is asked for no answer: of a file the vocabulary is loaded, and a server is asked for its window.
+    """
+    try:
+        _ = model.context_tokens
+    except ModelError as error:
+        return f"{error}; {_MEANWHILE}"
+    return ""
+
+
+def _asked(model: LlamaModel | OpenAiModel) -> Iterator[Finding]:
+    start = time.perf_counter()
+    prompt = [Message(role=Role.USER, text=_PROMPT)]
+    said = model.generate(prompt, max_tokens=_ANSWER_TOKENS, timeout_s=_TIMEOUT_S)
+    loading_s = time.perf_counter() - start - said.prompt_s - said.answer_s
+    yield sound("model", f"{model.name} answers in a window of {model.context_tokens:,} tokens ({model.where})")
+    yield sound(
+        "model's speed",
+        f"{_rate(said.evaluated_tokens, said.prompt_s)} tokens a second for prompts and "
+        f"{_rate(said.answer_tokens, said.answer_s)} for answers; ready after {loading_s:.1f} s",
+    )
+
+
+def _rate(tokens: int, seconds: float) -> str:
+    return f"{tokens / seconds:,.0f}" if seconds > 0 else "0"
+
+
+def index_finding(report: IndexReport, last_operation: int) -> Finding:
+    """Say how an index is, and what to do; see `index_words`."""
+    words = index_words(report, last_operation)
+    if report.fault is not None:
+        return fault("search", words, ANEW)
+    if report.present and report.operations < last_operation:
+        return note("search", words, "searches take it in, and `orchestra-mem index` does so now")
+    return sound("search", words)

@@ -6,7 +6,6 @@ was opened on is found again, and what the person did to that is done to the doc
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,8 +18,6 @@ from orchestra_mem.core.documents.episodic import digest, updated_at
 from orchestra_mem.core.documents.owned_lines import undone, with_numbers
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
-
-logger = logging.getLogger(__name__)
 
 # What stands in the database for a byte that is no UTF-8.
 _UNREADABLE = "\ufffd"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, Reordered, key_of
 from orchestra_mem.core.documents.plan_lines import NORMAL_PRIORITY, PlanLine, said_title, shown_title
-from orchestra_mem.core.documents.ranks import reordered
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.types import Author

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
+from orchestra_mem.core.documents.episodic import Mention, PlanRow, WorkView
 from orchestra_mem.core.documents.plan_lines import item_line
-from orchestra_mem.core.documents.plan_view import Mention, PlanRow, WorkView
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
@@ -38,15 +37,11 @@ class Overview:
         self._tracker = tracker
         self._shown = shown
         self._remarks = remarks
-        counts = tracker.counts()
-        self._counts = {
-            kind: {status: counts.get(kind, {}).get(status, 0) for status in WorkStatus} for kind in WorkKind
-        }
+        self._counts = tracker.counts()
         self._below: defaultdict[int, list[WorkItem]] = defaultdict(list)
         self._known: dict[int, WorkItem] = {}
         self._unfolded: set[int] = set()
         self._blockers: dict[int, list[WorkItem]] = {}
-        self._may_be_below = {kind: self._narrower(kind) for kind in WorkKind}
 
     def view(self) -> WorkView:
         """What is known now."""
@@ -79,27 +74,17 @@ class Overview:
         if left <= 0:
             return 0
         self._unfolded.add(item.id)
-        where = self._may_be_below[item.kind]
-        if where is None:
-            return left
-        below = self._below[item.id] = self._tracker.items(replace(where, parent=item.id, limit=left))
+        below = self._below[item.id] = self._to_do_below(item, left)
         left -= len(below)
         for each in below:
             left = self._unfold(each, left)
         return left
 
-    def _narrower(self, kind: WorkKind) -> WorkFilter | None:
-        """What there is to do of narrower kinds, as far as there is any: the less is asked for, the quicker."""
-        there = [
-            (each, status)
-            for each in _KINDS[_KINDS.index(kind) + 1 :]
-            for status in _TO_DO
-            if self._counts[each][status]
-        ]
-        if not there:
-            return None
-        kinds, statuses = (tuple(dict.fromkeys(part)) for part in zip(*there, strict=True))
-        return WorkFilter(kinds=kinds, statuses=statuses)
+    def _to_do_below(self, item: WorkItem, limit: int) -> list[WorkItem]:
+        """What there is to do right below an item; nothing is asked where no narrower item is open."""
+        if not any(self._counts[kind][status] for kind in _KINDS[_KINDS.index(item.kind) + 1 :] for status in _TO_DO):
+            return []
+        return self._tracker.items(WorkFilter(parent=item.id, statuses=_TO_DO, limit=limit))
 
     def _add_standing(self, there: set[int]) -> None:
         """Put what is closed, or was left out for want of room, and stands in the plan where it belongs."""
@@ -128,16 +113,10 @@ class Overview:
         return PlanRow(line=line, remarks=self._remarks.get(item.id, ()))
 
     def _progress(self, item: WorkItem) -> str:
-        if not self._below.get(item.id):
-            return ""
-        return self._counted(item)
+        return self._counted(item) if self._below.get(item.id) else ""
 
     def _counted(self, item: WorkItem) -> str:
-        """How much of what is below an item is done; empty where there can be nothing."""
-        if not any(
-            self._counts[kind][status] for kind in _KINDS[_KINDS.index(item.kind) + 1 :] for status in WorkStatus
-        ):
-            return ""
+        """How much of what is below an item is done; empty where there is nothing."""
         progress = self._tracker.progress(item.id)
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
@@ -202,8 +181,7 @@ class Overview:
             return False
         if item.id in self._unfolded:
             return not any(each.status.is_open for each in self._below.get(item.id, ()))
-        where = self._may_be_below[item.kind]
-        return where is None or not self._tracker.items(replace(where, parent=item.id, limit=1))
+        return not self._to_do_below(item, 1)
 
     def _where(self, item: WorkItem) -> str:
         words = [item.status.value] if item.status is not WorkStatus.PENDING else ["can be started"]

@@ -12,19 +12,21 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.plan_edits import plan_edits, unknown_numbers, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
+    BACKLOG,
+    FUTURE,
     PlanLine,
     has_work,
-    is_reference,
     item_line,
+    parse_row,
     plan_lines,
     reference_now,
     remark_number,
+    render_line,
 )
-from orchestra_mem.core.documents.plan_view import WorkView
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
@@ -54,6 +56,8 @@ class WorkPlan:
         self._clock = clock
         self._shown: tuple[int, ...] = ()
         self._seen: tuple[object, WorkView] | None = None
+        # What blocks say after the newest event, by what they say in the document.
+        self._told: tuple[int, dict[str, str]] = 0, {}
 
     # Showing
 
@@ -76,12 +80,35 @@ class WorkPlan:
         return self._seen[1]
 
     def corrected(self, block: Block) -> Block:
-        """A block as a context shows it: without mentions of items that stand otherwise by now."""
-        rows = block.text.split("\n")
-        if not any(is_reference(row) for row in rows):
+        """A block as a context shows it: what it says of items is how they stand by now, whoever has changed them."""
+        newest = self._tracker.events(limit=1)
+        if not newest or "#" not in block.text:
             return block
-        now = [said for row in rows if (said := reference_now(row, self._status)) is not None]
-        return block if now == rows else replace(block, text="\n".join(now))
+        if self._told[0] != newest[-1].id:
+            self._told = newest[-1].id, {}
+        if block.text not in self._told[1]:
+            is_work = block.level == 2 and block.title.strip().lower() in (BACKLOG, FUTURE)
+            rows = [self._line_now(row) if is_work else row for row in block.text.split("\n")]
+            now = [said for row in rows if (said := reference_now(row, self._status)) is not None]
+            self._told[1][block.text] = "\n".join(now)
+        return replace(block, text=self._told[1][block.text])
+
+    def _line_now(self, row: str) -> str:
+        """A line of work with the box and the words that its item has by now; any other row as it is."""
+        line = parse_row(row.strip())
+        if line is None or not (line.number and line.told):
+            return row
+        with suppress(NotFoundError):
+            item, progress = self._tracker.item(line.number), self._tracker.progress(line.number)
+            waits = tuple(each.id for each in self._tracker.blockers(item.id)) if item.status.is_open else ()
+            told = f"{progress.done} of {progress.total} done" if line.progress and progress.total else ""
+            shown = item_line(item, waits_for=waits, progress=told)
+            now = replace(
+                line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told
+            )
+            if now != line:
+                return f"{row[: len(row) - len(row.lstrip())]}{render_line(now)}{row[len(row.rstrip()) :]}"
+        return row
 
     def _status(self, number: int) -> WorkStatus | None:
         with suppress(NotFoundError):

@@ -101,16 +101,6 @@ def test_write_that_stops_leaves_the_old_text(tmp_path: Path, point: str) -> Non
     assert _temporaries(tmp_path) == []
 
 
-def test_write_is_told_step_by_step(tmp_path: Path) -> None:
-    """The temporary file is on disk before it takes the name, and the folder after it."""
-    points: list[str] = []
-    store = _store(tmp_path, write_point=points.append)
-    store.replace(tmp_path / "a.md", "text", expected=None, name="x")
-    assert points == [
-        "x.write.before", "x.write.after", "x.fsync.after", "x.rename.before", "x.rename.after", "x.folder-fsync.after",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(("present", "expected"), [("theirs", "ours"), ("theirs", None), (None, "ours")])
 def test_document_changed_by_others_is_not_overwritten(
     store: FileDocumentStore, tmp_path: Path, present: str | None, expected: str | None
@@ -137,12 +127,6 @@ def test_document_changed_while_it_is_written_is_not_overwritten(tmp_path: Path)
     with pytest.raises(DocumentConflictError):
         _store(tmp_path, write_point=save).replace(path, "new", expected="old", name="x")
     assert path.read_text() == "saved by a person"
-
-
-def test_missing_document_reads_as_none(store: FileDocumentStore, tmp_path: Path) -> None:
-    """There is none, and no state of it, also where a folder on the way is missing."""
-    assert store.read(tmp_path / "none" / "a.md") is None
-    assert store.state(tmp_path / "none" / "a.md") is None
 
 
 def test_folder_in_place_of_a_document_is_told(store: FileDocumentStore, tmp_path: Path) -> None:
@@ -267,22 +251,7 @@ def test_move_never_replaces_a_document(store: FileDocumentStore, tmp_path: Path
     assert (path.read_text(), target.read_text()) == ("one", "two")
 
 
-def test_moving_a_missing_document_is_an_error_of_ours(store: FileDocumentStore, tmp_path: Path) -> None:
-    """The message names the document."""
-    with pytest.raises(StorageError, match=r"^moving .*a\.md: No such file or directory$"):
-        store.move(tmp_path / "a.md", tmp_path / "b.md", name="x")
-
-
 # Versions
-
-
-def test_two_versions_in_one_second_do_not_collide(store: FileDocumentStore) -> None:
-    """Nor in one microsecond, nor of two documents: the sequence tells them apart and counts up."""
-    kept = [_keep(store, document, f"text {n}") for n, document in enumerate(["a", "a", "b", "a"])]
-    assert [version.sequence for version in kept] == [1, 2, 3, 4]
-    assert [store.read_version(version) for version in kept] == ["text 0", "text 1", "text 2", "text 3"]
-    assert store.versions("a") == [kept[0], kept[1], kept[3]]
-    assert store.versions("b") == [kept[2]]
 
 
 @given(
@@ -348,24 +317,6 @@ def test_version_that_is_gone_is_told(store: FileDocumentStore) -> None:
     with pytest.raises(StorageError) as error:
         store.read_version(version)
     assert str(error.value) == f"{version.path} is gone"
-
-
-@pytest.mark.parametrize("point", ["write.after", "fsync.after", "rename.before"])
-def test_version_that_stops_half_way_is_none(tmp_path: Path, point: str) -> None:
-    """There is no version until it is whole."""
-    store = _store(tmp_path, write_point=_stop_at(f"version.{point}"))
-    with pytest.raises(_Stop):
-        _keep(store, "a", "text")
-    assert store.versions("a") == []
-    assert _temporaries(tmp_path) == []
-
-
-def test_version_on_a_full_disk_is_an_error_of_ours(store: FileDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing half-written counts as a version."""
-    _failing_write(monkeypatch, 2)
-    with pytest.raises(StorageFullError, match=r"^keeping a version in .*versions: No space left on device; free some"):
-        _keep(store, "a", "a longer text")
-    assert store.versions("a") == []
 
 
 # What a killed process leaves

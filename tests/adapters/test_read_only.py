@@ -17,7 +17,7 @@ import pytest
 
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteEventLog
-from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
@@ -104,11 +104,6 @@ def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
                                              "recorded")  # fmt: skip
     assert findings["lock"].health is Health.NOTE
     assert {findings[part].health for part in ("database", "documents", "versions", "sessions")} == {Health.SOUND}
-
-
-def test_nothing_stands_against_writing_where_all_may_be_written(project: Path) -> None:
-    """Each of the three is looked at: the folder, the lock, the database."""
-    assert why_read_only(project / ".obra") is None
 
 
 def test_documents_are_read_and_every_change_is_refused(tmp_path: Path) -> None:

@@ -27,12 +27,6 @@ def test_any_bytes_are_looked_through_and_shown(data: bytes) -> None:
     assert (b"\0" not in data and data[:2] not in (b"\xff\xfe", b"\xfe\xff")) == (unchangeable(data) is None)
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200))
-def test_sound_text_is_shown_as_it_is(text: str) -> None:
-    """But for a byte order mark, which is no part of it."""
-    assert shown(text.encode(), 10) == text.removeprefix("\ufeff")
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_told_left_alone_and_shown_as_what_it_says(encoding: str) -> None:
     """With a byte order mark and without."""
@@ -52,13 +46,6 @@ def test_nul_bytes_are_told_left_alone_and_not_shown() -> None:
     assert unchangeable(data) == fault[:2]
     assert shown(data, len(data)) == TEXT
     assert [fault[:2] for fault in text_faults(b"\0" * 3)] == [(1, "the first of 3 NUL bytes; delete it")]
-
-
-@pytest.mark.parametrize("data", [b"no front", TEXT.encode("latin-1") + b"\xfc", b"---\na: [\n---\n", b"---\nx\n---\n"])
-def test_what_is_text_may_be_changed(data: bytes) -> None:
-    """A slip in it is told, and is text beside which the machine's lines can stand."""
-    assert text_faults(data)
-    assert unchangeable(data) is None
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.entries import clip, entry_title, flat, is_critical, label, make_entry, plain_text
-from orchestra_mem.core.text import visible
 from orchestra_mem.types import Json, Operation
 from tests.timing import assert_quick
 
@@ -183,16 +182,6 @@ def test_what_matters_by_its_kind_is_critical(kind: str, data: Json, critical: b
 def test_names_are_read_as_people_write_them(name: str, read: str) -> None:
     """Underscores are blanks, words begin large, acronyms are known."""
     assert label(name).strip() == read.strip()
-
-
-@given(ANY_TEXT)
-def test_visible_text_holds_no_line_end_but_the_line_feed(text: str) -> None:
-    """No character that a terminal, an editor or `splitlines` takes for something else is left."""
-    shown = visible(text)
-    assert len(shown.splitlines()) <= shown.count("\n") + 1
-    assert not any(ord(c) < 32 and c not in "\n\t" for c in shown)
-    shown.encode("utf-8")
-    assert visible(shown) == shown
 
 
 @given(st.text(max_size=300), st.integers(10, 100))

@@ -116,34 +116,6 @@ def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: tuple[int, s
     assert [block[:2] for block in outline(f"{line}\n")] == [found]
 
 
-@pytest.mark.parametrize("line", ["#A", "####### A", "    # A", "\\# A", "> # A", "- # A", "text # A", "#12 is done"])
-def test_what_is_no_heading_is_text(line: str) -> None:
-    """Lines that merely hold marks do not begin a block."""
-    assert outline(f"{line}\n") == [(0, "", 1)]
-
-
-@pytest.mark.parametrize(
-    ("opening", "closing"),
-    [("```", "```"), ("```python", "`````"), ("~~~", "~~~"), ("~~~ `", "~~~~ "), ("   ```", "  ```"), ("````", "````")],
-)
-def test_headings_in_a_fence_are_text(opening: str, closing: str) -> None:
-    """Between a fence and its end nothing begins a block; behind it headings do again."""
-    text = f"# A\n{opening}\n# code\n## code\n{closing}\n# B\n"
-    assert outline(text) == [(1, "A", 1), (1, "B", 6)]
-
-
-@pytest.mark.parametrize("line", ["~~~", "``", "```x", "~~~~~"])
-def test_a_fence_is_ended_by_its_own_kind_only(line: str) -> None:
-    """Another kind of fence, a shorter one, or one with words does not end it."""
-    text = f"# A\n```\n{line}\n# code\n```\n# B\n"
-    assert outline(text) == [(1, "A", 1), (1, "B", 6)]
-
-
-def test_inline_code_opens_no_fence() -> None:
-    """Three back-ticks that are closed on their line are inline code."""
-    assert outline("# A\n```code``` is inline\n# B\n") == [(1, "A", 1), (1, "B", 3)]
-
-
 def test_a_fence_that_is_never_closed_hides_nothing() -> None:
     """A forgotten fence does not take the rest of the document into one block."""
     assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
@@ -190,25 +162,6 @@ def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> 
     """In any tangle of lists, quotations, fences, HTML, rules and underlines."""
     text = "text\n\n" + end.join(lines) + CLOSED
     assert headings(text) == commonmark_headings(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("A\n=\n", [(1, "A", 1)]),
-        ("A\r\n---\r\nb\r\n", [(2, "A", 1)]),
-        ("x\n\n A \nB\n  ===  \n", [(0, "", 1), (1, "A B", 3)]),
-        ("# A\n---\n", [(1, "A", 1)]),
-        ("[a]: /b\nC\n---\n", [(0, "", 1), (2, "C", 2)]),
-        ("[a]: /b\n===\n", [(0, "", 1)]),
-        ("> A\n---\n", [(0, "", 1)]),
-        ("- A\n---\n", [(0, "", 1)]),
-        ("    A\n---\n", [(0, "", 1)]),
-    ],
-)
-def test_an_underlined_line_is_a_heading(text: str, found: list[tuple[int, str, int]]) -> None:
-    """All lines of its paragraph are the title; definitions of links, lists, quotations and code are not."""
-    assert outline(text) == found
 
 
 def test_a_byte_order_mark_hides_no_heading() -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise, product
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.ranks import reordered
+from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.work.changes import changed_fields, field_text, net_changes, taken_back, with_field
-from orchestra_mem.core.work.dependencies import circle
-from orchestra_mem.core.work.transitions import TRANSITIONS, check_transition, with_status
+from orchestra_mem.core.work.transitions import check_transition, circle, with_status
 from orchestra_mem.core.work.wording import (
     MAX_TITLE_CHARS,
     checked_priority,
     checked_rank,
-    either,
     kept_text,
     kept_title,
     listed,
@@ -40,37 +38,6 @@ def _item(number: int = 11, status: WorkStatus = WorkStatus.PENDING, **given_fie
 
 
 # Transitions
-
-
-def test_every_status_has_a_row_and_none_leads_to_itself() -> None:
-    """From pending all can be reached, and from all pending."""
-    assert set(TRANSITIONS) == set(WorkStatus)
-    assert all(status not in row for status, row in TRANSITIONS.items())
-
-    def reached(status: WorkStatus) -> set[WorkStatus]:
-        found, waiting = {status}, [status]
-        while waiting:
-            waiting += (new := [each for each in TRANSITIONS[waiting.pop()] if each not in found])
-            found.update(new)
-        return found
-
-    assert reached(WorkStatus.PENDING) == set(WorkStatus)
-    assert all(WorkStatus.PENDING in reached(status) for status in WorkStatus)
-
-
-@pytest.mark.parametrize(("before", "after"), [*product(WorkStatus, WorkStatus)])
-def test_a_transition_passes_if_the_table_has_it(before: WorkStatus, after: WorkStatus) -> None:
-    """All others are refused with what the table has."""
-    item = _item(status=before)
-    if after in TRANSITIONS[before]:
-        return check_transition(item, after)
-    with pytest.raises(InvalidChangeError) as caught:
-        check_transition(item, after)
-    allowed = list(TRANSITIONS[before].values())
-    assert str(caught.value) == (
-        f'Story #11 "Sign up" is {before} and cannot become {after}; it can be {either(allowed)}'
-    )
-    return None
 
 
 def test_what_is_blocked_is_unblocked_before_it_is_started_or_finished() -> None:

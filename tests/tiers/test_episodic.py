@@ -19,7 +19,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
+from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -235,33 +235,6 @@ def test_what_does_not_exist_is_told_with_what_does(shelf: Shelf) -> None:
         shelf.memory.restore("work_plan", 9)
 
 
-def test_a_folder_in_place_of_a_document_is_told_and_the_others_are_written(shelf: Shelf) -> None:
-    """It is left alone, served as empty, and named among the faults."""
-    shelf.memory.path(PLAN).mkdir(parents=True)
-    failed = shelf.memory.update(view([]), VersionReason.REFRESH)
-    path = shelf.memory.path(PLAN)
-    message = f"{path} is a folder, a document is expected there; move the folder away"
-    assert {name: str(error) for name, error in failed.items()} == {PLAN: message}
-    assert isinstance(failed[PLAN], DocumentError)
-    assert shelf.memory.path(STATE).is_file()
-    assert shelf.memory.path(LOG).is_file()
-    assert [(fault.path, fault.line, fault.problem) for fault in shelf.memory.faults()] == [(str(path), 0, message)]
-    assert shelf.memory.get_work_plan(100) == ""
-
-
-def test_a_damaged_front_matter_is_told_and_the_text_is_served(shelf: Shelf) -> None:
-    """With the line; what the person wrote stays when the machine writes again."""
-    shelf.memory.update(view([]), VersionReason.REFRESH)
-    shelf.person(shelf.text().replace("format: 1\n", "format one\n").replace("- None", "- Mine", 1))
-    assert [(f.line, f.problem) for f in shelf.memory.faults()] == [(2, "'format one' is no `key: value`")]
-    assert "- Mine" in shelf.memory.get_work_plan(1_000)
-    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
-    shelf.memory.update(view(facts), VersionReason.REFRESH)
-    assert "format one\n" in shelf.text()
-    assert "- Mine\n" in shelf.text()
-    assert "- We defer it. (K1)\n" in shelf.text()
-
-
 def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
     """The machine's text follows behind it."""
     shelf.memory.folder.mkdir(parents=True)
@@ -303,19 +276,6 @@ def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
     assert shelf.memory.search("format: 1") == []
     assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
-
-
-def test_documents_are_bounded_however_many_facts_there_are(shelf: Shelf) -> None:
-    """A thousand facts of each kind fit the size that was set."""
-    facts = [
-        MustKeep(id=n, kind=kind, text=f"Fact {n} about the part that matters.", operation=n, timestamp=START)
-        for kind in MustKeepKind
-        for n in range(1, 1_001)
-    ]
-    shelf.memory.update(view(facts, size=2_000), VersionReason.REFRESH)
-    for name in DocumentName:
-        assert COUNTER.count(shelf.text(name)) <= 2_400
-    assert shelf.memory.get_stats()["version_count"] == 0
 
 
 def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:

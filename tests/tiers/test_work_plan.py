@@ -663,11 +663,13 @@ def test_a_context_says_in_one_voice_how_work_stands_after_a_tick(
     assert after.prefix == before.prefix
     assert f"> -{stale}" in after.timeline
     assert "> +" in after.timeline
-    assert "- [x] #2 Login" in after.timeline
+    assert "> +  - [x] #2 Login (story)\n" in after.timeline
+    assert "> +  - [ ] #3 Signup (story)\n" in after.timeline, "it waits for nothing more"
+    assert "> +- [ ] #1 User authentication (epic, high, 1 of 3 done)\n" in after.timeline
     with open_memory(memory.episodic_memory.folder.parent.parent, config=CONFIG, clock=clock) as other:
         text = other.get_orchestrator_context("task_execution").render()
     assert stale not in text
-    assert "- [x] #2 Login" in text
+    assert "- [x] #2 Login (story)\n  - [ ] #3 Signup (story)\n" in text
 
 
 def test_a_context_says_in_one_voice_what_the_machine_has_done(
@@ -680,3 +682,28 @@ def test_a_context_says_in_one_voice_what_the_machine_has_done(
         text = other.get_orchestrator_context("task_execution").render()
     assert '- Task #5 "Tidy up": in progress' in text
     assert 'Task #6 "Paint the door": can be started' not in text
+
+
+def test_a_copy_of_a_line_says_nothing_until_it_is_changed(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """What the machine does afterwards stands, though the copy still says otherwise; who ticks one of both means it."""
+    _edit(memory, ("- [ ] #6 Paint", "- [ ] #5 Tidy up (task)\n- [ ] #6 Paint"))
+    _go_on(memory, clock)
+    memory.state.set_status(5, WorkStatus.IN_PROGRESS)
+    for _ in range(3):
+        _go_on(memory, clock)
+        assert memory.state.item(5).status is WorkStatus.IN_PROGRESS
+    _edit(memory, ("- [ ] #5 Tidy up (task)\n", "- [x] #5 Tidy up (task)\n"))
+    _go_on(memory, clock)
+    assert memory.state.item(5).status is DONE
+
+
+def test_a_struck_line_with_words_behind_it_is_no_new_item(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """Neither at first nor when it is read again."""
+    _edit(memory, ("#5 Tidy up (task)", "~~#5 Tidy up~~ (task)"))
+    _go_on(memory, clock)
+    row = next(row for row in _text(memory).split("\n") if "~~#5" in row)
+    _edit(memory, (row, f"{row} as Grace said"))
+    for _ in range(3):
+        _go_on(memory, clock)
+    assert len(memory.state.items()) == 7
+    assert f"{row} as Grace said" in _text(memory)

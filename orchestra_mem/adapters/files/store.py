@@ -17,7 +17,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestra_mem.adapters.files.disk import decode, encode, sync_folder, telling, write_all
 from orchestra_mem.adapters.files.exchange import (
     ForeignText,
     aside_of,
@@ -27,8 +26,16 @@ from orchestra_mem.adapters.files.exchange import (
     put_back,
     settled,
 )
-from orchestra_mem.adapters.files.place import check_place, check_rights
-from orchestra_mem.adapters.files.reading import DocumentReader
+from orchestra_mem.adapters.files.reading import (
+    DocumentReader,
+    check_place,
+    check_rights,
+    decode,
+    encode,
+    sync_folder,
+    telling,
+    write_all,
+)
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_name
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint

@@ -18,22 +18,19 @@ from orchestra_mem.types import FileState
 # Seconds between two looks while something is changing: a part of the debounce time that a person does not notice.
 STEP_S = 0.05
 # A document that is saved over and over is told of at the first instant of stillness after the first, and as it is
-# after the second; all in under a second, the last look included.
+# after the second; all in under a second, the last look included. Whoever reads it sees whether it is still open.
 _LATEST_S = 0.5
 _LAST_S = 0.7
-# A file that grows at each look, and that nobody is known to have closed, is most probably being copied: half of it
-# must not be read. Past this it is a log.
-_GROWING_S = 10.0
 # What says that a file is not there. Any other error says nothing of it: it counts as unchanged until it can be seen.
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
-def is_document_name(name: str, suffix: str = ".md") -> bool:
+def is_document_name(name: str) -> bool:
     """Whether a file may be a document by its name; hidden files and lock files of editors and office programs are not.
 
     Backup, swap and temporary files that end otherwise (`x.md~`, `.x.md.swp`, `#x.md#`, `4913`) are none anyway.
     """
-    return name.endswith(suffix) and not name.startswith((".", "~$"))
+    return name.endswith(".md") and not name.startswith((".", "~$"))
 
 
 @dataclass(slots=True)
@@ -43,37 +40,19 @@ class Change:
     state: FileState | None
     first: float
     since: float
-    growing: bool = False
-    saved: bool = False
-
-    def see(self, state: FileState | None, now: float) -> None:
-        """Take in how the document is now."""
-        if state == self.state:
-            return
-        self.growing = _grew(self.state, state)
-        self.state, self.since = state, now
 
     def is_ready(self, now: float, debounce_s: float) -> bool:
-        """Whether it can be read, or must be as it is."""
+        """Whether it is still enough to be read, or must be as it is."""
         age, still = now - self.first, now - self.since
-        if still >= debounce_s or age >= _GROWING_S:
-            return True
-        return (age >= _LATEST_S and still >= STEP_S) or (age >= _LAST_S and (self.saved or not self.growing))
-
-
-def _grew(before: FileState | None, state: FileState | None) -> bool:
-    if before is None or state is None:
-        return False
-    return before.inode == state.inode and before.size_bytes < state.size_bytes
+        return still >= debounce_s or age >= _LAST_S or (age >= _LATEST_S and still >= STEP_S)
 
 
 class Changes:
     """What was last told of each document, and which have changed since."""
 
     def __init__(
-        self, folders: Iterable[str], *, suffix: str, debounce_s: float, clock: Callable[[], float] = time.monotonic
+        self, folders: Iterable[str], *, debounce_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._suffix = suffix
         self._debounce_s = debounce_s
         self._clock = clock
         self._lock = threading.Lock()
@@ -89,19 +68,12 @@ class Changes:
     def expect(self, path: Path, state: FileState | None) -> None:
         """Take a document as known in a state."""
         folder = os.path.abspath(path.parent)
-        if folder not in self._known or not is_document_name(path.name, self._suffix):
+        if folder not in self._known or not is_document_name(path.name):
             return
         with self._lock:
             self._known[folder][path.name] = state
             # Who says this has seen what was there before; a look that is under way may have seen it as well.
             self._waiting[folder].pop(path.name, None)
-
-    def saved(self, folder: str, name: str) -> None:
-        """Take in that somebody has closed a document that was open for writing, so that what it holds is whole."""
-        with self._lock:
-            change = self._waiting[folder].get(name)
-            if change is not None:
-                change.saved = True
 
     def begin(self) -> None:
         """Take the documents as known that nothing was told of yet."""
@@ -129,10 +101,10 @@ class Changes:
             waiting.pop(name, None)
             if state is None:
                 known.pop(name, None)
-        elif name in waiting:
-            waiting[name].see(state, now)
-        else:
+        elif name not in waiting:
             waiting[name] = Change(state, now, now)
+        elif state != waiting[name].state:
+            waiting[name].state, waiting[name].since = state, now
 
     def _take(self, now: float) -> frozenset[Path]:
         """Give what is ready, all at once: what was changed together is told of together. The lock must be held."""
@@ -152,7 +124,7 @@ class Changes:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if is_document_name(entry.name, self._suffix):
+                    if is_document_name(entry.name):
                         found[entry.name] = self._state(folder, entry.name, entry.path)
         except OSError as error:
             return {} if error.errno in _ABSENT else None

@@ -27,28 +27,22 @@ _NAMES = {
 class Events:
     """The system's own events of some folders, through watchdog. Used by one thread at a time.
 
-    `hint` is called, on a thread of watchdog's, for whatever happens there; `saved` as well, with folder and name,
-    where a file is closed that was open for writing (Linux only).
+    `hint` is called, on a thread of watchdog's, for whatever happens there.
 
     Raises:
         OSError, RuntimeError, ImportError: the system has no events, or has no room for another watch.
     """
 
-    def __init__(self, folders: Sequence[str], *, hint: Callable[[], None], saved: Callable[[str, str], None]) -> None:
+    def __init__(self, folders: Sequence[str], *, hint: Callable[[], None]) -> None:
         from watchdog import events  # slow to load, and not needed where it polls
         from watchdog.observers import Observer
 
         class Hint(events.FileSystemEventHandler):
-            def __init__(self, folder: str) -> None:
-                self._folder = folder
-
             def dispatch(self, event: FileSystemEvent) -> None:
-                if event.event_type == events.EVENT_TYPE_CLOSED:
-                    saved(self._folder, os.path.basename(os.fsdecode(event.src_path)))
                 hint()
 
         self._folders = folders
-        self._handlers = {folder: Hint(folder) for folder in folders}
+        self._handler = Hint()
         # Not the opening of files, nor the closing of what was only read: to read is no reason to look.
         self._kinds: list[type[FileSystemEvent]] = [
             events.FileModifiedEvent,
@@ -98,7 +92,7 @@ class Events:
     def _watch(self, folder: str, place: tuple[int, int]) -> bool:
         try:
             # Of a link to a folder, watchdog would watch the link.
-            watch = self._observer.schedule(self._handlers[folder], os.path.realpath(folder), event_filter=self._kinds)
+            watch = self._observer.schedule(self._handler, os.path.realpath(folder), event_filter=self._kinds)
         except (FileNotFoundError, NotADirectoryError):  # taken away this instant
             return False
         emitter = next(emitter for emitter in self._observer.emitters if emitter.watch == watch)

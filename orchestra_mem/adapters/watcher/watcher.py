@@ -41,7 +41,6 @@ class DocumentWatcher:
         debounce_s: so long a document must have been the same before it is told of. One that is saved over and over is
             told of within a second all the same.
         poll_s: seconds between two looks where it polls. Large folders are looked at more seldom.
-        suffix: what the names of documents end with.
     """
 
     def __init__(
@@ -52,14 +51,13 @@ class DocumentWatcher:
         mode: Literal["auto", "poll"] = "auto",
         debounce_s: float = 0.2,
         poll_s: float = 1.0,
-        suffix: str = ".md",
     ) -> None:
         self._on_change = on_change
         self._events_wanted = mode == "auto"
         self._poll_s = poll_s
         places = tuple(dict.fromkeys(os.path.abspath(folder) for folder in folders))
         self._places = places
-        self._changes = Changes(places, suffix=suffix, debounce_s=debounce_s)
+        self._changes = Changes(places, debounce_s=debounce_s)
         self._events: Events | None = None
         self._problem: str | None = None
         self._start_lock = threading.Lock()
@@ -176,7 +174,7 @@ class DocumentWatcher:
 
     def _watch_events(self) -> None:
         try:
-            self._events = Events(self._places, hint=self._hint.set, saved=self._changes.saved)
+            self._events = Events(self._places, hint=self._hint.set)
             self._renew_events()
         except (ImportError, OSError, RuntimeError) as error:
             self._poll_instead(error)

@@ -1,48 +1,41 @@
 """What becomes of an episodic document when machine and person have both changed it. Pure text, line by line.
 
 The machine's lines bear an identity: the number of a fact (`K12`), of a work item (`#5`), the item that a next step
-names, or what a count counts. Of each that both sides have, one row stands in all three texts before they are merged;
-so `merge` only decides where it stands, and merges what people wrote between such lines.
+names, what a count counts, or the section that a line calls empty. Of each that both sides have, one row stands in all
+three texts before they are merged; so `merge` only decides where it stands, and merges what people wrote between them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import (
     PIN,
-    Block,
     front_matter_fault,
-    line_end,
     split_blocks,
     without_front_matter,
 )
-from orchestra_mem.core.documents.merge import Merged, merge
-from orchestra_mem.core.documents.owned_lines import fact_in, is_fact_item, with_free_rows
+from orchestra_mem.core.documents.merge import Conflict, Merged, merge
+from orchestra_mem.core.documents.owned_lines import fact_in, owned_keys, with_free_rows
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import (
-    NEXT,
     PlanLine,
     has_work,
-    next_step_number,
     plan_lines,
     render_line,
-    work_sections,
 )
 from orchestra_mem.core.text import squeeze
 
-# Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
-# says something else there is a person's. By `updated` the machine knows its own texts again.
-_COUNTER = re.compile(
-    r"(?P<key>updated: (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
-    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
-)
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Stands in a section that has nothing else, so it comes and goes with the others' lines.
-_NONE = re.compile(r"^- None[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_NONE = re.compile(r"^- None[ \t]*(?=\r?$)", re.MULTILINE)
+# Stands between that line and the name of its section while texts are merged: no document holds it.
+_MARK = "\0"
+_MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +69,15 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if without_front_matter(person) == person:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
-    if base != person:
-        known = {*_work_keys(base).values(), *_work_keys(machine).values()}
-        base, machine, person = _agreed(base, machine, person, ahead=False)
-        if has_work(machine):
-            base, person = _in_order(base, machine, person, known)
-    if machine in (base, person) or base == person or not any("- None" in text for text in (base, machine, person)):
-        return merge(base, machine, person)
     titles = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
-    found = merge(*(_without_none(text, titles) for text in (base, machine, person)))
-    left_blank = {block.title for block in _empty(split_blocks(person))}
-    return _with_none(found, (_saying_none(machine) | _saying_none(person)) - left_blank)
+    base, machine, person = (_marked(text, titles) for text in (base, machine, person))
+    if base != person:
+        base, machine, person = _agreed(base, machine, person, ahead=False)
+    rows = split_lines(machine)
+    # The tracker knows the order of work, a person's too.
+    keys = owned_keys(machine) if has_work(machine) else {}
+    work = {rows[place] for place, key in keys.items() if key[0] in "#@"}
+    return _unmarked(merge(base, machine, person, follow=work))
 
 
 def brought_forward(opened: str, left: str, person: str, own: Container[int] = ()) -> str:
@@ -121,14 +112,10 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     the person took out comes back where the machine's ledger has it nevertheless, and stays away where the texts alone
     can tell, as they do where the person is `ahead` of the ledgers.
     """
-    work = has_work(machine)
-    if work:
+    if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    rows = [[row.removesuffix("\r") for row in text.split("\n")] for text in (base, machine, person)]
-    alike = set(rows[0]).intersection(rows[1], rows[2])  # mostly nearly all: only at the others is looked closely
-    old, new, own = (
-        _owned(text, lines, alike, work=work) for text, lines in zip((base, machine, person), rows, strict=True)
-    )
+    alike = set(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    old, new, own = (_owned(text, alike) for text in (base, machine, person))
     in_base: dict[int, str | None] = {}
     in_machine: dict[int, str | None] = {}
     in_person: dict[int, str | None] = {}
@@ -140,9 +127,12 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
             if was:
                 in_base[was.place] = row
         elif was:
-            in_base[was.place] = mine.row if mine.form == was.form else None
+            taken_back = mine.form == was.form or (key[0] == "#" and not ahead)
+            in_base[was.place] = mine.row if taken_back else None
+        elif key[0] == "@" and not ahead:
+            in_person |= dict.fromkeys([copy.place for copy in copies])
     for key in old.keys() - own.keys():
-        stays_away = key in new and (ahead or key[0] in "@=")
+        stays_away = key in new and (ahead or key[0] in "@=-")
         in_base[old[key][0].place] = new[key][0].row if stays_away else None
     return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
 
@@ -164,34 +154,24 @@ def _row(key: str, was: _Owned | None, now: _Owned, mine: _Owned, *, ahead: bool
     return now.row.removesuffix(now.tail) + (mine.tail or now.tail)
 
 
-def _owned(text: str, rows: Sequence[str], alike: Container[str], *, work: bool) -> dict[str, list[_Owned]]:
+def _owned(text: str, alike: Container[str]) -> dict[str, list[_Owned]]:
     """The rows of a text that have an identity, by that; of those that are `alike` in all texts the plan's alone."""
     found: defaultdict[str, list[_Owned]] = defaultdict(list)
-    plan = {line.place: line for line in plan_lines(text)} if work else {}
-    keys = _work_keys(text) if work else {}
-    for place, row in enumerate(rows):
-        if key := keys.get(place):
-            line = plan.get(place)
-            found[key].append(_Owned(place, row, line or row, line or row, line.tail if line else "", line))
-        elif row in alike:
-            continue
-        elif fact := fact_in(row):
+    rows = [row.removesuffix("\r") for row in text.split("\n")]
+    plan = {line.place: line for line in plan_lines(text)} if has_work(text) else {}
+    for place, key in owned_keys(text, alike).items():
+        row, line = rows[place], plan.get(place)
+        if key[0] == "#" and line:
+            found[key].append(_Owned(place, row, line, line, line.tail, line))
+        elif key[0] == "K":
             tail = row[len(row.replace(PIN, "").rstrip()) :] if row.rstrip().endswith(PIN) else ""
-            found[f"K{fact.number}"].append(_Owned(place, row, squeeze(row), fact, tail))
-        elif count := _COUNTER.match(row):
-            found[f"={count['key']}"].append(_Owned(place, row, row, row))
+            found[key].append(_Owned(place, row, squeeze(row), fact_in(row), tail))
+        else:
+            found[key].append(_Owned(place, row, row, row))
+    for place, row in enumerate(rows) if _MARK in text else ():
+        if _MARK in row:
+            found[f"-{row.partition(_MARK)[2]}"].append(_Owned(place, row, row, row))
     return found
-
-
-def _work_keys(text: str) -> dict[int, str]:
-    """The identities of a plan's lines of work and next steps, by their places."""
-    rows = text.split("\n")
-    keys = {line.place: f"#{line.number}" for line in plan_lines(text) if line.number}
-    for name, start, stop in work_sections(text):
-        for place in range(start, stop) if name == NEXT else ():
-            if number := next_step_number(rows[place].removesuffix("\r")):
-                keys[place] = f"@{number}"
-    return keys
 
 
 def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
@@ -206,124 +186,36 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     return "\n".join(rows)
 
 
-@dataclass(slots=True)
-class _Part:
-    """A section's own rows: those before the first line of work, those below each, and those behind the last."""
-
-    name: str
-    start: int
-    stop: int
-    head: list[str]
-    notes: list[tuple[str, list[str]]]
-    rest: list[str]
-
-
-def _in_order(base: str, machine: str, person: str, known: Container[str]) -> tuple[str, str]:
-    """Base and person's text with the machine's lines of work in its order, each with what people wrote below it.
-
-    Lines that neither the machine's last text nor its present one has (not `known`) are the person's.
-    """
-    rows, keys = machine.split("\n"), _work_keys(machine)
-    order: dict[str, dict[str, str]] = {}
-    for name, start, stop in work_sections(machine):
-        order[name] = {keys[place]: rows[place] for place in range(start, stop) if place in keys}
-    was, now = (set(_work_keys(text).values()) for text in (base, person))
-    steps = {key for key in was - now if key[0] == "@"}
-    return _laid_out(base, order, known, ()), _laid_out(person, order, known, steps)
-
-
-def _laid_out(text: str, order: Mapping[str, Mapping[str, str]], known: Container[str], gone: Container[str]) -> str:
-    rows = text.split("\n")
-    keys = {place: key for place, key in sorted(_work_keys(text).items()) if key in known or key[0] == "@"}
-    mine: dict[str, str] = {}
-    for place, key in keys.items():
-        mine.setdefault(key, rows[place])
-    parts = [_part(rows, keys, *section) for section in work_sections(text)]
-    waiting = {part.name: order.get(part.name, {}) for part in parts}
-    notes = _handed_on(parts, {key for each in waiting.values() for key in each})
-    cr = "\r" if line_end(text) == "\r\n" else ""
-    result: list[str] = []
-    done = 0
-    for part in parts:
-        result += [*rows[done : part.start], *part.head]
-        for key, row in waiting.pop(part.name, {}).items():
-            if key not in gone:
-                result += [mine.get(key, f"{row}{cr}"), *notes.get(key, [])]
-        result += part.rest
-        done = part.stop
-    return "\n".join([*result, *rows[done:]])
-
-
-def _part(rows: list[str], keys: Mapping[int, str], name: str, start: int, stop: int) -> _Part:
-    """A section; what is indented right below its last line of work belongs to that, what follows does not."""
-    start += 1
-    last = max((place for place in range(start, stop) if place in keys), default=-1)
-    end = start if last < 0 else last + 1
-    if last < 0:
-        end += end < stop and not rows[end].strip()
-    else:
-        while end < stop and rows[end][:1] in (" ", "\t") and rows[end].strip():
-            end += 1
-    part = _Part(name, start, stop, [], [], [])
-    below = part.head
-    for place in range(start, end):
-        if place in keys:
-            below = []
-            part.notes.append((keys[place], below))
-        else:
-            (part.rest if is_fact_item(rows[place]) else below).append(rows[place])
-    part.rest += rows[end:stop]
-    return part
-
-
-def _handed_on(parts: Sequence[_Part], there: Container[str]) -> dict[str, list[str]]:
-    """What stands below each line that is there; what stood below others follows the line before them."""
-    notes: dict[str, list[str]] = {}
-    for part in parts:
-        below = part.head
-        for key, kept in part.notes:
-            if key in there:
-                below = notes.setdefault(key, [])
-            below += kept
-    return notes
-
-
-def _without_none(text: str, titles: Container[str]) -> str:
-    """A text whose sections of these names do not say that they are empty."""
+def _marked(text: str, titles: Container[str]) -> str:
+    """A text in which the lines that say that a section is empty bear its name, for sections of these names."""
+    if "- None" not in text:
+        return text
     return "".join(
-        _NONE.sub("", block.text) if block.level == 2 and block.title in titles else block.text
+        _NONE.sub(lambda said, title=block.title: f"{said.group()}{_MARK}{title}", block.text)  # type: ignore[misc]
+        if block.level == 2 and block.title in titles
+        else block.text
         for block in split_blocks(text)
     )
 
 
-def _saying_none(text: str) -> set[str]:
-    return {block.title for block in split_blocks(text) if block.level == 2 and _NONE.search(block.text)}
-
-
-def _empty(blocks: Sequence[Block]) -> list[Block]:
-    """The sections without anything in them."""
-    return [
-        block
-        for block, below in zip(blocks, [*blocks[1:], None], strict=True)
-        if block.level == 2 and (below is None or below.level <= 2) and not block.text[len(block.heading) :].strip()
-    ]
-
-
-def _with_none(found: Merged, titles: Container[str]) -> Merged:
-    """A merged text whose empty sections of these names say that they are empty."""
-    blocks = split_blocks(found.text)
-    empty = [block for block in _empty(blocks) if block.title in titles]
-    end = line_end(found.text)
-    text = "".join(_none_below(block, end) if block in empty else block.text for block in blocks)
+def _unmarked(found: Merged) -> Merged:
+    """A merged text without these marks; a section of the machine's says that it is empty only where it is."""
+    lines = found.text.split("\n")
+    surplus: set[int] = set()
+    blocks = split_blocks(found.text) if _MARK in found.text else ()
+    for block, below in zip(blocks, [*blocks[1:], None], strict=True) if blocks else ():
+        places = range(block.line, block.line + block.text.count("\n") + (not block.text.endswith("\n")) - 1)
+        marked = {place for place in places if _MARK in lines[place]}
+        if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
+            surplus |= marked
+    text = "\n".join(line for place, line in enumerate(lines) if place not in surplus)
     conflicts = tuple(
-        replace(conflict, line=conflict.line + sum(block.line < conflict.line for block in empty))
-        for conflict in found.conflicts
+        Conflict(
+            line=each.line - sum(place < each.line for place in surplus),
+            base=_MARKED.sub("", each.base),
+            machine=_MARKED.sub("", each.machine),
+            person=_MARKED.sub("", each.person),
+        )
+        for each in found.conflicts
     )
-    return Merged(text=text, conflicts=conflicts)
-
-
-def _none_below(block: Block, end: str) -> str:
-    """An empty section with its line below the heading and the blank line that follows that."""
-    heading = block.heading if block.heading.endswith("\n") else f"{block.heading}{end}"
-    blank, feed, rest = block.text[len(block.heading) :].partition("\n")
-    return f"{heading}{blank}{feed}- None{end}{rest}"
+    return Merged(text=_MARKED.sub("", text), conflicts=conflicts)

@@ -1,13 +1,14 @@
-"""What of two texts is the same: lines in order, and sections wherever they stand. Merging and blame build on it."""
+"""Find what of two texts is the same: lines in order, and lines that moved. Merging and blame build on it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.core.documents.markdown import split_blocks
 
 # A stretch without a line of its own is compared cell by cell (one side's lines times the other's), in one call up to
 # so many cells; about 20 ms. Beyond, the stretch counts as rewritten.
@@ -63,12 +64,11 @@ class Section:
     start: int
     stop: int
     path: tuple[str, ...]
-    block: Block
 
     @property
-    def heading_lines(self) -> int:
-        """How many of the lines are its heading."""
-        return min(self.stop - self.start, max(1, self.block.heading.count("\n"))) if self.block.level else 0
+    def is_titled(self) -> bool:
+        """Whether it begins with a heading."""
+        return self.path not in ((), ("---",))
 
 
 def sections(text: str, line_count: int) -> list[Section]:
@@ -85,68 +85,50 @@ def sections(text: str, line_count: int) -> list[Section]:
             path = tuple(title for _, title in above)
         else:
             path = ("---",) if block.front else ()
-        found.append(Section(start, stop, path, block))
+        found.append(Section(start, stop, path))
     return found
 
 
-def matched_sections(old: Sequence[Section], new: Sequence[Section]) -> dict[int, int]:
-    """Which section of `new` is which of `old`, by number; none twice.
+def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:
+    """Pairs of places of lines that stay but in another order, given those `kept` in order.
 
-    Of the same place and text first, then of the same place, of the same heading, and of much the same content. Several
-    that are alike in one of these are told apart by the next, or else taken in their order if there are as many.
+    Those that are left once on either side first, then what stands beside them, then of each line the nearest. With
+    `kept` as many of each line are matched as there can be; of blank lines those beside lines that moved.
     """
-    found: dict[int, int] = {}
-    keys: tuple[Callable[[Section], Hashable], ...] = (
-        lambda section: (section.block.level, section.path, section.block.text),
-        lambda section: (section.block.level, section.path),
-        lambda section: (section.block.level, section.path[-1:]),
-    )
-    for key in keys:
-        _match_by(key, old, new, found, most=1)
-    _match_by_content(old, new, found)
-    _match_by(keys[1], old, new, found, most=len(old))
-    return found
+    used = set(kept.values())
+    here, there = _said(old, kept), _said(new, used)
+    pairs = {
+        places[0]: there[line][0] for line, places in here.items() if len(places) == 1 and len(there.get(line, ())) == 1
+    }
+    used.update(pairs.values())
+    for step in (1, -1):
+        for one, other in list(pairs.items()):
+            i, j = one + step, other + step
+            while (
+                0 <= i < len(old)
+                and 0 <= j < len(new)
+                and old[i] == new[j]
+                and not (i in kept or i in pairs or j in used)
+            ):
+                pairs[i] = j
+                used.add(j)
+                i, j = i + step, j + step
+    for line, places in here.items():
+        free = [place for place in there.get(line, ()) if place not in used]
+        for place in places:
+            if free and place not in pairs:
+                pairs[place] = min(free, key=lambda other, place=place: (abs(other - place), other))  # type: ignore[misc]
+                free.remove(pairs[place])
+    return pairs
 
 
-def _match_by(
-    key: Callable[[Section], Hashable], old: Sequence[Section], new: Sequence[Section], found: dict[int, int], most: int
-) -> None:
-    taken = set(found.values())
-    places: defaultdict[Hashable, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for number, section in enumerate(old):
-        if number not in found:
-            places[key(section)][0].append(number)
-    for number, section in enumerate(new):
-        if number not in taken:
-            places[key(section)][1].append(number)
-    for olds, news in places.values():
-        if len(olds) == len(news) <= most:
-            found.update(zip(olds, news, strict=True))
-
-
-def _match_by_content(old: Sequence[Section], new: Sequence[Section], found: dict[int, int]) -> None:
-    """Match what has more than half of its lines, not counting the heading, in one other section alone."""
-    taken = set(found.values())
-    left = {number: _content(section) for number, section in enumerate(old) if number not in found}
-    if not left or len(taken) == len(new):
-        return
-    homes: dict[str, int] = {}
-    for number, content in left.items():
-        for line in content:
-            homes[line] = -1 if line in homes else number
-    votes: Counter[tuple[int, int]] = Counter()
-    for number, section in enumerate(new):
-        if number not in taken:
-            votes.update((homes[line], number) for line in _content(section) if homes.get(line, -1) >= 0)
-    for (one, other), count in votes.most_common():
-        if one not in found and other not in taken and 2 * count > len(left[one]):
-            found[one] = other
-            taken.add(other)
-
-
-def _content(section: Section) -> set[str]:
-    lines = section.block.text.split("\n")[section.heading_lines :]
-    return {stripped for line in lines if (stripped := line.strip())}
+def _said(lines: Sequence[str], taken: Container[int]) -> dict[str, list[int]]:
+    """The places of each line that is neither blank nor taken."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        if place not in taken and line and not line.isspace():
+            places[line].append(place)
+    return places
 
 
 def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
@@ -249,3 +231,40 @@ def _longest_common(
             i, j = i - 1, j - 1
             pairs.append((a + i, b + j))
     return pairs
+
+
+def reordered(ranks: Sequence[float]) -> dict[int, float]:
+    """New ranks for as few items as can be, so that all ascend in the order that they are wanted in.
+
+    Args:
+        ranks: those that the items have, in the wanted order.
+
+    Returns:
+        By position in `ranks` the new rank. Where no numbers are left between two that stay, all are given anew.
+    """
+    staying = longest_ascending(ranks)
+    new: dict[int, float] = {}
+    for low, high in zip([-1, *staying], [*staying, len(ranks)], strict=True):
+        moved = range(low + 1, high)
+        if not moved:
+            continue
+        floor = ranks[low] if low >= 0 else None
+        ceiling = ranks[high] if high < len(ranks) else None
+        placed = _spread(len(moved), floor, ceiling)
+        if placed is None:
+            return {position: float(position + 1) for position in range(len(ranks))}
+        new.update(zip(moved, placed, strict=True))
+    return new
+
+
+def _spread(count: int, low: float | None, high: float | None) -> list[float] | None:
+    """Ascending numbers between two bounds, None where they do not fit."""
+    if high is None:
+        first = 0.0 if low is None else low
+        placed = [first + 1.0 + step for step in range(count)]
+    elif low is None:
+        placed = [high - float(count - step) for step in range(count)]
+    else:
+        placed = [low + (high - low) * (step + 1) / (count + 1) for step in range(count)]
+    row = [*([] if low is None else [low]), *placed, *([] if high is None else [high])]
+    return placed if all(a < b for a, b in pairwise(row)) else None

@@ -7,14 +7,13 @@ comes back is written by who brought it back, since a text does not tell what st
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.alignment import matched_lines, matched_sections, sections, split_lines
+from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, sections, split_lines
 
 _NAMES = re.compile(
     r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18}))(?=[),; ])|\bSummary S(?P<summary>\d{1,18})\b"
@@ -75,10 +74,9 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -> Blame:
-    """The blame of a new text: lines that stay keep their origin, also in sections that moved.
+    """The blame of a new text: lines that stay keep their origin, also where they moved.
 
-    Sections are matched by heading and content, then the lines within them in order. What is left of both texts is
-    matched wherever it stands: of each line that is not blank, the nearest. Line ends do not count.
+    Line ends do not count.
 
     Raises:
         ValueError: `blame` is not of `old_text`; it has another number of lines.
@@ -88,34 +86,10 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
         raise ValueError(f"the blame is of {len(blame):,} lines, the text has {len(old):,}")
     if old == new:
         return blame
-    old_sections, new_sections = sections(old_text, len(old)), sections(new_text, len(new))
-    pairs: dict[int, int] = {}
-    for here, there in matched_sections(old_sections, new_sections).items():
-        one, other = old_sections[here], new_sections[there]
-        for i, j in matched_lines(old[one.start : one.stop], new[other.start : other.stop]):
-            pairs[other.start + j] = one.start + i
-    if len(pairs) < min(len(old), len(new)):
-        _match_moved(old, new, pairs)
+    kept = dict(matched_lines(old, new))
+    came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}
     return tuple(
-        blame[pairs[place]] if place in pairs else origin_of_new(new[place], section.path)
-        for section in new_sections
+        blame[came_from[place]] if place in came_from else origin_of_new(new[place], section.path)
+        for section in sections(new_text, len(new))
         for place in range(section.start, section.stop)
     )
-
-
-def _match_moved(old: Sequence[str], new: Sequence[str], pairs: dict[int, int]) -> None:
-    """Add pairs (by new place) of lines that stay but in another section or order."""
-    used = set(pairs.values())
-    wanted: defaultdict[str, list[int]] = defaultdict(list)
-    free: defaultdict[str, list[int]] = defaultdict(list)
-    for place, line in enumerate(new):
-        if place not in pairs and line and not line.isspace():
-            wanted[line].append(place)
-    for place, line in enumerate(old):
-        if line in wanted and place not in used:
-            free[line].append(place)
-    for line, places in free.items():
-        for place in wanted[line][: len(places)]:
-            nearest = min(places, key=lambda free: (abs(free - place), free))
-            places.remove(nearest)
-            pairs[place] = nearest

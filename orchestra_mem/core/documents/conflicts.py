@@ -79,7 +79,8 @@ def mark(merged: Merged, before: str = "") -> str:
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""
     new = [(conflict, split_lines(conflict.person)) for conflict in merged.conflicts]
-    starts = [_place(conflict, own, lines) for conflict, own in new]
+    last = len(lines) - (not lines[-1])
+    starts = [min(conflict.line - 1, last) for conflict, _ in new]
     places: defaultdict[int, list[list[str]]] = defaultdict(list)
     used: set[str] = set()
     for place, block, raw in _undecided(before, lines):
@@ -99,16 +100,6 @@ def mark(merged: Merged, before: str = "") -> str:
             added[-1] = added[-1].removesuffix("\r")
         lines[place:place] = added
     return "\n".join(lines)
-
-
-def _place(conflict: Conflict, own: Sequence[str], lines: Sequence[str]) -> int:
-    """Where the person's lines stand, counted from 0: where they are said to, or next to that."""
-    said = min(conflict.line - 1, len(lines) - (not lines[-1]))
-    if not own or [line.removesuffix("\r") for line in lines[said : said + len(own)]] == own:
-        return said
-    bare = [line.removesuffix("\r") for line in lines]
-    found = [place for place, line in enumerate(bare) if line == own[0] and bare[place : place + len(own)] == own]
-    return min(found, key=lambda place: abs(place - said), default=max(0, min(said, len(bare) - len(own))))
 
 
 def _block(conflict: Conflict, own: Sequence[str], used: set[str], cr: str) -> list[str]:

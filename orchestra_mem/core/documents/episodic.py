@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from orchestra_mem.core.documents import plan_view
 from orchestra_mem.core.documents.markdown import front_matter
+from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
@@ -31,6 +32,43 @@ _UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
 # The least by which two dates differ as they are written.
 _MOMENT = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """A line of the plan with the machine's remarks below it."""
+
+    line: PlanLine
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """An item that is told of, and what is told."""
+
+    item: WorkItem
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkView:
+    """What is known of work when the documents are written.
+
+    `active`, `blocked` and `next` come in the order of the backlog, `done` oldest first. `backlog` is the tree of what
+    is to be done, line by line, `future` what is deferred. `counts` are those of all items.
+    """
+
+    counts: Mapping[WorkKind, Mapping[WorkStatus, int]]
+    active: Sequence[Mention] = ()
+    done: Sequence[Mention] = ()
+    blocked: Sequence[Mention] = ()
+    next: Sequence[Mention] = ()
+    backlog: Sequence[PlanRow] = field(default=())
+    future: Sequence[PlanRow] = field(default=())
+
+    def count(self, *statuses: WorkStatus) -> int:
+        """How many items have one of these statuses."""
+        return sum(by_status.get(status, 0) for by_status in self.counts.values() for status in statuses)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +95,7 @@ class ProjectView:
     decisions_in_full: int = 50
     decisions_in_brief: int = 200
     progress_items: int = 30
-    work: plan_view.WorkView | None = None
+    work: WorkView | None = None
 
     def standing(self, kind: MustKeepKind) -> list[MustKeep]:
         """The facts of a kind that hold now, oldest first."""
@@ -124,9 +162,9 @@ def _project_state(view: ProjectView) -> str:
     progress = [*filter(_is_persons, older), *newest]
     active = done = stuck = ""
     if work := view.work:
-        active = plan_view.mentions(work.active) + plan_view.more_active(work)
-        done = plan_view.mentions(work.done)
-        stuck = plan_view.mentions(work.blocked) + plan_view.more_blocked(work)
+        active = _mentions(work.active) + _more_active(work)
+        done = _mentions(work.done)
+        stuck = _mentions(work.blocked) + _more_blocked(work)
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
@@ -156,7 +194,7 @@ def _statistics(view: ProjectView) -> str:
         ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),
     ]
     if view.work:
-        rows += plan_view.statistics(view.work)
+        rows += _work_statistics(view.work)
     return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
 
 
@@ -170,9 +208,9 @@ def _work_plan(view: ProjectView) -> str:
     work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
     # Where there is work its items stand first, and what was found in operations below them.
     next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
-    upcoming = plan_view.mentions(work.next) if work else ""
-    backlog = plan_view.backlog(work, int(room * _WORK_SHARE)) if work else ""
-    future = plan_view.future(work, int(room * _FUTURE_SHARE)) if work else ""
+    upcoming = _mentions(work.next) if work else ""
+    backlog = _backlog_rows(work, int(room * _WORK_SHARE)) if work else ""
+    future = _future_rows(work, int(room * _FUTURE_SHARE)) if work else ""
     return (
         _head("Work Plan", view)
         + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
@@ -261,3 +299,70 @@ def _best(
             break
         chosen.append(fact)
     return sorted(chosen, key=lambda fact: fact.id)
+
+
+def _mentions(told: Iterable[Mention]) -> str:
+    """Items in a list, without a box."""
+    return "".join(f"- {_name(each.item)}{f': {each.words}' if each.words else ''}\n" for each in told)
+
+
+def _name(item: WorkItem) -> str:
+    return f'{item.kind.capitalize()} #{item.id} "{shown_title(item.title)}"'
+
+
+def _more_active(view: WorkView) -> str:
+    """How many items in progress are not shown."""
+    return _more(view.count(WorkStatus.IN_PROGRESS) - len(view.active))
+
+
+def _more_blocked(view: WorkView) -> str:
+    """How many items that are blocked or have failed are not shown."""
+    shown = sum(1 for each in view.blocked if each.item.status in (WorkStatus.BLOCKED, WorkStatus.FAILED))
+    return _more(view.count(WorkStatus.BLOCKED, WorkStatus.FAILED) - shown)
+
+
+def _work_statistics(view: WorkView) -> list[tuple[str, int]]:
+    """The rows of the statistics."""
+    totals = {kind: sum(view.counts.get(kind, {}).values()) for kind in WorkKind}
+    return [
+        *((f"Total {kind.plural.capitalize()}", count) for kind, count in totals.items() if count),
+        ("Work Done", view.count(WorkStatus.DONE)),
+        ("Work In Progress", view.count(WorkStatus.IN_PROGRESS)),
+        ("Work Blocked", view.count(WorkStatus.BLOCKED)),
+    ]
+
+
+def _backlog_rows(view: WorkView, room: int) -> str:
+    """The tree of what is to be done, in so many characters, and how much more there is."""
+    shown = _fitting(view.backlog, room)
+    left = view.count(WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
+    is_open = sum(1 for row in shown if not (row.line.ticked or row.line.struck))
+    return _rows(shown) + _more(left - is_open)
+
+
+def _future_rows(view: WorkView, room: int) -> str:
+    """What is deferred; see `backlog`."""
+    shown = _fitting(view.future, room)
+    return _rows(shown) + _more(view.count(WorkStatus.DEFERRED) - len(shown))
+
+
+def _fitting(rows: Sequence[PlanRow], room: int) -> list[PlanRow]:
+    shown: list[PlanRow] = []
+    for row in rows:
+        room -= len(_rows([row]))
+        if room < 0 and shown:
+            break
+        shown.append(row)
+    return shown
+
+
+def _rows(rows: Iterable[PlanRow]) -> str:
+    return "".join(
+        f"{line}\n"
+        for row in rows
+        for line in [render_line(row.line), *(remark_row(text, row.line.indent + 2) for text in row.remarks)]
+    )
+
+
+def _more(count: int) -> str:
+    return f"- … and {count:,} more: `orchestra-mem work`\n" if count > 0 else ""

@@ -1,30 +1,28 @@
 """Three-way merge: what the machine last wrote, what it writes now, what a person made of it meanwhile.
 
-Sections are matched first, by heading and by what they hold, so that one that a person moved or renamed stays where it
-was put and takes the machine's changes there. Within matched sections the algorithm is diff3's: lines that all three
-have hold the others in place. Between them each line counts: what either side added is there, what either took out is
-not. Only where both changed the very same line does the person's stand alone, and the machine's is returned beside it.
-Lines are compared without their ends; those of the result are the person's.
+The person's text is the ground. Each line is followed from text to text, in order or moved. What the machine took out
+goes from the person's text, what it added is put behind the line that it follows at the machine's, wherever a person
+has moved that; a line that the machine moved and the person did not goes with the machine. Where both changed the very
+same lines the person's stand alone, and the machine's are returned beside them. Lines are compared without their ends;
+those of the result are the person's.
 
-The library merge3 does diff3 as well. It is licensed under GPL-2.0-or-later and this project under MIT, so the merge is
-our own.
+The library merge3 does diff3. It is licensed under GPL-2.0-or-later and this project under MIT: the merge is our own.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate, groupby, pairwise
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import (
     Section,
-    count_said,
     line_ends,
     look_changed,
     matched_lines,
-    matched_sections,
+    moved_lines,
     sections,
     split_lines,
 )
@@ -49,351 +47,304 @@ class Merged:
     conflicts: tuple[Conflict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """One of the three texts, cut into lines and sections."""
-
-    lines: list[str]
-    sections: list[Section]
-
-    @classmethod
-    def cut(cls, text: str) -> _Text:
-        lines = split_lines(text)
-        return cls(lines, sections(text, len(lines)))
-
-    def of(self, number: int) -> list[str]:
-        """The lines of a section."""
-        return self.lines[self.sections[number].start : self.sections[number].stop]
-
-    def stretch(self, first: int, last: int, left_out: Mapping[int, int]) -> list[str]:
-        """The lines of neighbouring sections, of some without so many at the beginning."""
-        return [line for number in range(first, last) for line in self.of(number)[left_out.get(number, 0) :]]
-
-
-@dataclass(slots=True)
-class _Draft:
-    """The result so far: a person's line by its number, a machine's by its text.
-
-    Of lines that both changed `collisions` tells where the person's begin in the draft, how many these are, and what
-    base and machine have. `both` is `merge`'s.
-    """
-
-    person: list[str]
-    both: bool = False
-    lines: list[int | str] = field(default_factory=list)
-    collisions: list[tuple[int, int, list[str], list[str]]] = field(default_factory=list)
-
-    @property
-    def last(self) -> str:
-        """The last line so far."""
-        return self.text(self.lines[-1]) if self.lines else ""
-
-    def text(self, line: int | str) -> str:
-        """What a line of the draft says."""
-        return line if isinstance(line, str) else self.person[line]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """What of the three texts belongs together: lines of base and machine, and the range of the person's.
-
-    `deleted` are the sections that the person deleted and the machine changed, as base and machine have them.
-    """
-
-    base: list[str]
-    machine: list[str]
-    person: tuple[int, int]
-    deleted: list[tuple[list[str], list[str]]]
-
-
-def merge(base: str, machine: str, person: str, *, both: bool = False) -> Merged:
+def merge(base: str, machine: str, person: str, *, both: bool = False, follow: Container[str] = ()) -> Merged:
     """Merge two texts that both come from `base`. A side that did not change takes the other's text whole.
 
-    With `both` nothing collides: where both changed the same lines, what the machine wrote follows the person's.
+    Args:
+        base: the text that both come from.
+        machine: what the machine has made of it.
+        person: what the person has made of it.
+        both: whether nothing collides: where both changed the same lines, what the machine wrote follows the person's.
+        follow: lines that stand in the machine's order, whoever moved them.
     """
     if machine in (base, person):
         return Merged(text=person)
     if person == base:
         return Merged(text=machine)
-    old, new, own = _Text.cut(base), _Text.cut(machine), _Text.cut(person)
-    draft = _Draft(own.lines, both)
-    for unit in _units(old, new, own):
-        _merge_unit(unit, draft)
-    _balance(draft, old.lines, new.lines)
-    return _finished(draft, line_ends(person), line_end(person if "\n" in person else machine))
+    return _Merge(base, machine, person, both=both, follow=follow).merged()
 
 
-def _finished(draft: _Draft, ends: Sequence[str], end: str) -> Merged:
-    """The draft as a text."""
-    texts = [line + end if isinstance(line, str) else draft.person[line] + (ends[line] or end) for line in draft.lines]
-    if draft.lines and isinstance(last := draft.lines[-1], int):
-        texts[-1] = draft.person[last] + ends[last]  # it may be the only one without an end
-    conflicts = tuple(
-        Conflict(
-            line=place + 1,
-            base="".join(f"{line}{end}" for line in old),
-            machine="".join(f"{line}{end}" for line in new),
-            person="".join(texts[place : place + count]),
-        )
-        for place, count, old, new in draft.collisions
-    )
-    return Merged(text="".join(texts), conflicts=conflicts)
+@dataclass(frozen=True, slots=True)
+class _Collision:
+    """Lines of the person's that stand, from `start` to before `stop`, and what base and machine have there."""
+
+    start: int
+    stop: int
+    base: list[str]
+    machine: list[str]
 
 
-def _units(old: _Text, new: _Text, own: _Text) -> Iterator[_Unit]:
-    """Cut the three texts where a section stands in all of them, in the order that the result has.
+class _Merge:
+    """One merge. Places count lines from 0; -1 is before the first."""
 
-    That is the person's, or the machine's where the person moved nothing. What not all texts have follows the section
-    that it stands behind.
-    """
-    to_new = matched_sections(old.sections, new.sections)
-    to_own = matched_sections(old.sections, own.sections)
-    leaders = [number for number in range(len(old.sections)) if number in to_new and number in to_own]
-    order = sorted(leaders, key=to_own.__getitem__)
-    if order == leaders:
-        order.sort(key=to_new.__getitem__)
-    in_old = _stretches(leaders, len(old.sections))
-    in_new = _stretches(sorted(to_new[number] for number in leaders), len(new.sections))
-    in_own = _stretches(sorted(to_own[number] for number in leaders), len(own.sections))
-    deleted = _deleted(old, own, to_new, to_own)
-    old_out = {number: len(old.of(number)) for number in deleted} | _kept_headings(old, own, to_new, to_own)
-    new_out = {to_new[number]: len(new.of(to_new[number])) for number in deleted}
-    for number in [-1, *order]:
-        spans = in_old[number], in_new[to_new.get(number, -1)], in_own[to_own.get(number, -1)]
-        # A section whose heading alone is missing from the person's is part of the one before: they go together.
-        apart = number >= 0 and all(i in to_own or i in deleted for i in range(number + 1, spans[0][1]))
-        parts = [[(first, first + 1) for first, _ in spans], [(first + 1, last) for first, last in spans]]
-        for of_old, of_new, (first, last) in parts if apart else [spans]:
-            changed = [(old.of(i), new.of(to_new[i])) for i in range(*of_old) if i in deleted]
-            yield _Unit(
-                old.stretch(*of_old, old_out),
-                new.stretch(*of_new, new_out),
-                (own.sections[first].start, own.sections[last - 1].stop) if first < last else (0, 0),
-                [(before, now) for before, now in changed if count_said(now) - count_said(before)],
+    def __init__(self, base: str, machine: str, person: str, *, both: bool, follow: Container[str]) -> None:
+        self._base, self._machine, self._person = map(split_lines, (base, machine, person))
+        self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
+        self._both, self._follow = both, follow
+        self._sections = sections(base, len(self._base))
+        # The headings at the person's, each with the end of its section.
+        self._heads = {each.start: each.stop for each in sections(person, len(self._person)) if each.is_titled}
+        in_machine = dict(matched_lines(self._base, self._machine))
+        in_person = dict(matched_lines(self._base, self._person))
+        moved = moved_lines(self._base, self._machine, in_machine)
+        # From each line of base to its place at the person's, and back.
+        self._where = in_person | moved_lines(self._base, self._person, in_person)
+        self._came_from = {place: line for line, place in self._where.items()}
+        # Lines that go with the machine: their places there and at the person's.
+        self._goes = {
+            place: in_person[line]
+            for line, place in moved.items()
+            if line in in_person and self._base[line].strip() and self._section(line).start in in_machine
+        }
+        for place, mine in self._out_of_order(follow):
+            self._goes[place] = mine
+            line = self._came_from.get(mine, -1)
+            if in_machine.get(line) == place:
+                moved[line] = in_machine.pop(line)
+        self._in_order = sorted(in_machine.items())
+        self._added = {*range(len(self._machine))}.difference(in_machine.values(), moved.values(), self._goes)
+        self._taken = {*range(len(self._base))}.difference(in_machine, moved)
+        own = self._came_from.keys() ^ range(len(self._person))
+        self._extra = Counter(self._person[place] for place in own)
+        self._went: set[int] = set()
+        self._gone: set[int] = set()
+        # What follows a line of the person's: lines of the machine's, and places of lines that are moved there.
+        self._behind: defaultdict[int, list[int | str]] = defaultdict(list)
+        self._collisions: list[_Collision] = []
+        self._left_out: dict[int, _Collision] = {}
+
+    def _section(self, line: int) -> Section:
+        """The section of base that a line stands in."""
+        return self._sections[bisect_right(self._sections, line, key=lambda section: section.start) - 1]
+
+    def _out_of_order(self, follow: Container[str]) -> Iterator[tuple[int, int]]:
+        """Lines to follow the machine that both have and that stand in another order: places at both."""
+        first = {line: place for place, line in reversed([*enumerate(self._person)]) if line in follow}
+        new = [place for place, line in enumerate(self._machine) if line in first]
+        own = [self._person[place] for place in sorted(first.values())]
+        in_order = {new[number] for number, _ in matched_lines([self._machine[place] for place in new], own)}
+        yield from ((place, first[self._machine[place]]) for place in new if place not in in_order)
+
+    def merged(self) -> Merged:
+        """Merge hunk by hunk, then write down what came of it."""
+        border = len(self._base), len(self._machine)
+        for (line, place), (next_line, next_place) in pairwise([(-1, -1), *self._in_order, border]):
+            if next_line - line > 1 or next_place - place > 1:
+                self._merge_hunk(range(line + 1, next_line), range(place + 1, next_place))
+        self._keep_headings()
+        return self._finished()
+
+    def _merge_hunk(self, old: range, new: range) -> None:
+        """Put what the machine made of some lines of base into the person's text."""
+        added = [line for place in new if place in self._added and (line := self._machine[place]).strip()]
+        gone = [line for line in old if line in self._taken and self._base[line].strip()]
+        opens = next((self._machine[place] for place in new if self._machine[place].strip()), "").startswith("#")
+        if gone:  # else the machine has at most another blank line
+            self._gone.update(self._where[line] for line in old if line in self._taken and line in self._where)
+        at, changed = self._anchor(old, opens=opens)
+        if at is None:
+            first = next((place for place in new if self._machine[place].startswith("#")), new.stop)
+            self._leave_out(
+                old.start - 1, [self._machine[place] for place in new if place < first and place in self._added]
             )
+            self._insert(range(first, new.stop), self._anchor(old, opens=True)[0] or 0, range(0), opens=True)
+            return
+        lost = [self._base[line] for line in gone if line not in self._where]
+        places = range(at + 1, self._own_stop(at, old))
+        own = Counter(self._person[place] for place in places if self._is_own(place))
+        has_all = added and not Counter(added) - own and len(gone) == len(lost)
+        if lost and not has_all and (own or look_changed(Counter(lost), Counter(added))):
+            if not self._both:
+                self._collide(places, old, new)
+                new = range(0)
+            self._insert(new, places.stop - 1, places, opens=False)
+            return
+        replaced = [self._where[line] for line in old if self._where.get(line, -1) in places]
+        last = max(replaced, default=places.stop - 1 if own and (changed or lost) else self._below_blank(at, old.start))
+        self._insert(new, last, places, opens=opens, whole=not (own or lost or changed))
 
+    def _anchor(self, old: range, *, opens: bool) -> tuple[int | None, bool]:
+        """The last of the person's lines that stands before a hunk in base, and whether some behind it were changed.
 
-def _stretches(leaders: Sequence[int], count: int) -> dict[int, tuple[int, int]]:
-    """From each leader to the next, by the leader's number; under -1 what stands before the first."""
-    borders = [*leaders, count]
-    found = {leader: (leader, border) for leader, border in zip(leaders, borders[1:], strict=True)}
-    found[-1] = (0, borders[0])
-    return found
+        None where the section in which the hunk stands is there no more.
+        """
+        section = self._section(max(old.start - 1, 0)) if self._base else None
+        start = section.start if section and not opens else 0
+        at = self._above(old.start, start)
+        if at >= 0:
+            line = self._came_from[at]
+            return at, any(self._base[between].strip() for between in range(line + 1, old.start))
+        if opens or section is None or not section.is_titled or section.start >= old.start:
+            return -1, False
+        below = [self._where[line] for line in range(old.start, section.stop) if self._stands(line)]
+        if below:
+            return min(below) - 1, False
+        place = self._above(start, 0) + 1
+        while place < len(self._person) and (self._is_own(place) or not self._person[place].strip()):
+            if place in self._heads:  # the heading was given another name
+                return place, True
+            place += 1
+        return None, True
 
+    def _below_blank(self, at: int, line: int) -> int:
+        """The last of the blank lines that follow a line of the person's as they do in base before another line."""
+        blank = range(self._came_from.get(at, -1) + 1, line)
+        below = max((self._where[each] for each in blank if each in self._where), default=at)
+        return below if below > at and not any(place in self._heads for place in range(at + 1, below + 1)) else at
 
-def _deleted(old: _Text, own: _Text, to_new: Mapping[int, int], to_own: Mapping[int, int]) -> set[int]:
-    """Sections that the machine still has and the person deleted: heading, and at least half of the lines."""
-    missing = [number for number in to_new if number not in to_own and old.sections[number].block.level]
-    if not missing:
-        return set()
-    standing = set(own.lines)
-    found: set[int] = set()
-    for number in missing:
-        lines = old.of(number)
-        content = set(count_said(lines[old.sections[number].heading_lines :]))
-        if lines[0] not in standing and 2 * len(content & standing) <= len(content):
-            found.add(number)
-    return found
+    def _stands(self, line: int) -> bool:
+        """Whether the person has a line of base that says something."""
+        return line in self._where and bool(self._base[line].strip())
 
+    def _above(self, line: int, start: int) -> int:
+        """The place at the person's of the nearest line above one of base, not before `start`; -1 for none."""
+        return next((self._where[each] for each in range(line - 1, start - 1, -1) if self._stands(each)), -1)
 
-def _kept_headings(old: _Text, own: _Text, to_new: Mapping[int, int], to_own: Mapping[int, int]) -> dict[int, int]:
-    """Sections that the machine took out and the person wrote into, with the lines of their headings.
+    def _own_stop(self, at: int, old: range) -> int:
+        """Where what the person has in the place of a hunk ends."""
+        stop = place = at + 1
+        while place < len(self._person) and place not in self._heads:
+            if self._person[place].strip():
+                if not self._is_own(place) and self._came_from[place] not in old:
+                    break
+                stop = place + 1
+            place += 1
+        return stop
 
-    Left out of the base, the heading is the person's: it stays above what the person wrote.
-    """
-    return {
-        number: old.sections[number].heading_lines
-        for number, other in to_own.items()
-        if number not in to_new and count_said(own.of(other)) - count_said(old.of(number))
-    }
+    def _is_own(self, place: int) -> bool:
+        """Whether the person wrote a line: it says something and was not in base."""
+        return place not in self._came_from and bool(self._person[place].strip())
 
+    def _collide(self, places: range, old: range, new: range) -> None:
+        """Let the person's lines stand where the machine has changed them as well."""
+        while places and not self._person[places[0]].strip():
+            places = places[1:]
+        self._gone.difference_update(place for place in places if place not in self._went)
+        lines = [self._base[line] for line in old], [self._machine[place] for place in new]
+        self._collisions.append(_Collision(places.start, places.stop, *lines))
 
-def _merge_unit(unit: _Unit, draft: _Draft) -> None:
-    """Add what comes of a unit to the draft."""
-    start, stop = unit.person
-    own, old, new = draft.person[start:stop], unit.base, unit.machine
-    if own and draft.last.strip() and not draft.person[start - 1].strip():
-        draft.lines.append(start - 1)  # the blank line above went with what stood there
-    if new in (old, own):
-        draft.lines += range(start, stop)
-    else:
-        b = m = p = 0
-        for next_b, next_m, next_p, size in _anchors(old, new, own):
-            _merge_stretch(old[b:next_b], new[m:next_m], range(start + p, start + next_p), draft)
-            b, m, p = next_b + size, next_m + size, next_p + size
-            draft.lines += range(start + next_p, start + p)
-    for was, now in unit.deleted:
-        _collide(draft, range(0), was, now)
+    def _leave_out(self, line: int, added: Sequence[str]) -> None:
+        """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
+        section = self._section(line)
+        added = [line for line in added if line.strip()]
+        if not added or (self._both and self._base[section.start].startswith("###")):
+            return  # what explains an entry goes with it
+        found = self._left_out.get(section.start)
+        if found is None:
+            at = self._section_end(self._above(section.start, 0)) + 1
+            heading = self._base[section.start]
+            found = _Collision(at, at, self._base[section.start : section.stop], [heading, ""])
+            self._left_out[section.start] = found
+            if self._both:
+                self._behind[at - 1] += ["", heading, ""]
+            else:
+                self._collisions.append(found)
+        found.machine.extend(added)
+        if self._both:
+            self._behind[found.start - 1] += added
 
+    def _section_end(self, at: int) -> int:
+        """The last line of the section that a line of the person's stands in."""
+        while at + 1 < len(self._person) and at + 1 not in self._heads:
+            at += 1
+        return at
 
-def _anchors(base: list[str], machine: list[str], person: list[str]) -> list[tuple[int, int, int, int]]:
-    """Runs of base lines that both sides kept: (in base, in machine, in person, length); the last is the end."""
-    theirs = dict(matched_lines(base, person))
-    anchors: list[tuple[int, int, int, int]] = []
-    for in_base, in_machine in matched_lines(base, machine):
-        in_person = theirs.get(in_base)
-        if in_person is None:
-            continue
-        if anchors:
-            b, m, p, size = anchors[-1]
-            if (b + size, m + size, p + size) == (in_base, in_machine, in_person):
-                anchors[-1] = (b, m, p, size + 1)
-                continue
-        anchors.append((in_base, in_machine, in_person, 1))
-    anchors.append((len(base), len(machine), len(person), 0))
-    return anchors
+    def _insert(self, new: range, at: int, around: range, *, opens: bool, whole: bool = False) -> None:
+        """Put what the machine added or moved there behind a line of the person's; `whole` with its blank lines."""
+        run: list[int | str] = []
+        for place in new:
+            line = self._machine[place]
+            if place in self._goes:
+                run += self._with_notes(self._goes.pop(place))
+            elif not line.strip():
+                run += [""] if place in self._added or not whole else []
+            elif place in self._added and self._extra[line] > 0:
+                self._extra[line] -= 1  # both wrote it
+                mine = next((mine for mine in around if mine > at and self._person[mine] == line), None)
+                if mine is not None:
+                    self._put(run, at, opens=opens, whole=whole)
+                    run, at = [], mine
+            elif place in self._added:
+                run.append(line)
+        self._put(run, at, opens=opens, whole=whole)
 
+    def _with_notes(self, place: int) -> list[int | str]:
+        """A line that goes elsewhere, with what the person wrote below it."""
+        notes: list[int | str] = [place]
+        self._went.add(place)
+        while self._is_note(place + 1):
+            place += 1
+            notes.append(place)
+            self._went.add(place)
+        self._gone |= self._went
+        return notes
 
-def _merge_stretch(old: list[str], new: list[str], places: range, draft: _Draft) -> None:
-    """Add what comes of lines between two anchors."""
-    own = draft.person[places.start : places.stop]
-    if old == own:
-        draft.lines += new
-    elif new in (old, own):
-        draft.lines += places
-    else:
-        lines = _combined(old, new, own, draft.last)
-        if lines is None:
-            _collide(draft, places, old, new)
-        else:
-            draft.lines += [places[line] if isinstance(line, int) else line for line in lines]
+    def _is_note(self, place: int) -> bool:
+        """Whether a line is the person's and indented, so that it belongs to the one above."""
+        if place >= len(self._person) or not self._is_own(place) or self._person[place] in self._follow:
+            return False
+        return self._person[place][0] in (" ", "\t")
 
+    def _put(self, run: Sequence[int | str], at: int, *, opens: bool, whole: bool) -> None:
+        said = [number for number, line in enumerate(run) if line != ""]
+        if not said:
+            return
+        if opens:
+            at = self._section_end(at)
+            while at >= 0 and not self._person[at].strip():
+                at -= 1
+        while self._is_note(at + 1):
+            at += 1
+        self._behind[at] += run if whole and not opens else run[said[0] : said[-1] + 1]
 
-def _collide(draft: _Draft, places: range, old: list[str], new: list[str]) -> None:
-    """Add a person's lines that the machine has changed as well."""
-    if not draft.both:
-        draft.collisions.append((len(draft.lines), len(places), old, new))
-    draft.lines += places
-    if draft.both:
-        draft.lines += (count_said(new) - count_said(old)).elements()
+    def _keep_headings(self) -> None:
+        """Keep headings that the machine took out above what a person wrote below them."""
+        for start, stop in self._heads.items():
+            below = range(start + 1, stop)
+            if start in self._gone - self._went and any(
+                self._is_own(place) and place not in self._gone for place in below
+            ):
+                around = [
+                    place for place in (start - 1, start + 1) if not "".join(self._person[place : place + 1]).strip()
+                ]
+                self._gone.difference_update([start, *around])
 
+    def _finished(self) -> Merged:
+        """The person's text without what is gone and with what came, and the collisions with their lines."""
+        texts: list[str] = []
+        lines: list[int] = []
+        for place in range(-1, len(self._person)):
+            lines.append(len(texts))
+            if place >= 0 and place not in self._gone:
+                texts.append(self._person[place] + self._ends[place])
+            if place in self._behind:
+                self._write(self._behind[place], texts, below=place + 1)
+        lines.append(len(texts))
+        conflicts = tuple(
+            Conflict(
+                line=lines[each.start + 1] + 1,
+                base=self._text(each.base),
+                machine=self._text(each.machine),
+                person="".join(texts[lines[each.start + 1] : lines[each.stop + 1]]),
+            )
+            for each in sorted(self._collisions, key=lambda each: each.start)
+        )
+        return Merged(text="".join(texts), conflicts=conflicts)
 
-def _combined(old: list[str], new: list[str], own: list[str], above: str) -> list[int | str] | None:
-    """A person's lines (by place) with what the machine added and without what it took out.
+    def _write(self, run: Sequence[int | str], texts: list[str], below: int) -> None:
+        """Add lines to the text; those with a heading stand apart from other text."""
+        apart = any(isinstance(line, str) and line.startswith("#") for line in run)
+        if texts and not texts[-1].endswith("\n"):
+            texts[-1] += self._end
+        if apart and texts and texts[-1].strip() and run[0] != "":
+            texts.append(self._end)
+        texts += [
+            line + self._end if isinstance(line, str) else self._person[line] + (self._ends[line] or self._end)
+            for line in run
+        ]
+        standing = next((place for place in range(below, len(self._person)) if place not in self._gone), None)
+        if apart and standing is not None and self._person[standing].strip():
+            texts.append(self._end)
 
-    None where both changed one line. What the machine added and the person has as well is there once. `above` is the
-    line before.
-    """
-    was, now, theirs = count_said(old), count_said(new), count_said(own)
-    taken, added = was - now, now - was
-    missing = added - (theirs - was)
-    if both := taken & (was - theirs):
-        if added and not missing and not taken & theirs:
-            return list(range(len(own)))  # the person has already what came for it
-        if theirs - was or look_changed(both, added):
-            return None
-    kept: dict[int, None] = {}
-    for place, line in enumerate(own):
-        if taken[line] > 0:
-            taken[line] -= 1
-        else:
-            kept[place] = None
-    return _inserted(old, new, own, missing, kept, above) if missing else list(kept)
-
-
-def _inserted(
-    old: list[str], new: list[str], own: list[str], missing: Counter[str], kept: Container[int], above: str
-) -> list[int | str]:
-    """The person's kept lines with the machine's missing ones where those stand at the machine's."""
-    runs: defaultdict[int, list[str]] = defaultdict(list)
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, line in enumerate(own):
-        places[line].append(place)
-    for spot, lines in _gaps(old, new, own):
-        for line in lines:
-            if missing[line] > 0:
-                missing[line] -= 1
-                runs[spot].append(line)
-            elif not line or line.isspace():
-                runs[spot].append("")
-            elif (found := places.get(line)) and (nth := bisect_left(found, spot)) < len(found):
-                spot = found[nth] + 1  # both wrote this line
-    result: list[int | str] = []
-    for place, below in enumerate([*own, ""]):
-        if place in runs:
-            last = result[-1] if result else above
-            result += _spaced(runs[place], own[last] if isinstance(last, int) else last, below)
-        if place in kept:
-            result.append(place)
-    return result
-
-
-def _gaps(old: list[str], new: list[str], own: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """What the machine has between lines that it kept, with its place among the person's lines.
-
-    That is behind the lines whose place it takes; else behind the line before it, or what the person made of that.
-    """
-    in_own = dict(matched_lines(old, own))
-    next_in_own = [len(own)] * (len(old) + 1)
-    for place in range(len(old) - 1, -1, -1):
-        next_in_own[place] = in_own.get(place, next_in_own[place + 1])
-    for (i, n), (j, k) in pairwise([(-1, -1), *matched_lines(old, new), (len(old), len(new))]):
-        replaced = [in_own[place] for place in range(i + 1, j) if place in in_own]
-        before = next_in_own[i] + (i in in_own) if i >= 0 else 0
-        if n + 1 < k:
-            yield replaced[-1] + 1 if replaced else before, new[n + 1 : k]
-
-
-def _spaced(run: list[str], above: str, below: str) -> list[str]:
-    """A run of new lines without the blank ones around it; one that has a heading stands apart from other text."""
-    said = [number for number, line in enumerate(run) if line]
-    lines = run[said[0] : said[-1] + 1] if said else []
-    if any(line.startswith("#") for line in lines):
-        lines = [*[""][: len(above.strip())], *lines, *[""][: len(below.strip())]]
-    return lines
-
-
-def _balance(draft: _Draft, old: list[str], new: list[str]) -> None:
-    """Make up for lines that the machine moved: each move looks like one line taken out and another written.
-
-    Only the counts over the whole text tell. Out of the machine's lines goes what stands there still or the person
-    deleted, and what both wrote; of the latter only lines that each has once are the same line for sure. Back comes
-    what of the person's was taken out although the machine has it as often as before.
-    """
-    was, now, theirs = count_said(old), count_said(new), count_said(draft.person)
-    result = Counter(map(draft.text, draft.lines))
-    surplus = {
-        line: result[line] - (1 if theirs[line] == now[line] == 1 else theirs[line] + max(0, now[line] - was[line]))
-        for line in count_said([line for line in draft.lines if isinstance(line, str)])
-    }
-    lacking = theirs - (was - now) - result
-    if lacking:
-        _put_back(draft, lacking)
-    if any(count > 0 for count in surplus.values()):
-        _leave_out(draft, surplus)
-
-
-def _put_back(draft: _Draft, lacking: Counter[str]) -> None:
-    """Return lines of the person's to the draft, each behind the one that it followed."""
-    standing = {line for line in draft.lines if isinstance(line, int)}
-    behind: defaultdict[int, list[int | str]] = defaultdict(list)
-    for place, line in enumerate(draft.person):
-        if place not in standing and lacking[line] > 0:
-            lacking[line] -= 1
-            behind[next((other for other in range(place - 1, -1, -1) if other in standing), -1)].append(place)
-    pieces = [[line, *behind[line]] if isinstance(line, int) and line in behind else [line] for line in draft.lines]
-    _rebuild(draft, pieces, behind.get(-1, []))
-
-
-def _leave_out(draft: _Draft, surplus: dict[str, int]) -> None:
-    """Take lines of the machine's out of the draft, so many of each; of stretches that lose all, also blank ones."""
-    pieces: list[list[int | str]] = []
-    for _, stretch in groupby(draft.lines, key=type):
-        kept: list[list[int | str]] = []
-        for line in stretch:
-            out = isinstance(line, str) and surplus.get(line, 0) > 0
-            if isinstance(line, str) and out:
-                surplus[line] -= 1
-            kept.append([] if out else [line])
-        says = any(isinstance(line, int) or line.strip() for piece in kept for line in piece)
-        pieces += kept if says or [] not in kept else [[] for _ in kept]
-    _rebuild(draft, pieces, [])
-
-
-def _rebuild(draft: _Draft, pieces: Sequence[list[int | str]], first: list[int | str]) -> None:
-    """Put something else in the place of each line; collisions keep theirs."""
-    places = list(accumulate((len(piece) for piece in pieces), initial=len(first)))
-    draft.collisions = [
-        (places[place], places[place + count] - places[place], old, new) for place, count, old, new in draft.collisions
-    ]
-    draft.lines = [*first, *(line for piece in pieces for line in piece)]
+    def _text(self, lines: Sequence[str]) -> str:
+        return "".join(f"{line}{self._end}" for line in lines)

@@ -15,10 +15,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
-from orchestra_mem.core.documents.plan_lines import has_work, is_reference, parse_row, plan_lines, remark_number
+from orchestra_mem.core.documents.plan_lines import (
+    NEXT,
+    has_work,
+    is_mention,
+    is_reference,
+    next_step_number,
+    plan_lines,
+    remark_number,
+    work_sections,
+)
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
@@ -47,8 +55,8 @@ _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
+_OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
-_FACT_ITEM = re.compile(r"- (?:… and [\d,]+ more: |.*\(K\d+\)[ \t\r]*$)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
@@ -56,6 +64,12 @@ _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SEC
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+)
+# Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
+# says something else there is a person's. By `updated` the machine knows its own texts again.
+_COUNTER = re.compile(
+    r"(?P<key>updated: (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
 )
 _TICKED = re.compile(r"[-*+] \[[xX]\] ")
 
@@ -101,13 +115,14 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
         texts: of each document both. A fact that a person moved to another document is still there.
         work: whether boxes in the work plan are work, and no facts.
     """
-    before: dict[int, str] = {}
+    before: defaultdict[int, list[str]] = defaultdict(list)
     now: defaultdict[int, list[str]] = defaultdict(list)
     added: list[tuple[MustKeepKind, str]] = []
     for name, (read, current) in texts.items():
         old = list(lines_of(name, read, work=work))
         known = Counter(line.text for line in old)
-        before.update((line.number, line.text) for line in old if line.number)
+        for line in old:
+            before[line.number].append(line.text)
         for line in lines_of(name, current, work=work):
             if line.number:
                 now[line.number].append(line.text)
@@ -115,14 +130,14 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
                 known[line.text] -= 1
             elif line.kind is not None:
                 added.append((line.kind, line.text))
-    return HandEdits(
-        removed=frozenset(before.keys() - now.keys()),
+    said: dict[int, tuple[str, str]] = {}
+    for number, texts_now in now.items():
+        fresh = [text for text in texts_now if text not in before[number]]
         # A line that a person has copied says the old and the new.
-        said={
-            number: (before.get(number, ""), said[0]) for number, said in now.items() if before.get(number) not in said
-        },
-        added=tuple(dict.fromkeys(added)),
-    )
+        if fresh and len(texts_now) <= max(1, len(before[number])):
+            said[number] = before[number][0] if before[number] else "", fresh[0]
+    removed = {number for number, old in before.items() if old and number} - now.keys()
+    return HandEdits(removed=frozenset(removed), said=said, added=tuple(dict.fromkeys(added)))
 
 
 def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
@@ -169,11 +184,6 @@ def number_of(row: str) -> int:
     return fact.number if fact else 0
 
 
-def is_fact_item(row: str) -> bool:
-    """Whether a row is a list item of the machine's among the facts of a section."""
-    return _FACT_ITEM.match(row) is not None
-
-
 def _said(text: str) -> tuple[str, re.Match[str] | None]:
     """What a row's text says without stamp, number and pin; and its number."""
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
@@ -207,11 +217,6 @@ def reworded(text: str, before: str, now: str) -> str:
     return now.removesuffix(cut).rstrip()
 
 
-def is_cut(shown: str) -> bool:
-    """Whether what a document shows of a fact is not the whole of it."""
-    return shown.endswith(CUT.strip())
-
-
 def shows(shown: str, text: str) -> bool:
     """Whether what a document shows of a fact is this text, the whole of it or as far as its line goes."""
     cut = CUT.strip()
@@ -235,30 +240,54 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
     return "\n".join(rows)
 
 
-def row_key(row: str) -> str:
-    """The identity of a fact's line or of a work item's: `K12` or `#5`; empty where a row has none."""
-    if number := number_of(row):
-        return f"K{number}"
-    line = parse_row(row.strip()) if "#" in row else None
-    return f"#{line.number}" if line and line.number else ""
+def owned_keys(text: str, but: Container[str] = ()) -> dict[int, str]:
+    """The identities of a text's rows by their places.
+
+    `K12` for a fact, `#5` for a work item, `@5` for a next step that names one, `=` and its name for a counter. In the
+    rows of `but` no facts and counters are looked for.
+    """
+    rows = text.split("\n")
+    keys: dict[int, str] = {}
+    if has_work(text):
+        keys = {line.place: f"#{line.number}" for line in plan_lines(text) if line.number}
+        steps = [range(start, stop) for name, start, stop in work_sections(text) if name == NEXT]
+        keys |= {place: f"@{number}" for each in steps for place in each if (number := next_step_number(rows[place]))}
+    for place, row in enumerate(rows):
+        if place in keys or row in but:
+            continue
+        if "(K" in row and (number := number_of(row)):
+            keys[place] = f"K{number}"
+        elif count := _COUNTER.match(row.removesuffix("\r")):
+            keys[place] = f"={count['key']}"
+    return keys
 
 
 def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
     """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
+    rows = text.split("\n")
+    keys = owned_keys(text)
+    seen: set[str] = set()
     for block in split_blocks(text):
-        rows = [row.rstrip("\r") for row in block.text.split("\n")]
-        quoted = bool(block.level and number_of(rows[0]))
-        first = bool(block.level and (quoted or block.title.strip().lower() in _TITLES))
-        for row in rows[first:]:
+        start = block.line - 1
+        quoted = bool(block.level and number_of(rows[start].rstrip("\r")))
+        titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
+        for place in range(start + bool(titled), start + len(split_lines(block.text))):
+            row = rows[place].rstrip("\r") if not block.front else ""
             quoted = quoted and (not row.strip() or row.startswith((">", "*")))
-            if not (block.front or not row.strip() or quoted or _is_machines(row)) or number_of(row) in own:
+            key = keys.get(place, "")
+            # The machine writes each number once: a copy is a person's.
+            is_owned = bool(key) and key not in seen
+            seen.add(key)
+            is_machines = is_owned or (quoted and row.startswith(">")) or _is_machines(row)
+            if row.strip() and (not is_machines or number_of(row) in own):
                 yield row
 
 
 def _is_machines(row: str) -> bool:
+    """Whether a row without a number of its own is as the machine writes it."""
     return bool(
-        _TEXTS.fullmatch(row.strip()) or row_key(row) or is_reference(row) or remark_number(row)
-        or names_in(row).operations
+        _TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row)
+        or _OPERATION.match(row)
     )  # fmt: skip
 
 
@@ -268,13 +297,12 @@ def undone(opened: str, later: str, said: str) -> str:
     It is the later text without what came in it and `said` lacks: who saves without it may never have had it. What went
     in it and stands in `said` was brought back, as by an undo, and counts as new.
     """
-    own = split_lines(said)
-    there, keys = {*split_lines(opened), *own}, {key for row in own if (key := row_key(row))}
-
-    def stays(row: str) -> bool:
-        return not row.strip() or row.removesuffix("\r") in there or row_key(row) in keys
-
-    return "\n".join(filter(stays, later.split("\n")))
+    there, keys, known = {*split_lines(opened), *split_lines(said)}, owned_keys(later), {*owned_keys(said).values()}
+    return "\n".join(
+        row
+        for place, row in enumerate(later.split("\n"))
+        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
+    )
 
 
 def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:

@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
-from orchestra_mem.core.documents.ranks import reordered
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
@@ -91,27 +91,29 @@ def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = Non
         known: the lines, as the machine would write them, of items that `now` has and `before` has not.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
-    old = _first_of_each(old_lines)
-    standing: defaultdict[int, list[PlanLine]] = defaultdict(list)
-    for line in new_lines:
-        standing[line.number].append(line)
+    copies, standing = _by_number(old_lines), _by_number(new_lines)
     added = standing.pop(0, [])
+    old = {number: lines[0] for number, lines in copies.items() if number}
     base = {**(known or {}), **old}
     changed = [
         edit
         for number, lines in standing.items()
         if (was := base.get(number)) is not None
-        for edit in [_edit(was, next((line for line in lines if line != was), lines[0]), standing)]
+        # Of copies those say something that did not stand there before.
+        for edit in [_edit(was, next((line for line in lines if not _is_among(line, copies[number])), was), standing)]
         if not edit.says_nothing
     ]
     changed = list(_with_renamed(changed, next_titles(before), next_titles(now), base))
     gone = {number: line for number, line in old.items() if number not in standing}
-    rows = now.split("\n") if gone else []
-    named = {_named(row) for row in rows}
+    rows, stood = now.split("\n"), {*before.split("\n")}
+    named = {_named(row) for row in rows} if gone else set()
+    # A line that begins with a number in a way that is not read is none of a new item.
+    numbered = {line.place: _named(rows[line.place]) for line in added}
+    no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
     sections = {name for name, _, _ in work_sections(now)}
     return PlanEdits(
         changed=tuple(changed),
-        added=tuple(line for line in added if not (line.struck or (gone and _named(rows[line.place]) in gone))),
+        added=tuple(line for line in added if not line.struck and line.place not in no_new),
         removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
         unread=tuple(named.intersection(gone)),
@@ -137,12 +139,16 @@ def unknown_numbers(before: str, now: str) -> list[int]:
     return sorted({line.number for line in plan_lines(now)} - {line.number for line in plan_lines(before)} - {0})
 
 
-def _first_of_each(lines: Sequence[PlanLine]) -> dict[int, PlanLine]:
-    found: dict[int, PlanLine] = {}
+def _by_number(lines: Sequence[PlanLine]) -> defaultdict[int, list[PlanLine]]:
+    found: defaultdict[int, list[PlanLine]] = defaultdict(list)
     for line in lines:
-        if line.number:
-            found.setdefault(line.number, line)
+        found[line.number].append(line)
     return found
+
+
+def _is_among(line: PlanLine, others: Sequence[PlanLine]) -> bool:
+    """Whether a line says what one of others does, in the same section."""
+    return any(line == other and line.section == other.section for other in others)
 
 
 def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:

@@ -188,6 +188,13 @@ def is_reference(row: str) -> bool:
     return _REFERENCE.match(row) is not None
 
 
+def is_mention(row: str) -> bool:
+    """Whether a row names a work item as the machine does, with nothing of a person's in it."""
+    found = _MENTION.fullmatch(row)
+    is_step = found and (found["words"] or "").startswith(("in progress", "can be started"))
+    return bool(found) and (not is_step or next_step_number(row) > 0)
+
+
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
     """A list item that names a work item, as far as it still tells how that stands; None where it does not.
 

@@ -1,0 +1,149 @@
+"""Whatever a person does to the documents, in whatever order machine and editors write: no saved line is lost."""
+
+from __future__ import annotations
+
+import random
+import re
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.errors import InvalidChangeError
+from orchestra_mem.types import DocumentName, VersionReason
+from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.conftest import Clock
+
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
+MINE = re.compile(r"mine\d+x")
+TIMES = re.compile(r"(updated: |\*\*Last Updated\*\*: )[^\r\n]*")
+# A line about an item follows that item's title.
+MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
+SAYS = (
+    "We decided to keep archive {n} in cellar {n}.",
+    "Never restart gateway {n} on a Friday.",
+    "TODO: write guide {n}.",
+)
+
+
+class Life:
+    """A machine and a person at one project. `own` holds what the person has saved and not taken out since."""
+
+    def __init__(self, memory: OrchestratorContextManager, clock: Clock, seed: int) -> None:
+        self.memory = memory
+        self.clock = clock
+        self.rng = random.Random(seed)
+        self.count = 0
+        self.own: dict[str, DocumentName] = {}
+        self.opened: dict[DocumentName, list[str]] = {name: [] for name in DocumentName}
+
+    def refresh(self, *texts: str) -> None:
+        """Record, then write the documents."""
+        for text in (*texts, "It rained.", "The bell rang."):
+            self.clock.now += timedelta(minutes=1)
+            self.memory.record_operation("message", {"role": "user", "text": text})
+        self.memory.refresh()
+
+    def path(self, name: DocumentName) -> Path:
+        """Where a document lies."""
+        return self.memory.episodic_memory.path(name)
+
+    def text(self, name: DocumentName) -> str:
+        """What stands in a document, but for the times of writing."""
+        return TIMES.sub("", self.path(name).read_bytes().decode())
+
+    def machine(self) -> None:
+        """Find something, or go on with work."""
+        self.count += 1
+        if self.rng.random() < 0.5:
+            self.refresh(self.rng.choice(SAYS).format(n=self.count))
+            return
+        state, items = self.memory.state, self.memory.state.items()
+        with suppress(InvalidChangeError):
+            if self.rng.random() < 0.4:
+                epics = [item.id for item in items if item.kind is WorkKind.EPIC and item.status.is_open]
+                parent = self.rng.choice([None, *epics])
+                state.create(WorkKind.STORY if parent else WorkKind.EPIC, f"Work {self.count}", parent=parent)
+            else:
+                state.set_status(self.rng.choice(items).id, self.rng.choice(list(WorkStatus)))
+
+    def person(self) -> None:
+        """Save an edit: of what stands there, of what an editor had saved, or of nothing (an undo)."""
+        name = self.rng.choice(list(DocumentName))
+        buffer, choice = self.opened[name], self.rng.random()
+        if choice > 0.2 or not buffer:
+            buffer[:] = [self.path(name).read_bytes().decode()]
+        before = buffer[-1]
+        after = buffer[-2] if choice < 0.05 and len(buffer) > 1 else self.edited(before)
+        buffer.append(after)
+        if self.rng.random() < 0.15:  # as editors do that keep a backup
+            self.path(name).rename(self.path(name).with_suffix(".md~"))
+            self.refresh()
+        self.path(name).write_bytes(after.encode())
+        for token in MINE.findall(before):
+            self.own.pop(token, None)
+        self.own |= dict.fromkeys(MINE.findall(MENTION.sub("", after)), name)
+
+    def edited(self, text: str) -> str:
+        """A text with lines written, reworded, ticked, moved, copied or taken out, in some line ends."""
+        end = "\r\n" if "\r\n" in text else "\n"
+        rows = text.split(end)
+        top = rows.index("---", 1) + 1 if "---" in rows[1:] else 0
+        for _ in range(self.rng.choice((1, 1, 2, 4))):
+            self.count += 1
+            token, place = f"mine{self.count}x", self.rng.randrange(top, len(rows))
+            new = ("A note {}.", "- item {}", "- [ ] work {}", "  - [ ] part {}", "## Section {}\n\nText.", "  see {}")
+            said = [i for i in range(top, len(rows)) if rows[i].strip() and rows[i].lstrip()[0] not in "#<>*"]
+            # Nobody can tell a changed line about an operation from another one's.
+            choice, at = self.rng.random(), self.rng.choice([i for i in said if "(op " not in rows[i]] or [place])
+            if choice < 0.45:
+                rows[place:place] = self.rng.choice(new).format(token).split("\n")
+            elif choice < 0.6:
+                rows[at] = re.sub(r"(?= \(K|: |$)", f" {token}", rows[at], count=1)
+            elif choice < 0.7:
+                rows[at] = rows[at].replace("[ ]", "[x]")
+            elif choice < 0.85:
+                rows.insert(place, rows.pop(at))
+            elif choice < 0.9:
+                rows.insert(place, rows[at])
+            else:
+                del rows[at]
+        choice, text = self.rng.random(), end.join(rows)
+        if choice < 0.1:
+            return text.rstrip("\r\n")
+        return text.replace("\r\n", "\n").replace("\n", "\r\n") if choice < 0.15 else text
+
+    def lost(self) -> list[str]:
+        """What the person has saved and stands nowhere; an item's line may make room for others."""
+        titles = "\n".join(item.title for item in self.memory.state.items())
+        aside = "\n".join(
+            Path(version.path).read_bytes().decode()
+            for name in DocumentName
+            for version in self.memory.episodic_memory.history(name.value)
+            if version.reason is VersionReason.CONFLICT
+        )
+        return [
+            token
+            for token, name in self.own.items()
+            if not re.search(rf"{token}\b", f"{self.text(name)}\n{titles}\n{aside}")
+        ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed: int) -> None:
+    """And a refresh in which nobody has said anything changes nothing."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        life = Life(memory, clock, seed)
+        memory.state.create(WorkKind.EPIC, "Root")
+        memory.state.create(WorkKind.STORY, "Leaf", parent=1)
+        life.refresh(*(each.format(n=0) for each in SAYS))
+        for _ in range(25):
+            life.machine() if life.rng.random() < 0.45 else life.person()
+            if life.rng.random() < 0.35:
+                life.refresh()
+                assert life.lost() == []
+                before = [life.text(name) for name in DocumentName]
+                memory.refresh()
+                assert [life.text(name) for name in DocumentName] == before
