@@ -150,7 +150,7 @@ def test_a_line_that_only_tells_a_time_is_no_news() -> None:
     material = replace(_material([operation(1, {"text": text})]), facts=(), kept="")
     base = Draft.whole("2025-01-15:\n- lab_1\n", 3)
     said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
-    lines = [Extract(key=1, text=each, score=0.0, speaker="", when="2025-01-15") for each in said]
+    lines = [Extract(key=1, text=each, speaker="", when="2025-01-15") for each in said]
     done = improved(material, base, lines, target_tokens=12, counter=Words())
     assert done is not None
     assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
@@ -164,7 +164,7 @@ def test_lines_stand_under_their_day() -> None:
     days = [f"{op.timestamp:%Y-%m-%d}" for op in operations]
     base = Draft.whole(f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", 6)
     lines = [
-        Extract(key=op.id, text=said[op.id], score=0.0, speaker="", when=day)
+        Extract(key=op.id, text=said[op.id], speaker="", when=day)
         for op, day in zip(operations, days, strict=True)
     ]
     done = improved(material, base, lines, target_tokens=26, counter=Words())

@@ -57,7 +57,7 @@ class ModelReader:
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
         return [
-            Extract(key=passage.key, text=line, score=0.0, speaker=passage.speaker, when=passage.when)
+            Extract(key=passage.key, text=line, speaker=passage.speaker, when=passage.when)
             for line in found["lines"]
             for passage in [passage for passage, record in passages if not record.fault(line)][:1]
         ]

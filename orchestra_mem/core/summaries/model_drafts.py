@@ -198,7 +198,7 @@ def news_by_key(
     """Of lines under keys those that say something that a text does not, and fit in so many tokens together."""
     keys = list(lines)
     rows = [
-        Extract(key=n, text=line, score=0.0, speaker="", when="")
+        Extract(key=n, text=line, speaker="", when="")
         for n, key in enumerate(keys)
         for line in lines[key]
         if len(content_stems(line)) >= _LEAST_TOLD
