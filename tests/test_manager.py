@@ -219,7 +219,7 @@ def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManage
         memory.query_recent_operations(limit=len(operations))
     )
     assert "SQLite" in str(found["recent_decisions"])
-    assert "# Project State" in str(found["project_state"])
+    assert "## Active Work" in str(found["project_state"])
     assert context.for_operation == "nl_command"
     assert context.exact is memory.get_stats()["context_window"]["exact"]  # type: ignore[index, call-overload]
 

@@ -55,6 +55,11 @@ class Compacted:
     tokens_before: int
     tokens_after: int
 
+    @classmethod
+    def nothing(cls) -> Compacted:
+        """Where nothing could be done."""
+        return cls(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
+
     @property
     def ratio(self) -> float:
         """Tokens of the new level-1 summaries over those of the entries that they cover; 0 where there were none."""
@@ -90,6 +95,7 @@ class SessionCompactor:
         self._facts = FactExtractor(log, ledger)
         self._drafts = drafts
         self._left_tokens = 0
+        self._ahead: dict[tuple[object, ...], Draft] = {}
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -132,8 +138,21 @@ class SessionCompactor:
             self.settle(session, known=text)
             after = self._memory.token_count()
         self._left_tokens = after
+        self._ahead.clear()
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
+
+    def draft_ahead(self, session: Session) -> bool:
+        """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more."""
+        document = SessionDocument.parse(self._memory.text(session))
+        standing = self._ledger.summaries(session.id, standing=True)
+        _, segments, facts = self._due_segments(session, document, standing, self._memory.token_count())
+        for _, segment in segments[:-1]:  # the newest may still grow
+            key = self._key(segment, facts)
+            if key not in self._ahead:
+                self._ahead[key] = self._draft(segment, facts)
+                return True
+        return False
 
     def improve(self) -> None:
         """Put better summaries in the place of those that they were made for; see `DraftPlacer.place`.
@@ -178,21 +197,13 @@ class SessionCompactor:
 
     def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
         document = SessionDocument.parse(text)
-        blocks = {
-            number: block
-            for number, block in document.entries().items()
-            if not block.pinned and number <= session.spilled_through
-        }
         known = self._ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
-        sources, edited = self._due(session, blocks, tokens)
+        edited, segments, facts = self._due_segments(session, document, known, tokens)
         number = self._ledger.next_summary_id()
         new: list[Summary] = []
-        borders = [entry for entry, block in document.entries().items() if block.pinned]
-        borders += [summary.first_operation for summary in known]
-        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
-        for first, segment in self._segments(sources, sorted(borders)):
-            draft = self._draft(segment, facts)
+        for first, segment in segments:
+            draft = self._ahead.get(self._key(segment, facts)) or self._draft(segment, facts)
             if draft.verdict.passed:
                 summary = summary_of(
                     draft, segment, session=session.id, number=number + len(new), first=first, created=self._clock()
@@ -217,6 +228,18 @@ class SessionCompactor:
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
         return new, saved and bool(new)
+
+    def _due_segments(
+        self, session: Session, document: SessionDocument, known: Sequence[Summary], tokens: int
+    ) -> tuple[set[int], list[tuple[int, Sequence[Source]]], Sequence[MustKeep]]:
+        """What is to be compacted now: operations that people edited, segments with their first ones, and facts."""
+        entries = document.entries()
+        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
+        sources, edited = self._due(session, blocks, tokens)
+        borders = [entry for entry, block in entries.items() if block.pinned]
+        borders += [summary.first_operation for summary in known]
+        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
+        return edited, list(self._segments(sources, sorted(borders))), facts
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
         """Segments, each with the first operation that it covers: also those before it that a person took out.
@@ -250,15 +273,22 @@ class SessionCompactor:
         return sources, edited
 
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
-        first, last = segment[0].operation, segment[-1].operation
         tokens = sum(source.tokens for source in segment)
         target = int(tokens * self._limits.summary / self._limits.segment)
-        own = [fact for fact in facts if first <= fact.operation <= last]
-        return summarise(segment, own, target_tokens=target, counter=self._counter)
+        return summarise(segment, _facts_of(segment, facts), target_tokens=target, counter=self._counter)
+
+    @staticmethod
+    def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:
+        """All that a draft is made of."""
+        return (*segment, *_facts_of(segment, facts))
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+
+
+def _facts_of(segment: Sequence[Source], facts: Sequence[MustKeep]) -> list[MustKeep]:
+    return [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
 
 
 def _source(operation: Operation) -> Source:
