@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 import time
-import weakref
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,11 +30,6 @@ def fill(memory: OrchestratorContextManager, clock: Clock, operations: int = 60)
         text = f"We decided to keep part {number} of the store. The parser of part {number} reads its window twice."
         memory.record_operation("note", {"text": text}, timestamp=clock())
     memory.get_stats()
-
-
-def helper() -> list[threading.Thread]:
-    """The threads that work ahead."""
-    return [thread for thread in threading.enumerate() if thread.name == "orchestra-mem pauses"]
 
 
 def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
@@ -92,14 +85,18 @@ def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypa
 
 def test_a_memory_that_is_closed_or_forgotten_leaves_no_thread(tmp_path: Path, clock: Clock) -> None:
     """The helper keeps no memory alive, and ends with it."""
+    others = set(threading.enumerate())
+
+    def helpers() -> list[threading.Thread]:
+        gc.collect()
+        return [each for each in threading.enumerate() if each.name == "orchestra-mem pauses" and each not in others]
+
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         fill(memory, clock, 4)
-        assert helper()
-    assert not helper()
+        assert helpers()
+    wait_for(lambda: not helpers())
     forgotten = open_memory(tmp_path, config=CONFIG, clock=clock)
     fill(forgotten, clock, 4)
-    gone: Callable[[], object] = weakref.ref(forgotten)
     forgotten._parts.close()
     del forgotten
-    gc.collect()
-    wait_for(lambda: gone() is None and not helper())
+    wait_for(lambda: not helpers())
