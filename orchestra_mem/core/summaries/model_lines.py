@@ -1,7 +1,9 @@
-"""Lines that a model wrote of a record, and the check of each: a line is believed if it repeats what is said there.
+"""Check the lines that a model wrote of a record: one is believed if it repeats a sentence of it, word for word.
 
-A small model joins what does not belong together and does as the text tells it. So a line is a sentence of the record,
-or two neighbours one behind the other, with little left out; see `omissions`.
+A small model joins what does not belong together and does as the text tells it. A condition, an exception, a place, a
+number or the one who did it all turn what a sentence says, and no list of words knows them all. So a line is a whole
+sentence, or two neighbours one behind the other: nothing may be missing but articles, and words at the front that only
+lead to what is said.
 """
 
 from __future__ import annotations
@@ -9,12 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
 from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.core.summaries.omissions import Sentence, turning
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
 
 _MAX_NAMED = 3
@@ -23,9 +24,14 @@ _MOST_WRAPPED = 2
 # Two sentences; what is longer is none that was asked for, and its beginning is judged.
 _MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
-_PAUSE = re.compile(r"[,;:.!?…]\s+")
 _ENDS = (".", "!", "?", ":", ";", "…")
 _SEMICOLON = re.compile(r";(?:\s+|$)")
+# Words that a sentence may begin with and that say nothing, and the names of fields in front of what a tool printed.
+_LEADS = frozenset("i we so and but then now also well ok okay".split())
+_LABELS = frozenset("output stdout result text message".split())
+_ARTICLES = frozenset(("a", "an", "the"))
+_OPENING, _CLOSING, _PAUSES = "([{\"'“‘«`*_<", ")]}\"'”’»`*_>", ",;:.!?…"
+_Words = tuple[tuple[str, bool], ...]  # each with whether a pause stands behind it
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your|the|any)\b"
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
@@ -74,7 +80,8 @@ class Record:
         self.text = text
         self._stems = set(content_stems(text))
         self._said = [clause for sentence in _sentences(text) for line in _lines(sentence) for clause in _clauses(line)]
-        self._sentences = list(map(Sentence, self._said))
+        words = [_words(sentence) for sentence in self._said]
+        self._words = {*words, *(_beside(before, after) for before, after in pairwise(words))}
 
     def fault(self, line: str) -> str:
         """What is wrong with a line, in words for the model; empty where nothing is."""
@@ -86,26 +93,34 @@ class Record:
         if not self._stems.issuperset(stems):
             new = [word for word in line.split() if not self._stems.issuperset(content_stems(word))]
             return f"the record does not say {_named(new)}"
-        said = Sentence(line)
-        if any(sentence.allows(said) for sentence in self._sentences) or self._tells_two(line):
+        if _words(line) in self._words:
             return ""
-        windows = [*self._said, *(f"{before} {after}" for before, after in pairwise(self._said))]
-        found = [window for window in windows if _stand_in_order(stems, window)]
-        return _turned(line, found[0]) if found else f'"{line[:60]}" joins what stands in different places'
+        found = [sentence for sentence in self._said if _stand_in_order(stems, sentence)]
+        if found:
+            return f'"{line[:60]}" is not said so there; copy the sentence "{found[0][:120]}"'
+        return f'"{line[:60]}" joins what stands in different places'
 
-    def _tells_two(self, line: str) -> bool:
-        """Whether a line tells two neighbours, one behind the other."""
-        longest = max(map(len, self._sentences), default=0)
-        for pause in _PAUSE.finditer(line):
-            first = Sentence(line[: pause.end()])
-            if len(first) > longest:
-                break
-            behind = [after for before, after in pairwise(self._sentences) if before.allows(first)]
-            if behind:
-                second = Sentence(line[pause.end() :])
-                if any(after.allows(second) for after in behind):
-                    return True
-        return False
+
+def _words(text: str) -> _Words:
+    """The words of a text in lower case, without articles, without what leads to them, and its question mark."""
+    found: list[tuple[str, bool]] = []
+    for piece in text.lower().replace("’", "'").split():
+        core = piece.lstrip(_OPENING)
+        word = core.rstrip(_CLOSING + _PAUSES)
+        closed = any(mark in core[len(word) :] for mark in _PAUSES)
+        if word and word not in _ARTICLES:
+            found.append((word, closed))
+        elif found and (closed or not word):  # a dash or a mark that stands alone parts as well
+            found[-1] = found[-1][0], True
+    said = list(dropwhile(lambda each: each[0] in _LEADS or (each[1] and each[0] in _LABELS), found))
+    asks = text.rstrip(_CLOSING).endswith("?")
+    return (*said[:-1], *((word, False) for word, _ in said[-1:]), ("?", asks))
+
+
+def _beside(before: _Words, after: _Words) -> _Words:
+    """The words of two sentences one behind the other."""
+    *first, (last, _), _ = before if len(before) > 1 else (("", False), *before)
+    return (*first, (last, True), *after)
 
 
 def _sentences(text: str) -> list[str]:
@@ -148,18 +163,6 @@ def _stand_in_order(stems: Sequence[str], window: str) -> bool:
     """Whether all these stems stand in a text in this order, whatever stands between them."""
     there = iter(content_stems(window))
     return all(stem in there for stem in stems)
-
-
-def _turned(line: str, window: str) -> str:
-    """What is wrong with a line that has left words out of a text, or put some in."""
-    said, there = turning(line), turning(window)
-    if lost := there - said:
-        return f'"{line[:60]}" leaves out {_named(sorted(lost))}'
-    if added := said - there:
-        return f'"{line[:60]}" adds {_named(sorted(added))}'
-    if window.endswith("?") and not line.endswith("?"):
-        return f'"{line[:60]}" is asked there, not told'
-    return f'"{line[:60]}" is not said so there; copy the sentence "{window[:120]}"'
 
 
 def _named(names: Sequence[str]) -> str:
