@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.summaries import compaction
+from orchestra_mem.core.summaries.drafts import Draft, Material, draft_of
 from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from tests.conftest import Clock
 from tests.test_jobs import wait_for
@@ -38,11 +39,11 @@ def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
     """Facts are found and summaries drafted, all but the last ones; the refresh takes what is there."""
     drafted: list[int] = []
 
-    def noting(segment: list[compaction.Source], *args: object, **kwargs: object) -> compaction.Draft:
-        drafted.append(segment[0].operation)
-        return compaction.summarise(segment, *args, **kwargs)  # type: ignore[arg-type]
+    def noting(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
+        drafted.append(material.passages[0].key)
+        return draft_of(material, target_tokens=target_tokens, counter=counter)
 
-    monkeypatch.setattr("orchestra_mem.tiers.session_compaction.summarise", noting)
+    monkeypatch.setattr("orchestra_mem.tiers.session_compaction.draft_of", noting)
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         fill(memory, clock)
         wait_for(lambda: len(drafted) > 3)

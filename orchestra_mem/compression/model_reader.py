@@ -20,8 +20,7 @@ from orchestra_mem.core.prompts import (
     session_schema,
 )
 from orchestra_mem.core.summaries.extractive import Extract
-from orchestra_mem.core.summaries.model_drafts import Chunk
-from orchestra_mem.core.summaries.model_lines import Record, read_lists
+from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
 from orchestra_mem.model_types import Finish, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json

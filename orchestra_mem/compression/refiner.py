@@ -10,9 +10,9 @@ from itertools import pairwise
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.summaries.compaction import METHOD, Draft, Limits, Source, Verdict
+from orchestra_mem.core.summaries.compaction import Limits
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, Verdict
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
-from orchestra_mem.core.summaries.model_drafts import Material, dropped_from
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_compaction import MOST_READ, source_of
@@ -151,7 +151,7 @@ class SummaryRefiner:
             fault=talk.fault,
             must_keeps=summary.must_keeps,
             put_back=summary.put_back,
-            dropped=dropped_from(material, text),
+            dropped=material.dropped_from(text),
             talk=talk,
         )
 

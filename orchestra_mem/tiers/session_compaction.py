@@ -15,17 +15,9 @@ from itertools import groupby
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
-from orchestra_mem.core.summaries.compaction import (
-    Draft,
-    Limits,
-    Source,
-    cut_segments,
-    due,
-    summarise,
-    summarise_summaries,
-)
+from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, draft_of
 from orchestra_mem.core.summaries.kept import squeeze, without_states
-from orchestra_mem.core.summaries.levels import merged_summary, merges, summary_of
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
@@ -221,7 +213,8 @@ class SessionCompactor:
         while taken := merges(standing, self._limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            draft = summarise_summaries(taken, target_tokens=self._limits.summary, counter=self._counter)
+            material = Material.of_summaries(taken)
+            draft = draft_of(material, target_tokens=self._limits.summary, counter=self._counter)
             merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
             merged = replace(merged, edited=changed)
             new.append(merged)
@@ -275,7 +268,8 @@ class SessionCompactor:
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
         tokens = sum(source.tokens for source in segment)
         target = int(tokens * self._limits.summary / self._limits.segment)
-        return summarise(segment, _facts_of(segment, facts), target_tokens=target, counter=self._counter)
+        material = Material.of_operations(segment, _facts_of(segment, facts))
+        return draft_of(material, target_tokens=target, counter=self._counter)
 
     @staticmethod
     def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import takewhile
 
 from orchestra_mem.core.documents.entries import label
-from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.drafts import METHOD
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, Summary

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.drafts import METHOD, Material, draft_of
 from orchestra_mem.core.summaries.extractive import Passage
-from orchestra_mem.core.summaries.model_drafts import Material, draft_of, dropped_from
 from orchestra_mem.ports import Clock, Ledger, TokenCounter
 from orchestra_mem.types import DocumentName, MustKeep, Summary
 
@@ -136,7 +135,7 @@ class ShortForms:
             tokens=draft.tokens,
             source_tokens=draft.source_tokens,
             must_keeps=(),
-            dropped=dropped_from(material, draft.text),
+            dropped=material.dropped_from(draft.text),
             put_back=draft.put_back,
             since=now,
             until=now,

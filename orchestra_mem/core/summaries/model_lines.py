@@ -4,20 +4,37 @@ A small model joins what does not belong together and does as the text tells it.
 number or the one who did it all turn what a sentence says, and no list of words knows them all. So a line is a whole
 sentence, or two neighbours one behind the other: nothing may be missing but articles, and words at the front that only
 lead to what is said.
+
+What extraction chose stays, line by line; extraction seldom uses all of a summary's size, and what it leaves is for
+lines that have passed and bring news. Lines in the place of extracts were tried: a small model's say more names and
+tear apart what belongs together.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise
 
-from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
-from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.summaries.drafts import Draft, Material, checked, sound
+from orchestra_mem.core.summaries.extractive import Extract, Passage, render
+from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
+from orchestra_mem.ports import TokenCounter
 
+# A line that brings less than this many new words or names is not worth its place.
+_LEAST_NEWS = 2
+# Of a session a name alone tells nothing.
+_LEAST_TOLD = 3
+# Where a time or heading begins in a body, as `render` writes them.
+_SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
+# When something was stands above it, and in the original.
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 _MAX_NAMED = 3
 # So many lines that begin with no word, as paths and numbers, may be a sentence that is wrapped.
 _MOST_WRAPPED = 2
@@ -37,6 +54,63 @@ _ORDER = re.compile(
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """So much of a material as a model is given at once: passages, or one part of a long one."""
+
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return "\n\n".join(passage.text for passage in self.passages)
+
+    def halves(self) -> tuple[Chunk, ...]:
+        """Two chunks with the same text; this one alone where it cannot be divided."""
+        if len(self.passages) > 1:
+            middle = len(self.passages) // 2
+            return Chunk(passages=self.passages[:middle]), Chunk(passages=self.passages[middle:])
+        (passage,) = self.passages
+        sentences = split_sentences(passage.text)
+        middle = len(sentences) // 2
+        if not middle:
+            return (self,)
+        parts = "\n".join(sentences[:middle]), "\n".join(sentences[middle:])
+        return tuple(Chunk(passages=(replace(passage, text=part),)) for part in parts)
+
+
+def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]:
+    """Divide a material, so that all of it is read; what a text `heard` says least of comes first."""
+    chunks: list[Chunk] = []
+    gathered: list[Passage] = []
+    for passage in material.passages:
+        text = without_orders(passage.text).strip()
+        if passage.weight <= 0 or not text:
+            continue
+        if gathered and sum(len(each.text) for each in gathered) + len(text) > most_chars:
+            chunks.append(Chunk(passages=tuple(gathered)))
+            gathered = []
+        gathered.append(replace(passage, text=text))
+    if gathered:
+        chunks.append(Chunk(passages=tuple(gathered)))
+    chunks = [small for chunk in chunks for small in _divided(chunk, most_chars)]
+    known = set(content_stems(heard))
+    return sorted(chunks, key=lambda chunk: _share(known, content_stems(chunk.text)))
+
+
+def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
+    halves = chunk.halves() if len(chunk.text) > most_chars else (chunk,)
+    if len(halves) == 1:
+        yield chunk
+        return
+    for half in halves:
+        yield from _divided(half, most_chars)
+
+
+def _share(known: set[str], stems: Sequence[str]) -> float:
+    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
 
 
 def without_orders(text: str) -> str:
@@ -81,7 +155,7 @@ class Record:
         self._stems = set(content_stems(text))
         self._said = [clause for sentence in _sentences(text) for line in _lines(sentence) for clause in _clauses(line)]
         words = [_words(sentence) for sentence in self._said]
-        self._words = {*words, *(_beside(before, after) for before, after in pairwise(words))}
+        self._words = {*words, *(_joined(before, after) for before, after in pairwise(words))}
 
     def fault(self, line: str) -> str:
         """What is wrong with a line, in words for the model; empty where nothing is."""
@@ -117,7 +191,7 @@ def _words(text: str) -> _Words:
     return (*said[:-1], *((word, False) for word, _ in said[-1:]), ("?", asks))
 
 
-def _beside(before: _Words, after: _Words) -> _Words:
+def _joined(before: _Words, after: _Words) -> _Words:
     """The words of two sentences one behind the other."""
     *first, (last, _), _ = before if len(before) > 1 else (("", False), *before)
     return (*first, (last, True), *after)
@@ -167,3 +241,70 @@ def _stand_in_order(stems: Sequence[str], window: str) -> bool:
 
 def _named(names: Sequence[str]) -> str:
     return ", ".join(f'"{name[:40]}"' for name in names[:_MAX_NAMED])
+
+
+def improved(
+    material: Material, base: Draft, lines: Sequence[Extract], *, target_tokens: int, counter: TokenCounter
+) -> Draft | None:
+    """The extract with as many lines beside it as bring news and have room; None where none does.
+
+    Args:
+        material: what the summary is of.
+        base: the extract of it, each line of which stays.
+        lines: checked ones, the most wanted first.
+        target_tokens: how large it may be.
+        counter: counts tokens.
+    """
+    chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
+    while chosen:
+        draft = checked(material, _beside(body_of(base.text), chosen), counter)
+        if draft.verdict.passed and draft.tokens <= target_tokens:
+            return draft
+        chosen.pop()
+    return None
+
+
+def news_by_key(
+    lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
+) -> dict[str, list[str]]:
+    """Of lines under keys those that say something that a text does not, and fit in so many tokens together."""
+    keys = list(lines)
+    rows = [
+        Extract(key=n, text=line, speaker="", when="")
+        for n, key in enumerate(keys)
+        for line in lines[key]
+        if len(content_stems(line)) >= _LEAST_TOLD
+    ]
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    for row in _news(rows, base, room, counter):
+        found[keys[row.key]].append(row.text)
+    return found
+
+
+def _news(lines: Sequence[Extract], base: str, room: float, counter: TokenCounter) -> Iterator[Extract]:
+    """The lines that say something new and fit in so many tokens together."""
+    known = {*content_stems(base), *find_identifiers(base)}
+    for line in lines:
+        bare = _STAMP.sub(" ", line.text)
+        says = {*content_stems(bare), *find_identifiers(bare)}
+        cost = counter.count(render([line]))
+        if len(says - known) >= _LEAST_NEWS and cost <= room:
+            known |= says
+            room -= cost
+            yield line
+
+
+def _beside(body: str, lines: Sequence[Extract]) -> str:
+    """A body with lines more, each at the end of what is under its time or heading, or under one of its own."""
+    sections = [section for section in _SECTION.split(body) if section.strip()]
+    for line in sorted(lines, key=lambda line: line.key):
+        bullet = f"- {line.speaker}: {line.text}" if line.speaker else f"- {line.text}"
+        for place, section in enumerate(sections):
+            if section.partition("\n")[0] == f"{line.when}:" or not line.when:
+                sections[place] = f"{section.rstrip()}\n{bullet}\n"
+                break
+        else:
+            sections.append(f"{line.when}:\n{bullet}\n" if line.when else f"{bullet}\n")
+            if all(_DAY.match(section) for section in sections):
+                sections.sort(key=lambda section: section[:10])
+    return "".join(sections)
