@@ -21,9 +21,8 @@ from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import QueryService
-from orchestra_mem.memory.recall import Expansion, Recall
+from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
-from orchestra_mem.memory.source_locator import SourceLocator
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
