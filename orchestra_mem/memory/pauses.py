@@ -16,6 +16,7 @@ import weakref
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryLock
+from orchestra_mem.tiers.fact_extractor import load_tables
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class PauseWorker:
                 time.sleep(left_s)
             self._called.clear()
             try:
+                load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
                 while self._step() and not self._called.is_set():
                     pass
             except ClosedError:
