@@ -9,13 +9,12 @@ from itertools import pairwise
 
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
-from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, Verdict
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Verdict
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.session_compaction import MOST_READ, source_of
+from orchestra_mem.tiers.session_compaction import read_source
 from orchestra_mem.tiers.session_summary import NOTED, with_lines
 from orchestra_mem.tiers.short_forms import section_material
 from orchestra_mem.types import MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
@@ -125,7 +124,7 @@ class SummaryRefiner:
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
-        sources = list(map(_source, operations))
+        sources = list(map(read_source, operations))
         types = [operation.type for operation in operations]
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
 
@@ -161,7 +160,7 @@ class SummaryRefiner:
         What a person took out or said in other words is not read in the words that it had.
         """
         standing = self._ledger.summaries(summary.session, standing=True)
-        rest = [_source(operation) for operation in self._between(standing, summary)]
+        rest = [read_source(operation) for operation in self._between(standing, summary)]
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
         return Material.of_operations(rest, changed, numbered=False).behind(self._told_now(standing))
@@ -196,10 +195,6 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
             sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
     return sorted_
-
-
-def _source(operation: Operation) -> Source:
-    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
 
 
 def _draft(summary: Summary) -> Draft:

@@ -33,7 +33,7 @@ _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
 _EDITED_WEIGHT = 3.0
 # Of what an operation says a summariser reads so many characters, the beginning and the end; must-keeps are looked for
 # in all of it.
-MOST_READ = 2_400
+_MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 _FIELD_CHARS = 80
 
@@ -259,10 +259,10 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(_source(operation))
+                sources.append(read_source(operation))
             else:
                 edited.add(operation.id)
-                sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
+                sources.append(replace(_source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
@@ -285,12 +285,13 @@ def _facts_of(segment: Sequence[Source], facts: Sequence[MustKeep]) -> list[Must
     return [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
 
 
-def _source(operation: Operation) -> Source:
-    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
+def read_source(operation: Operation) -> Source:
+    """An operation as compaction sees it."""
+    return _source_of(operation, plain_text(operation, max_chars=_MOST_READ))
 
 
-def source_of(operation: Operation, text: str) -> Source:
-    """An operation as compaction sees it, with what is read of it."""
+def _source_of(operation: Operation, text: str) -> Source:
+    """The same with a text in place of what the operation says."""
     return Source(
         operation=operation.id,
         time=operation.timestamp,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 
-from orchestra_mem.core.summaries.drafts import METHOD, Draft, Source
+from orchestra_mem.core.summaries.drafts import Draft, Source
 from orchestra_mem.types import Summary
 
 _MIN_SUMMARY_TOKENS = 48
@@ -179,8 +179,8 @@ def summary_of(
 ) -> Summary:
     """A draft of a segment as a summary of level 1, of all operations from `first` on."""
     last, times = segment[-1].operation, [source.time for source in segment]
-    return _summary(
-        draft, session=session, number=number, level=1, operations=(first, last, last - first + 1), children=(),
+    return draft.summary(
+        number=number, session=session, level=1, operations=(first, last, last - first + 1),
         times=(min(times), max(times)), created=created,
     )  # fmt: skip
 
@@ -189,43 +189,8 @@ def merged_summary(draft: Draft, children: Sequence[Summary], *, number: int, cr
     """A draft of several summaries as one of the next level."""
     first, last = children[0], children[-1]
     count = sum(child.operation_count for child in children)
-    return _summary(
-        draft, session=first.session, number=number, level=first.level + 1,
+    return draft.summary(
+        number=number, session=first.session, level=first.level + 1,
         operations=(first.first_operation, last.last_operation, count), children=tuple(child.id for child in children),
         times=(min(child.since for child in children), max(child.until for child in children)), created=created,
     )  # fmt: skip
-
-
-def _summary(
-    draft: Draft,
-    *,
-    session: str,
-    number: int,
-    level: int,
-    operations: tuple[int, int, int],
-    children: tuple[int, ...],
-    times: tuple[datetime, datetime],
-    created: datetime,
-) -> Summary:
-    """A draft with its place: of `operations` the first, the last and how many, of `times` the earliest and latest."""
-    first, last, count = operations
-    since, until = times
-    return Summary(
-        id=number,
-        session=session,
-        level=level,
-        first_operation=first,
-        last_operation=last,
-        operation_count=count,
-        children=children,
-        text=draft.text,
-        method=METHOD,
-        tokens=draft.tokens,
-        source_tokens=draft.source_tokens,
-        must_keeps=draft.must_keeps,
-        dropped=(),
-        put_back=draft.put_back,
-        since=since,
-        until=until,
-        created=created,
-    )

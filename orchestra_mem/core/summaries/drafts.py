@@ -72,6 +72,38 @@ class Draft:
         verdict = Verdict(tokens=tokens, source_tokens=tokens, invented=(), missing=())
         return cls(text=text, tokens=tokens, source_tokens=tokens, must_keeps=(), put_back=(), verdict=verdict)
 
+    def summary(
+        self,
+        *,
+        number: int,
+        session: str,
+        level: int,
+        operations: tuple[int, int, int],
+        times: tuple[datetime, datetime],
+        created: datetime,
+        children: tuple[int, ...] = (),
+    ) -> Summary:
+        """Give it a place: of `operations` the first, the last and how many, of `times` the earliest and latest."""
+        return Summary(
+            id=number,
+            session=session,
+            level=level,
+            first_operation=operations[0],
+            last_operation=operations[1],
+            operation_count=operations[2],
+            children=children,
+            text=self.text,
+            method=METHOD,
+            tokens=self.tokens,
+            source_tokens=self.source_tokens,
+            must_keeps=self.must_keeps,
+            dropped=(),
+            put_back=self.put_back,
+            since=times[0],
+            until=times[1],
+            created=created,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
