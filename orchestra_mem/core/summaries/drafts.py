@@ -181,7 +181,7 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
     # Where no fact may be lacking, its names leave the body its room.
     least = int(target_tokens * _LEAST_BODY) if material.facts else 0
     room = max(target_tokens - counter.count(material.kept), least)
-    budget = chars_for(room, material.source_text, counter)
+    budget = chars_for(room, "\n".join(passage.text for passage in material.passages), counter)
     chosen = extract(material.passages, budget=budget, said=material.kept)
     return checked(material, render(sound(material, chosen)), counter)
 
