@@ -112,14 +112,6 @@ def test_what_is_too_little_for_a_summary_waits() -> None:
     assert due(entries, document_tokens=40_001, window=HOUR, limits=LIMITS) > 0
 
 
-def test_the_newest_tokens_stay_however_old() -> None:
-    """After a night's break the thread is still there: the floor counts whole entries."""
-    entries = [(n, 500, START) for n in range(1, 21)] + [(21, 1, START + 24 * HOUR)]
-    count = due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS)
-    assert sum(tokens for _, tokens, _ in entries[count:]) >= LIMITS.floor
-    assert sum(tokens for _, tokens, _ in entries[count + 1 :]) < LIMITS.floor
-
-
 def test_a_clock_that_jumped_back_does_not_hold_all_up() -> None:
     """One operation with a time ahead of the others does not keep what is hours old word for word."""
     times = [START + 9 * HOUR, *(START + timedelta(minutes=10 * n) for n in range(40))]
@@ -199,12 +191,6 @@ def test_segments_are_about_the_size_asked_for(sources: list[Source], size: int)
         tasks = {s.task for s in segment}
         if tasks == {""}:
             assert sum(s.tokens for s in segment) <= 2 * size + max(s.tokens for s in segment) + size // 3
-
-
-def test_a_natural_border_is_preferred() -> None:
-    """Where the task changes near the size, the cut lies there and not at the size itself."""
-    sources = [source(n, task="a" if n <= 12 else "b") for n in range(1, 41)]
-    assert [s.operation for s in cut_segments(sources, 1_000)[0]] == list(range(1, 13))
 
 
 # What a summary may be
