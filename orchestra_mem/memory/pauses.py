@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 # What a caller does between two steps of its own takes less; a model takes longer to answer.
 _STILL_S = 0.03
+# A caller who goes on and on is looked at ever less often: each look takes the interpreter from it for a moment.
+_LONGEST_LOOK_S = 0.5
 # A step takes some milliseconds.
 _JOIN_S = 5.0
 # Finding the facts of so many operations at once costs little more than of one, and keeps nobody waiting.
@@ -42,7 +44,7 @@ class PauseWorker:
         self._called = threading.Event()
         self._last_call_s = 0.0
         self._thread: threading.Thread | None = None
-        self._ended = False
+        self._ended = threading.Event()
         weakref.finalize(life, self.end)
 
     def note_call(self) -> None:
@@ -50,25 +52,26 @@ class PauseWorker:
         self._last_call_s = time.monotonic()
         if not self._called.is_set():
             self._called.set()
-            if self._thread is None and not self._ended:
+            if self._thread is None and not self._ended.is_set():
                 self._thread = threading.Thread(target=self._run, name="orchestra-mem pauses", daemon=True)
                 try:
                     self._thread.start()
                 except RuntimeError:  # no thread can be had: the refresh does it all
-                    self._ended = True
+                    self._ended.set()
 
     def end(self) -> None:
         """End the thread, after the step that it is at."""
-        self._ended = True
+        self._ended.set()
         self._called.set()
         if self._thread is not None and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
-        while not self._ended:
+        while not self._ended.is_set():
             self._called.wait()
-            while (left_s := self._last_call_s + _STILL_S - time.monotonic()) > 0:
-                time.sleep(left_s)
+            look_s = _STILL_S
+            while time.monotonic() < self._last_call_s + _STILL_S and not self._ended.wait(look_s):
+                look_s = min(2 * look_s, _LONGEST_LOOK_S)
             self._called.clear()
             try:
                 load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
@@ -82,7 +85,7 @@ class PauseWorker:
     def _step(self) -> bool:
         """Do a little of what the next refresh needs; whether there may be more."""
         with self._lock:
-            life = None if self._ended else self._life()
+            life = None if self._ended.is_set() else self._life()
             if life is None:
                 return False
             if (unread := life.unread) >= _OPERATIONS:
