@@ -227,12 +227,8 @@ class Lifecycle:
 
     def _spill_overflow(self) -> None:
         """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
-        spilled = self._spill(self._parts.working.overflow())
-        if (
-            spilled
-            and self._parts.settings.orchestrator.auto_refresh_enabled
-            and self._parts.compactor.over_threshold()
-        ):
+        wanted = self._parts.settings.orchestrator.auto_refresh_enabled
+        if self._spill(self._parts.working.overflow()) and wanted and self._parts.compactor.over_threshold():
             self._refresh_due, self._over_ceiling = True, self._parts.compactor.over_ceiling()
 
     def _spill(self, entries: list[Entry]) -> int:
