@@ -128,9 +128,7 @@ class Expansion:
 class Recall:
     """Looks things up in the event log and the ledger. Holds nothing."""
 
-    def __init__(
-        self, log: EventLog, ledger: Ledger, places: SourceLocator | None = None, state: WorkTracker | None = None
-    ) -> None:
+    def __init__(self, log: EventLog, ledger: Ledger, places: SourceLocator, state: WorkTracker) -> None:
         self._log = log
         self._ledger = ledger
         self._places = places
@@ -161,7 +159,7 @@ class Recall:
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
-        place = self._places.around(reference) if self._places else None
+        place = self._places.around(reference)
         if place is None:
             return None
         facts = self._ledger.must_keeps_by_id(place.names.facts)
@@ -174,7 +172,7 @@ class Recall:
 
     def _expand_item(self, reference: str | int) -> Expansion:
         match = _ITEM.fullmatch(str(reference))
-        if match is None or self._state is None:
+        if match is None:
             raise NotFoundError(
                 f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
                 "decision_log.md:41 for a line, story 5 for a work item"
