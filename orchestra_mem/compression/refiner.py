@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -11,10 +10,9 @@ from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Verdict
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.session_compaction import read_source
+from orchestra_mem.tiers.session_compaction import read_source, told_now
 from orchestra_mem.tiers.session_summary import NOTED, with_lines
 from orchestra_mem.tiers.short_forms import section_material
 from orchestra_mem.types import MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
@@ -119,7 +117,7 @@ class SummaryRefiner:
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self._ledger.summary(child) for child in summary.children]
-            return self._told_now(children), self._limits.summary, HIGHER
+            return told_now(self._ledger, children), self._limits.summary, HIGHER
         operations = self._log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
@@ -163,13 +161,7 @@ class SummaryRefiner:
         rest = [read_source(operation) for operation in self._between(standing, summary)]
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
-        return Material.of_operations(rest, changed, numbered=False).behind(self._told_now(standing))
-
-    def _told_now(self, summaries: Sequence[Summary]) -> Material:
-        """What summaries tell, with their facts as these are now."""
-        numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
-        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)}
-        return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
+        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self._ledger, standing))
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [

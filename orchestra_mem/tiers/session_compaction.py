@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, draft_of
-from orchestra_mem.core.summaries.kept import squeeze, without_states
+from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states, without_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
@@ -213,7 +213,7 @@ class SessionCompactor:
         while taken := merges(standing, self._limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            material = Material.of_summaries(taken)
+            material = told_now(self._ledger, taken)
             draft = draft_of(material, target_tokens=self._limits.summary, counter=self._counter)
             merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
             merged = replace(merged, edited=changed)
@@ -279,6 +279,13 @@ class SessionCompactor:
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+
+
+def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
+    """What summaries tell, with their facts as these are now: what a person took out is told no more."""
+    numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
+    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)}
+    return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
 
 
 def _facts_of(segment: Sequence[Source], facts: Sequence[MustKeep]) -> list[MustKeep]:
