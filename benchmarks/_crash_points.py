@@ -147,8 +147,8 @@ def _kinds(tree: ast.Module) -> Iterator[str]:
         said: list[ast.expr] = []
         if node.func.attr in ("replace", "append", "move", "rewrite", "put"):
             said = [keyword.value for keyword in node.keywords if keyword.arg in ("name", "point")]
-        elif node.func.attr == "transaction":
-            said = node.args[:1]
-        elif node.func.attr == "_write_new":
+        elif node.func.attr == "transaction" or (node.func.attr == "write" and len(node.args) > 1):
+            said = node.args[:1]  # a file's `write` has one argument
+        elif node.func.attr in ("_put", "_written_in", "_write_new"):
             said = node.args[-1:]
         yield from (each.value for each in said if isinstance(each, ast.Constant) and isinstance(each.value, str))

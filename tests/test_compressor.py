@@ -17,10 +17,10 @@ from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.prompts import SESSION_KEYS
-from orchestra_mem.core.summaries.compaction import METHOD, Draft, Source
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.extractive import Extract
 from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.summaries.model_drafts import Material, draft_of, improved, invented_in
+from orchestra_mem.core.summaries.model_lines import improved
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict
@@ -150,7 +150,7 @@ def test_a_line_that_only_tells_a_time_is_no_news() -> None:
     material = replace(_material([operation(1, {"text": text})]), facts=(), kept="")
     base = Draft.whole("2025-01-15:\n- lab_1\n", 3)
     said = ["Date: 2019-08-15T10:31:29+01:00", "Ginger grows beside lab_1"]
-    lines = [Extract(key=1, text=each, score=0.0, speaker="", when="2025-01-15") for each in said]
+    lines = [Extract(key=1, text=each, speaker="", when="2025-01-15") for each in said]
     done = improved(material, base, lines, target_tokens=12, counter=Words())
     assert done is not None
     assert done.text.splitlines() == ["2025-01-15:", "- lab_1", "- Ginger grows beside lab_1"]
@@ -164,8 +164,7 @@ def test_lines_stand_under_their_day() -> None:
     days = [f"{op.timestamp:%Y-%m-%d}" for op in operations]
     base = Draft.whole(f"{days[0]}:\n- lab_1\n{days[2]}:\n- lab_4000\n", 6)
     lines = [
-        Extract(key=op.id, text=said[op.id], score=0.0, speaker="", when=day)
-        for op, day in zip(operations, days, strict=True)
+        Extract(key=op.id, text=said[op.id], speaker="", when=day) for op, day in zip(operations, days, strict=True)
     ]
     done = improved(material, base, lines, target_tokens=26, counter=Words())
     assert done is not None
@@ -202,7 +201,7 @@ def test_a_model_never_makes_a_summary_worse(answers: list[str], target: int) ->
     model = ScriptedModel(lambda messages: next(told))
     done = compressor(model).improve(material, base, target_tokens=target, content="step")
     assert done.tokens <= max(target, base.tokens)
-    assert invented_in(material, done.text) == ()
+    assert check(material, done.text, Words()).invented == ()
     assert all(squeeze(fact.text) in squeeze(done.text) for fact in material.facts)
     assert set(body_of(base.text).splitlines()) <= set(body_of(done.text).splitlines())
 

@@ -271,7 +271,7 @@ def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_th
         assert (summary.document, summary.method) == (f"project_state/{SECTION}", "extractive")
         assert 0.1 < summary.ratio < 0.3
         assert summary.put_back == ("Never restart the broker while orders are open.",)
-        assert "rows_7_by_time" in summary.dropped
+        assert "table_2" in summary.dropped
         shown = memory.get_orchestrator_context("x").render()
         told = (
             f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in project_state.md)*"

@@ -19,17 +19,10 @@ from orchestra_mem.compression.model_reader import ModelReader
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.prompts import SESSION_KEYS
-from orchestra_mem.core.summaries.compaction import METHOD, Draft, Source, chars_for
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source, chars_for, draft_of
 from orchestra_mem.core.summaries.extractive import Extract, Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
-from orchestra_mem.core.summaries.model_drafts import (
-    Material,
-    chunks_of,
-    draft_of,
-    dropped_from,
-    improved,
-    news_by_key,
-)
+from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
@@ -340,7 +333,7 @@ class MemoryCompressor:
             fault=talk.fault,
             must_keeps=draft.must_keeps,
             put_back=draft.put_back,
-            dropped=dropped_from(material, draft.text),
+            dropped=material.dropped_from(draft.text),
             talk=talk,
         )
 

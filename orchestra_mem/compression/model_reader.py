@@ -20,8 +20,7 @@ from orchestra_mem.core.prompts import (
     session_schema,
 )
 from orchestra_mem.core.summaries.extractive import Extract
-from orchestra_mem.core.summaries.model_drafts import Chunk
-from orchestra_mem.core.summaries.model_lines import Record, read_lists
+from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
 from orchestra_mem.model_types import Finish, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
@@ -57,7 +56,7 @@ class ModelReader:
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
         found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
         return [
-            Extract(key=passage.key, text=line, score=0.0, speaker=passage.speaker, when=passage.when)
+            Extract(key=passage.key, text=line, speaker=passage.speaker, when=passage.when)
             for line in found["lines"]
             for passage in [passage for passage, record in passages if not record.fault(line)][:1]
         ]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
-from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.summaries.compaction import METHOD, Draft, Limits, Source, Verdict
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
-from orchestra_mem.core.summaries.model_drafts import Material, dropped_from
+from orchestra_mem.core.summaries.compaction import Limits
+from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Verdict
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
-from orchestra_mem.tiers.session_compaction import MOST_READ, source_of
+from orchestra_mem.tiers.session_compaction import read_source, told_now
 from orchestra_mem.tiers.session_summary import NOTED, with_lines
 from orchestra_mem.tiers.short_forms import section_material
 from orchestra_mem.types import MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
@@ -120,12 +117,12 @@ class SummaryRefiner:
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self._ledger.summary(child) for child in summary.children]
-            return self._told_now(children), self._limits.summary, HIGHER
+            return told_now(self._ledger, children), self._limits.summary, HIGHER
         operations = self._log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
-        sources = list(map(_source, operations))
+        sources = list(map(read_source, operations))
         types = [operation.type for operation in operations]
         return Material.of_operations(sources, facts), target, max(dict.fromkeys(types), key=types.count)
 
@@ -151,7 +148,7 @@ class SummaryRefiner:
             fault=talk.fault,
             must_keeps=summary.must_keeps,
             put_back=summary.put_back,
-            dropped=dropped_from(material, text),
+            dropped=material.dropped_from(text),
             talk=talk,
         )
 
@@ -161,16 +158,10 @@ class SummaryRefiner:
         What a person took out or said in other words is not read in the words that it had.
         """
         standing = self._ledger.summaries(summary.session, standing=True)
-        rest = [_source(operation) for operation in self._between(standing, summary)]
+        rest = [read_source(operation) for operation in self._between(standing, summary)]
         facts = self._ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
-        return Material.of_operations(rest, changed, numbered=False).behind(self._told_now(standing))
-
-    def _told_now(self, summaries: Sequence[Summary]) -> Material:
-        """What summaries tell, with their facts as these are now."""
-        numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
-        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)}
-        return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
+        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self._ledger, standing))
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [
@@ -196,10 +187,6 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
             sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
     return sorted_
-
-
-def _source(operation: Operation) -> Source:
-    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
 
 
 def _draft(summary: Summary) -> Draft:

@@ -12,7 +12,7 @@ from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.refiner import SummaryRefiner
-from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.drafts import METHOD
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
 from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
 from orchestra_mem.ports import EventLog, Ledger

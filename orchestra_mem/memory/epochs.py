@@ -6,15 +6,17 @@ to documents, is told behind the border in the order of time.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
 from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
-from orchestra_mem.core.context.items import Item, Part
+from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
@@ -22,13 +24,7 @@ from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.disclosure import Recalled, recalled_item
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.memory.context_items import (
-    document_items,
-    named_apart,
-    operation_item,
-    session_items,
-    shown_text,
-)
+from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -47,6 +43,8 @@ _PARTS = {
 _MAX_EPOCHS = 4  # budgets that callers alternate between
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
+_SHORT_LINES = 8
+_NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,7 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        items = named_apart([recalled_item(each) for each in recalled.recollections])
+        items = _named_apart([recalled_item(each) for each in recalled.recollections])
         stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
         return with_recalled(
             context,
@@ -190,7 +188,7 @@ class EpochKeeper:
             return False
         epoch: Epoch | None = running.epoch
         if new or notes:
-            epoch = running.epoch.extended([*map(operation_item, new), *notes])
+            epoch = running.epoch.extended([*map(_operation_item, new), *notes])
         if epoch is None or (running.extended and epoch.budget_tokens - epoch.tokens < least_room):
             running.states, running.texts = seen
             return False
@@ -223,7 +221,7 @@ class EpochKeeper:
                 return None
             if changed:
                 told = "\n".join(f"> {line}" for line in changed)
-                note = shown_text(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
+                note = _shown_text(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
                 notes.append(Item(key=f"note {running.notes + len(notes) + 1}", part=Part.OPERATIONS, forms=(note,)))
         running.states, running.texts = now.documents, texts
         return notes
@@ -236,17 +234,17 @@ class EpochKeeper:
     def _begin(self, budget_tokens: int, now: Snapshot, *, asked: bool) -> _Running:
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
-        items = [item for name, part in _PARTS.items() for item in document_items(name, part, documents.blocks[name])]
+        items = [item for name, part in _PARTS.items() for item in _document_items(name, part, documents.blocks[name])]
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         if session is not None:
-            items += session_items(documents.session, border)
+            items += _session_items(documents.session, border)
             sources[Part.SESSION] = f"session {session.id[:8]}"
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
         messages = latest_messages(operations)
         turns = self._search.turn_window(messages) if messages else None
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        items += [operation_item(entry, in_turn=0 < whole_from <= entry.operation.id) for entry in fresh]
+        items += [_operation_item(entry, in_turn=0 < whole_from <= entry.operation.id) for entry in fresh]
         left = 1 - self._recalled_share * asked
         self.epoch_count += 1
         epoch = begin_epoch(
@@ -276,3 +274,95 @@ def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 def _plain_words(prefix: str) -> str:
     """The words of a prefix, which stays the same for an epoch."""
     return plain_words(prefix)
+
+
+def _operation_item(entry: Entry, *, in_turn: bool = False) -> Item:
+    """Make an item of an operation in working memory; one of the last turns of a talk is pinned."""
+    return Item(
+        key=operation_key(entry.operation.id),
+        part=Part.OPERATIONS,
+        forms=tuple(map(_shown_text, entry_as_read(entry.text))),
+        priority=float(entry.operation.id),
+        pinned=in_turn,
+        pinned_for="of the last turns",
+        source="working memory",
+    )
+
+
+def _document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> list[Item]:
+    """Make items of a document's sections; one that says nothing is left out."""
+    items: list[Item] = []
+    for position, block in enumerate(blocks):
+        forms = _section_forms(block.text)
+        if forms:
+            # Of decisions the newest, which stand last, matter most; in the other documents what stands first.
+            priority = position if block.level == 3 and part is Part.DECISIONS else -position
+            key = f"{name.value}/{block.title or 'text'}"
+            items.append(_item(key, part, forms, priority, block, f"{name.value}.md:{block.line}"))
+    return _named_apart(items)
+
+
+def _session_items(document: SessionDocument, border: int) -> list[Item]:
+    """Make items of a session's document: its entries up to an operation, its summaries, what people have written."""
+    items: list[Item] = []
+    for position, part in enumerate(document.parts):
+        block = part.block
+        if block.front or part.operation > border:
+            continue
+        if part.operation:
+            key = operation_key(part.operation)
+            forms = tuple(map(_shown_text, entry_as_read(block.text)))
+        elif part.summary:
+            key, forms = f"summary {part.summary}", _summary_forms(block.text)
+        else:
+            key, forms = f"session/{block.title or 'text'}", _section_forms(block.text)
+        if forms:
+            items.append(_item(key, Part.SESSION, forms, position, block, f"session document:{block.line}"))
+    return _named_apart(items)
+
+
+def _item(key: str, part: Part, forms: tuple[str, ...], priority: int, block: Block, source: str) -> Item:
+    return Item(key=key, part=part, forms=forms, priority=float(priority), pinned=block.pinned, source=source)
+
+
+def _named_apart(items: Sequence[Item]) -> list[Item]:
+    """Number the keys that come again: headings may repeat, keys may not."""
+    seen: dict[str, int] = {}
+    result: list[Item] = []
+    for item in items:
+        seen[item.key] = seen.get(item.key, 0) + 1
+        result.append(item if seen[item.key] == 1 else replace(item, key=f"{item.key} ({seen[item.key]})"))
+    return result
+
+
+@lru_cache(maxsize=256)
+def _section_forms(text: str) -> tuple[str, ...]:
+    """A section in a short form (heading and last lines, where the newest stand), a middle one, and in full."""
+    full = _shown_text(section_as_read(text))
+    lines = full.splitlines(keepends=True)
+    if len(lines) <= _SHORT_LINES * 2:
+        return (full,) if full else ()
+    forms = []
+    for count in (_SHORT_LINES, len(lines) // 2):
+        told = f"*({len(lines) - 1 - count:,} earlier lines are left out here)*\n"
+        forms.append(_shown_text(f"{lines[0]}{told}{''.join(lines[-count:])}"))
+    return (*forms, full)
+
+
+@lru_cache(maxsize=128)
+def _summary_forms(text: str) -> tuple[str, ...]:
+    """A summary as its heading, with its must-keeps, and in full."""
+    full = _shown_text(text)
+    heading, _, rest = full.partition("\n")
+    kept = kept_part(rest)
+    forms = [_shown_text(heading)]
+    if kept:
+        forms.append(_shown_text(f"{heading}\n\n{kept}"))
+    if body_of(rest).strip():
+        forms.append(full)
+    return tuple(dict.fromkeys(forms))
+
+
+def _shown_text(text: str) -> str:
+    """Give a text as a context shows it; what is no character, as in a file that is not UTF-8, is shown as one."""
+    return as_form(text if text.isascii() else _NO_CHARACTER.sub("\ufffd", text))

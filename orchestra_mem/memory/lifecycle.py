@@ -193,8 +193,6 @@ class Lifecycle:
         self.last_id = operation.id
         self._parts.tracker.add_usage(operation.tokens)
 
-    # Keeping within limits
-
     def _keep_within_limits(self, operation: Operation) -> None:
         """Note what is due. It waits for the next read, or until it can wait no longer."""
         if self.last_id < self._retry_at:
@@ -229,11 +227,9 @@ class Lifecycle:
 
     def _spill_overflow(self) -> None:
         """Put what working memory cannot hold into the next tier; the document there may have outgrown its share."""
-        spilled = self._spill(self._parts.working.overflow())
-        auto_refresh = self._parts.settings.orchestrator.auto_refresh_enabled
-        if spilled and auto_refresh and self._parts.compactor.over_threshold():
-            self._refresh_due = True
-            self._over_ceiling = self._parts.compactor.over_ceiling()
+        wanted = self._parts.settings.orchestrator.auto_refresh_enabled
+        if self._spill(self._parts.working.overflow()) and wanted and self._parts.compactor.over_threshold():
+            self._refresh_due, self._over_ceiling = True, self._parts.compactor.over_ceiling()
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:
@@ -263,8 +259,7 @@ class Lifecycle:
             if self._parts.reporter.knows_work:
                 self._update_documents(VersionReason.REFRESH)
             return None
-        start = time.perf_counter()
-        spilled, compacted = 0, Compacted(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
+        start, spilled, compacted = time.perf_counter(), 0, Compacted.nothing()
         with self._parts.store.lock():
             with self._session_document():
                 spilled = self._spill(self._parts.working.older_half())
@@ -299,14 +294,24 @@ class Lifecycle:
         self._parts.tracker.reset(to=used)
         return used
 
-    def extract_facts(self) -> None:
-        """Find the facts of operations that no refresh has looked through yet."""
-        if self.session is not None and self.session.judged_through < self.last_id:
-            with self._parts.reporter.noting("facts"):
-                with self._parts.store.lock():
-                    session = self._parts.log.session(self.session.id)
-                    self._parts.compactor.extract_facts(session, self.last_id)
-                self.session = replace(self.session, judged_through=self.last_id)
+    def extract_facts(self, most: int | None = None) -> None:
+        """Find the facts of operations that have not been looked through yet; of `most` at once, where it is given."""
+        if self.session is not None and (waiting := self.unread):
+            through = self.last_id - waiting + min(waiting, most or waiting)
+            with self._parts.reporter.noting("facts"), self._parts.store.lock():
+                self._parts.compactor.extract_facts(self._parts.log.session(self.session.id), through)
+                self.session = replace(self.session, judged_through=through)
+
+    @property
+    def unread(self) -> int:
+        """How many operations have not been looked through for facts."""
+        if self.session is None or self.session.judged_through >= self.last_id:
+            return 0
+        return self.last_id - max(self.session.judged_through, self._parts.log.first_operation(self.session.id) - 1)
+
+    def draft_ahead(self) -> bool:
+        """Draft a summary that the next refresh will want; whether there may be more."""
+        return self.session is not None and self._parts.compactor.draft_ahead(self.session)
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
@@ -319,10 +324,9 @@ class Lifecycle:
             if not any(isinstance(error, DocumentConflictError) for error in failed.values()):
                 break
         for name in DocumentName:
-            if name in failed:
-                self._parts.reporter.failed(name.value, failed[name])
-            else:
-                self._parts.reporter.recovered(name.value)
+            with self._parts.reporter.noting(name.value):
+                if name in failed:
+                    raise failed[name]
 
     def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
         """The context for a budget as things stand."""
@@ -338,8 +342,6 @@ class Lifecycle:
     def default_budget(self) -> int:
         """What the window holds up to its refresh threshold, in tokens."""
         return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
-
-    # Ending a session, and going on with one
 
     def flush(self) -> Path | None:
         """End the session; None where none is under way."""

@@ -19,10 +19,10 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
 from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
-from orchestra_mem.memory.recall import Expansion, Recall
+from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
 from orchestra_mem.memory.recording import make_draft
-from orchestra_mem.memory.source_locator import SourceLocator
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -66,6 +66,7 @@ class OrchestratorContextManager:
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._life = Lifecycle(parts, self.events)
         self._queries = QueryService(parts, self._life)
+        self._pauses = PauseWorker(self._life, self._lock)
         for threshold in Threshold:
             parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))
         self._life.resume()
@@ -140,7 +141,9 @@ class OrchestratorContextManager:
             session=self._life.session,
         )  # fmt: skip
         with self._lock:
-            return self._life.record(draft)
+            recorded = self._life.record(draft)
+        self._pauses.note_call()
+        return recorded
 
     # Keeping within limits
 
@@ -187,7 +190,9 @@ class OrchestratorContextManager:
                     self._parts.epochs.count_again(doubted)
                 return self._life.context(for_operation, budget_tokens, recalled)
 
-        return self._parts.assemble(build)
+        context = self._parts.assemble(build)
+        self._pauses.note_call()
+        return context
 
     def explain(
         self, for_operation: str = "explain", max_tokens: int | None = None, *, query: str | None = None
@@ -351,6 +356,7 @@ class OrchestratorContextManager:
         """Let go of files and connections. The session goes on with the next start; safe to call twice."""
         if self._lock.refuses:  # closed already, or nothing of it is this process's to close
             return
+        self._pauses.end()
         with suppress(ClosedError), self._lock:
             try:
                 if not sys.is_finalizing():

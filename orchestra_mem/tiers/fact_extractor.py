@@ -56,6 +56,14 @@ class FactExtractor:
         return self._ledger.must_keeps(first_operation=first_operation, last_operation=last_operation)
 
 
+def load_tables() -> None:
+    """Load what facts are found with, ahead of its first use."""
+    from orchestra_mem.core.facts import extraction, superseding  # noqa: F401
+    from orchestra_mem.core.facts.classifier import load_table
+
+    load_table()
+
+
 def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
     """Find the facts in operations, in characters that a document can hold, as their entries have them."""
     from orchestra_mem.core.facts.extraction import find_in_operations

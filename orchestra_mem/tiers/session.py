@@ -26,12 +26,21 @@ from orchestra_mem.core.documents.session_document import (
     summary_block,
     with_unknown_told,
 )
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
+from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.tiers.session_summary import note_closing, summarise_session
-from orchestra_mem.types import DocumentFault, FileState, Json, Operation, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import (
+    DocumentFault,
+    FileState,
+    Json,
+    MustKeepStatus,
+    Operation,
+    OperationFilter,
+    Session,
+    SessionStatus,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -143,8 +152,9 @@ class SessionMemoryManager:
         path = self.place.document(session)
         self._store.append(path, "".join(entry.text for entry in new), name="spill")
         self._appended_through = new[-1].operation.id
-        self._seen = (session.id, self._store.state(path))
-        self._count_more(session, sum(entry.operation.entry_tokens for entry in new))
+        self._seen = (session.id, state := self._store.state(path))
+        if self._tokens is not None:
+            self._tokens = (state, self._tokens[1] + sum(entry.operation.entry_tokens for entry in new))
 
     def resume(self, session: Session) -> None:
         """Bring the document of an unfinished session together with the event log."""
@@ -211,13 +221,19 @@ class SessionMemoryManager:
         return self.with_present_states(text)
 
     def with_present_states(self, text: str) -> str:
-        """A document whose summaries say of each fact how it stands now; every other block stays as it is."""
+        """A document whose summaries say of each fact how it stands now, and of what a person took out nothing."""
         document = SessionDocument.parse(text)
         numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
-        return "".join(
-            with_states(part.block.text, facts) if part.summary else part.block.text for part in document.parts
-        )
+        removed = self._ledger.must_keeps(status=MustKeepStatus.REMOVED) if document.summaries() else []
+
+        def now(block: str) -> str:
+            block = with_states(block, facts)
+            for fact in removed:
+                block = block.replace(squeeze(fact.found or fact.text), "")
+            return block
+
+        return "".join(now(part.block.text) if part.summary else part.block.text for part in document.parts)
 
     def _mended(self, session: Session, text: str, unspilled: Sequence[Entry], least_chars: int) -> str:
         """The text without a torn entry at its end, and with an end that entries can be appended to."""
@@ -297,8 +313,7 @@ class SessionMemoryManager:
 
     def token_count(self) -> int:
         """Tokens of the live document, 0 where there is none."""
-        session = self.session
-        return self._token_count(session) if session else 0
+        return self._token_count(session) if (session := self.session) else 0
 
     def _token_count(self, session: Session) -> int:
         state = self._store.state(self.place.document(session))
@@ -307,10 +322,6 @@ class SessionMemoryManager:
             # Counted in the form that contexts show, so that each block is counted once.
             self._tokens = (state, sum(self._counter.count(as_form(part.block.text)) for part in parts))
         return self._tokens[1]
-
-    def _count_more(self, session: Session, tokens: int) -> None:
-        if self._tokens is not None:
-            self._tokens = (self._store.state(self.place.document(session)), self._tokens[1] + tokens)
 
     def finish(self, session: Session, closing: str) -> Path:
         """Put the closing sections into a flushed session's document and move it to the archive.
@@ -352,14 +363,13 @@ class SessionMemoryManager:
 
     def generate_summary(self) -> dict[str, Json]:
         """The running session's structured summary, by extraction; see `summarise_session`. Empty where none runs."""
-        session = self.session
-        return summarise_session(self._log, self._ledger, session) if session else {}
+        return summarise_session(self._log, self._ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
         """Lines of the live document that hold the query, upper and lower case alike, newest first."""
         wanted = query.casefold()
-        lines = self.readable_text(self.session).splitlines()
-        return [line for line in reversed(lines) if wanted in line.casefold()][: max(0, max_results)]
+        lines = reversed(self.readable_text(self.session).splitlines())
+        return [line for line in lines if wanted in line.casefold()][: max(0, max_results)]
 
     def get_current_state(self) -> dict[str, Json]:
         """The session's id, operations, tokens, start and age in seconds."""

@@ -15,17 +15,9 @@ from itertools import groupby
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
-from orchestra_mem.core.summaries.compaction import (
-    Draft,
-    Limits,
-    Source,
-    cut_segments,
-    due,
-    summarise,
-    summarise_summaries,
-)
-from orchestra_mem.core.summaries.kept import squeeze, without_states
-from orchestra_mem.core.summaries.levels import merged_summary, merges, summary_of
+from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, draft_of
+from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states, without_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.draft_placing import DraftPlacer
@@ -41,7 +33,7 @@ _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
 _EDITED_WEIGHT = 3.0
 # Of what an operation says a summariser reads so many characters, the beginning and the end; must-keeps are looked for
 # in all of it.
-MOST_READ = 2_400
+_MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 _FIELD_CHARS = 80
 
@@ -54,6 +46,11 @@ class Compacted:
     covered_operations: int
     tokens_before: int
     tokens_after: int
+
+    @classmethod
+    def nothing(cls) -> Compacted:
+        """Where nothing could be done."""
+        return cls(summaries=(), covered_operations=0, tokens_before=0, tokens_after=0)
 
     @property
     def ratio(self) -> float:
@@ -90,6 +87,7 @@ class SessionCompactor:
         self._facts = FactExtractor(log, ledger)
         self._drafts = drafts
         self._left_tokens = 0
+        self._ahead: dict[tuple[object, ...], Draft] = {}
 
     def over_threshold(self) -> bool:
         """Whether the live document is larger than it should be.
@@ -132,8 +130,21 @@ class SessionCompactor:
             self.settle(session, known=text)
             after = self._memory.token_count()
         self._left_tokens = after
+        self._ahead.clear()
         covered = sum(summary.operation_count for summary in new if summary.level == 1)
         return Compacted(summaries=tuple(new), covered_operations=covered, tokens_before=before, tokens_after=after)
+
+    def draft_ahead(self, session: Session) -> bool:
+        """Draft one of the summaries that a refresh would make now, for it to find; whether there may be more."""
+        document = SessionDocument.parse(self._memory.text(session))
+        standing = self._ledger.summaries(session.id, standing=True)
+        _, segments, facts = self._due_segments(session, document, standing, self._memory.token_count())
+        for _, segment in segments[:-1]:  # the newest may still grow
+            key = self._key(segment, facts)
+            if key not in self._ahead:
+                self._ahead[key] = self._draft(segment, facts)
+                return True
+        return False
 
     def improve(self) -> None:
         """Put better summaries in the place of those that they were made for; see `DraftPlacer.place`.
@@ -178,21 +189,13 @@ class SessionCompactor:
 
     def _new_summaries(self, session: Session, text: str, tokens: int) -> tuple[list[Summary], bool]:
         document = SessionDocument.parse(text)
-        blocks = {
-            number: block
-            for number, block in document.entries().items()
-            if not block.pinned and number <= session.spilled_through
-        }
         known = self._ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
-        sources, edited = self._due(session, blocks, tokens)
+        edited, segments, facts = self._due_segments(session, document, known, tokens)
         number = self._ledger.next_summary_id()
         new: list[Summary] = []
-        borders = [entry for entry, block in document.entries().items() if block.pinned]
-        borders += [summary.first_operation for summary in known]
-        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
-        for first, segment in self._segments(sources, sorted(borders)):
-            draft = self._draft(segment, facts)
+        for first, segment in segments:
+            draft = self._ahead.get(self._key(segment, facts)) or self._draft(segment, facts)
             if draft.verdict.passed:
                 summary = summary_of(
                     draft, segment, session=session.id, number=number + len(new), first=first, created=self._clock()
@@ -210,13 +213,26 @@ class SessionCompactor:
         while taken := merges(standing, self._limits):
             changed = any(summary.id in rewritten for summary in taken)
             saved = saved or changed
-            draft = summarise_summaries(taken, target_tokens=self._limits.summary, counter=self._counter)
+            material = told_now(self._ledger, taken)
+            draft = draft_of(material, target_tokens=self._limits.summary, counter=self._counter)
             merged = merged_summary(draft, taken, number=number + len(new), created=self._clock())
             merged = replace(merged, edited=changed)
             new.append(merged)
             standing = [summary for summary in standing if summary not in taken]
             standing = sorted([*standing, merged], key=lambda summary: summary.first_operation)
         return new, saved and bool(new)
+
+    def _due_segments(
+        self, session: Session, document: SessionDocument, known: Sequence[Summary], tokens: int
+    ) -> tuple[set[int], list[tuple[int, Sequence[Source]]], Sequence[MustKeep]]:
+        """What is to be compacted now: operations that people edited, segments with their first ones, and facts."""
+        entries = document.entries()
+        blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
+        sources, edited = self._due(session, blocks, tokens)
+        borders = [entry for entry, block in entries.items() if block.pinned]
+        borders += [summary.first_operation for summary in known]
+        facts = self._facts.facts(sources[0].operation, sources[-1].operation) if sources else []
+        return edited, list(self._segments(sources, sorted(borders))), facts
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
         """Segments, each with the first operation that it covers: also those before it that a person took out.
@@ -243,30 +259,46 @@ class SessionCompactor:
             operation = entry.operation
             shown, own = blocks[operation.id].text, entry.text.rstrip()
             if shown.rstrip() == own:
-                sources.append(_source(operation))
+                sources.append(read_source(operation))
             else:
                 edited.add(operation.id)
-                sources.append(replace(source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
+                sources.append(replace(_source_of(operation, visible(_body(shown))), weight=_EDITED_WEIGHT))
         return sources, edited
 
     def _draft(self, segment: Sequence[Source], facts: Sequence[MustKeep]) -> Draft:
-        first, last = segment[0].operation, segment[-1].operation
         tokens = sum(source.tokens for source in segment)
         target = int(tokens * self._limits.summary / self._limits.segment)
-        own = [fact for fact in facts if first <= fact.operation <= last]
-        return summarise(segment, own, target_tokens=target, counter=self._counter)
+        material = Material.of_operations(segment, _facts_of(segment, facts))
+        return draft_of(material, target_tokens=target, counter=self._counter)
+
+    @staticmethod
+    def _key(segment: Sequence[Source], facts: Sequence[MustKeep]) -> tuple[object, ...]:
+        """All that a draft is made of."""
+        return (*segment, *_facts_of(segment, facts))
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self._memory.place.document(session).stem
         self._store.keep_version(name, text, time=self._clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
-def _source(operation: Operation) -> Source:
-    return source_of(operation, plain_text(operation, max_chars=MOST_READ))
+def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
+    """What summaries tell, with their facts as these are now: what a person took out is told no more."""
+    numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
+    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)}
+    return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
 
 
-def source_of(operation: Operation, text: str) -> Source:
-    """An operation as compaction sees it, with what is read of it."""
+def _facts_of(segment: Sequence[Source], facts: Sequence[MustKeep]) -> list[MustKeep]:
+    return [fact for fact in facts if segment[0].operation <= fact.operation <= segment[-1].operation]
+
+
+def read_source(operation: Operation) -> Source:
+    """An operation as compaction sees it."""
+    return _source_of(operation, plain_text(operation, max_chars=_MOST_READ))
+
+
+def _source_of(operation: Operation, text: str) -> Source:
+    """The same with a text in place of what the operation says."""
     return Source(
         operation=operation.id,
         time=operation.timestamp,

@@ -9,10 +9,10 @@ from datetime import datetime
 from itertools import takewhile
 
 from orchestra_mem.core.documents.entries import label
-from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.drafts import Draft
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, Summary
+from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session
 
 _MOST = 50
 _LISTS = {
@@ -106,29 +106,15 @@ def note_closing(
     tokens, source_tokens = counter.count(closing), sum(used for _, used in counts)
     if tokens > source_tokens:
         return
-    ledger.add_summaries(
-        [
-            Summary(
-                id=ledger.next_summary_id(),
-                session=session.id,
-                level=0,
-                first_operation=first,
-                last_operation=last,
-                operation_count=sum(count for count, _ in counts),
-                children=(),
-                text=closing,
-                method=METHOD,
-                tokens=tokens,
-                source_tokens=source_tokens,
-                must_keeps=(),
-                dropped=(),
-                put_back=(),
-                since=log.operation(first).timestamp,
-                until=log.operation(last).timestamp,
-                created=now,
-            )
-        ]
+    made = replace(Draft.whole(closing, tokens), source_tokens=source_tokens).summary(
+        number=ledger.next_summary_id(),
+        session=session.id,
+        level=0,
+        operations=(first, last, sum(count for count, _ in counts)),
+        times=(log.operation(first).timestamp, log.operation(last).timestamp),
+        created=now,
     )
+    ledger.add_summaries([made])
 
 
 def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:

@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.summaries.compaction import METHOD
+from orchestra_mem.core.summaries.drafts import Material, draft_of
 from orchestra_mem.core.summaries.extractive import Passage
-from orchestra_mem.core.summaries.model_drafts import Material, draft_of, dropped_from
 from orchestra_mem.ports import Clock, Ledger, TokenCounter
 from orchestra_mem.types import DocumentName, MustKeep, Summary
 
@@ -123,27 +122,11 @@ class ShortForms:
         if not draft.verdict.passed:
             logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
             return None
-        return Summary(
-            id=number,
-            session=session,
-            level=0,
-            first_operation=0,
-            last_operation=0,
-            operation_count=0,
-            children=(),
-            text=draft.text,
-            method=METHOD,
-            tokens=draft.tokens,
-            source_tokens=draft.source_tokens,
-            must_keeps=(),
-            dropped=dropped_from(material, draft.text),
-            put_back=draft.put_back,
-            since=now,
-            until=now,
-            created=now,
-            document=key[0],
-            source=key[1],
+        made = draft.summary(
+            number=number, session=session, level=0, operations=(0, 0, 0), times=(now, now), created=now
         )
+        dropped = material.dropped_from(draft.text)
+        return replace(made, must_keeps=(), dropped=dropped, document=key[0], source=key[1])
 
 
 def section_material(text: str, counter: TokenCounter, clock: Clock) -> Material:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Iterable
 from itertools import islice
 
 from orchestra_mem.core.documents.entries import Entry
@@ -110,8 +109,8 @@ class WorkingMemory:
 
     def search(self, query: str, max_results: int = 5) -> list[Operation]:
         """The newest operations that hold the query, upper and lower case alike, newest first."""
-        found = (entry.operation for entry in reversed(self.entries()) if holds(entry.operation, query))
-        return _first(found, max_results)
+        found = (entry.operation for entry in reversed(self.entries()) if _holds(entry.operation, query))
+        return list(islice(found, max(0, max_results)))
 
     def clear(self) -> None:
         """Forget all. What was here is in the event log."""
@@ -132,17 +131,8 @@ class WorkingMemory:
             }
 
 
-def holds(operation: Operation, query: str) -> bool:
+def _holds(operation: Operation, query: str) -> bool:
     """Whether an operation's type or data hold a text, upper and lower case alike."""
     wanted = query.casefold()
     text = f"{operation.type} {json.dumps(operation.data, ensure_ascii=False)}"
     return wanted in text.casefold()
-
-
-def _first(found: Iterable[Operation], most: int) -> list[Operation]:
-    result: list[Operation] = []
-    for operation in found:
-        if len(result) >= most:
-            break
-        result.append(operation)
-    return result

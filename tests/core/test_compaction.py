@@ -13,17 +13,9 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
-from orchestra_mem.core.summaries.compaction import (
-    Limits,
-    Source,
-    check,
-    cut_segments,
-    due,
-    summarise,
-    summarise_summaries,
-)
+from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
-from orchestra_mem.core.summaries.levels import merges
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -43,6 +35,16 @@ def source(
     """An operation as compaction sees it."""
     when = START + timedelta(minutes=minutes or number)
     return Source(operation=number, time=when, type=kind, text=text, tokens=tokens, task=task)
+
+
+def summarised(sources: Sequence[Source], facts: Sequence[MustKeep], target_tokens: int) -> Draft:
+    """A segment's summary."""
+    return draft_of(Material.of_operations(sources, facts), target_tokens=target_tokens, counter=COUNTER)
+
+
+def material(text: str, tokens: int, facts: Sequence[MustKeep] = ()) -> Material:
+    """What a text says."""
+    return Material(passages=(), source_text=text, source_tokens=tokens, facts=tuple(facts))
 
 
 def fact(number: int, text: str, *, status: MustKeepStatus = MustKeepStatus.STANDING, by: int = 0) -> MustKeep:
@@ -108,14 +110,6 @@ def test_what_is_too_little_for_a_summary_waits() -> None:
     entries = [(1, 1_900, START), *((n, 500, START + 3 * HOUR) for n in range(2, 12))]
     assert due(entries, document_tokens=7_000, window=HOUR, limits=LIMITS) == 0
     assert due(entries, document_tokens=40_001, window=HOUR, limits=LIMITS) > 0
-
-
-def test_the_newest_tokens_stay_however_old() -> None:
-    """After a night's break the thread is still there: the floor counts whole entries."""
-    entries = [(n, 500, START) for n in range(1, 21)] + [(21, 1, START + 24 * HOUR)]
-    count = due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS)
-    assert sum(tokens for _, tokens, _ in entries[count:]) >= LIMITS.floor
-    assert sum(tokens for _, tokens, _ in entries[count + 1 :]) < LIMITS.floor
 
 
 def test_a_clock_that_jumped_back_does_not_hold_all_up() -> None:
@@ -199,12 +193,6 @@ def test_segments_are_about_the_size_asked_for(sources: list[Source], size: int)
             assert sum(s.tokens for s in segment) <= 2 * size + max(s.tokens for s in segment) + size // 3
 
 
-def test_a_natural_border_is_preferred() -> None:
-    """Where the task changes near the size, the cut lies there and not at the size itself."""
-    sources = [source(n, task="a" if n <= 12 else "b") for n in range(1, 41)]
-    assert [s.operation for s in cut_segments(sources, 1_000)[0]] == list(range(1, 13))
-
-
 # What a summary may be
 
 
@@ -227,7 +215,7 @@ def test_a_summary_has_the_size_asked_for_and_passes_the_check() -> None:
     """At a fifth of its source, nothing invented, nothing missing."""
     sources = talk(40)
     tokens = sum(s.tokens for s in sources)
-    draft = summarise(sources, (), target_tokens=tokens // 5, counter=COUNTER)
+    draft = summarised(sources, (), tokens // 5)
     assert draft.verdict.passed
     assert draft.tokens == COUNTER.count(draft.text) <= tokens // 5 * 1.2
     assert draft.tokens >= tokens // 5 * 0.6
@@ -245,7 +233,7 @@ def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> Non
         fact(4, "Gone.", status=MustKeepStatus.SUPERSEDED),
         fact(5, "Ship it by boat.", by=3),
     ]
-    draft = summarise(sources, facts, target_tokens=1, counter=COUNTER)
+    draft = summarised(sources, facts, 1)
     assert draft.text == (
         "Kept:\n\n- Decision K1 (superseded by K3): Use MySQL.\n- Decision K2 (done): Ship it on Monday.\n"
         "- Decision K3: Use SQLite.\n- Decision K4 (superseded): Gone.\n"
@@ -261,27 +249,22 @@ def test_what_is_said_below_is_not_said_above() -> None:
     sources = talk(20)
     rule = "We never deploy module_3 on Fridays."
     sources[2] = source(3, text=f"{sources[2].text} {rule}", tokens=80)
-    draft = summarise(sources, [fact(3, rule)], target_tokens=300, counter=COUNTER)
+    draft = summarised(sources, [fact(3, rule)], 300)
     assert draft.text.count("deploy") == 1
     assert draft.text.endswith(f"{KEPT}\n\n- Decision K3: {rule}\n")
 
 
 def test_a_summary_that_is_no_shorter_does_not_pass() -> None:
     """Must-keeps longer than their source cannot be believed to shorten it."""
-    draft = summarise([source(1, text="a", tokens=5)], [fact(1, "word " * 50)], target_tokens=1, counter=COUNTER)
+    draft = summarised([source(1, text="a", tokens=5)], [fact(1, "word " * 50)], 1)
     assert not draft.verdict.passed
 
 
 def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
     """Identifiers that the source lacks, and must-keeps that the text lacks, white space apart."""
     facts = [fact(1, "Use  SQLite\nhere."), fact(2, "Never on Fridays.")]
-    verdict = check(
-        "Epic #12 uses SQLite. Use SQLite here. See src/a.py and src/b.py.",
-        source_text="Epic #11 is in src/a.py",
-        source_tokens=100,
-        facts=facts,
-        counter=COUNTER,
-    )
+    text = "Epic #12 uses SQLite. Use SQLite here. See src/a.py and src/b.py."
+    verdict = check(material("Epic #11 is in src/a.py", 100, facts), text, COUNTER)
     assert set(verdict.invented) >= {"#12", "src/b.py"}
     assert "src/a.py" not in verdict.invented
     assert verdict.missing == (facts[1],)
@@ -293,21 +276,21 @@ def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) ->
     """Equal is not shorter."""
     text = "one two three four five"
     assert COUNTER.count(text) == 5
-    assert check(text, source_text=text, source_tokens=tokens, facts=(), counter=COUNTER).passed is passed
+    assert check(material(text, tokens), text, COUNTER).passed is passed
 
 
 def test_a_higher_summary_names_its_facts_by_number() -> None:
-    """They stand in full for one level; the text is made of what the summaries say, not of their kept lines."""
-    first = summarise(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], target_tokens=250, counter=COUNTER)
-    second = summarise(talk(20, start=21), [fact(21, "Ship it.")], target_tokens=250, counter=COUNTER)
+    """They stand in full for one level: the line that tells kind, number and state is told no more."""
+    first = summarised(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], 250)
+    second = summarised(talk(20, start=21), [fact(21, "Ship it.")], 250)
     children = [
         summary(1, 1, 20, text=first.text, tokens=first.tokens),
         summary(2, 21, 40, text=second.text, tokens=second.tokens),
     ]
-    merged = summarise_summaries(children, target_tokens=200, counter=COUNTER)
+    merged = draft_of(Material.of_summaries(children), target_tokens=200, counter=COUNTER)
     assert merged.must_keeps == (1, 2)
     assert merged.text.endswith("\nKept: K1–K2.\n")
-    assert "Use SQLite" not in merged.text
+    assert "Decision K1" not in merged.text
     assert merged.verdict.passed
     assert merged.tokens <= 220
     assert body_of(merged.text).strip()
@@ -328,7 +311,7 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
         for number, word in enumerate(["rebuilt after the outage in Lisbon", "moved into the cellar of the archive"])
     ]
     for target in range(10, 130, 5):
-        merged = summarise_summaries(children, target_tokens=target, counter=COUNTER)
+        merged = draft_of(Material.of_summaries(children), target_tokens=target, counter=COUNTER)
         assert quoted_names(merged.text) <= quoted_names(said)
 
 

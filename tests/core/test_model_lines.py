@@ -1,4 +1,4 @@
-"""The check of a line that a model wrote: it may repeat what is said in one place, and nothing else."""
+"""The check of a line that a model wrote: it may repeat a sentence of the record, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,31 +25,25 @@ WORDS = st.lists(st.sampled_from("build failed not window small tests pass deplo
         "The build failed with exit code 2 in src/build.py.",
         "the build failed with exit code 2 in src/build.py",
         "tests pass now",
-        "I raised it to 4096",
         "raised it to 4096 because window was too small",
         "could not deploy; tests pass now",
         "Is the index rebuilt?",
-        "doctor does not report it",
+        "doctor doesn't report it",
     ],
 )
-def test_a_line_that_leaves_little_out_passes(line: str) -> None:
-    """It is one sentence, or two neighbours one behind the other."""
+def test_a_line_that_is_a_sentence_passes(line: str) -> None:
+    """It is one sentence, or two neighbours one behind the other; articles and what leads to it may be missing."""
     assert RECORD.fault(line) == ""
 
 
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("build with exit code 2", '"build with exit code 2" leaves out "fail"'),
-        ("we deploy", '"we deploy" leaves out "could", "not"'),
-        ("all tasks are done", '"all tasks are done" leaves out "ignore", "said", "write"'),
         (
-            "build failed, exit code 2",
-            '"build failed, exit code 2" is not said so there; copy the sentence '
+            "build with exit code 2",
+            '"build with exit code 2" is not said so there; copy the sentence '
             '"The build failed with exit code 2 in src/build.py."',
         ),
-        ("index rebuilt", '"index rebuilt" is asked there, not told'),
-        ("tests do not pass now", '"tests do not pass now" adds "not"'),
         ("exit code 3", 'the record does not say "3"'),
         ("src/other.py failed", 'the record has no "src/other.py"'),
         ("the tests crashed", 'the record does not say "crashed"'),
@@ -58,8 +52,38 @@ def test_a_line_that_leaves_little_out_passes(line: str) -> None:
     ],
 )
 def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, fault: str) -> None:
-    """What turns a meaning may not go, and nothing may come."""
+    """In words that a model can mend it by."""
     assert RECORD.fault(line) == fault
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("Deploy the build to production, if all the tests pass.", "Deploy the build to production"),
+        ("When the audit is finished, delete the bucket.", "delete the bucket"),
+        ("All tests pass, except the login ones, which failed.", "All tests pass"),
+        ("The build passed on Linux and failed on Windows.", "The build passed on Linux"),
+        ("Alice broke the build, Bob repaired the parser.", "Alice repaired the parser"),
+        ("redis ran warm, varnish not", "redis not ran warm, varnish"),
+        ("Redis is not used here and Postgres is not used there.", "Redis is used here and Postgres is not used there"),
+        ("12 of 30 tests pass on Windows.", "30 tests pass on Windows"),
+        ("All tests pass with a mocked gateway.", "All tests pass"),
+        ("The deploy was blocked by the migration.", "The deploy blocked the migration"),
+        ("The pool was changed from 10 to 50.", "The pool was changed to 10 from 50"),
+        ("Turn the retry loop off in production.", "Turn the retry loop in production"),
+        ("That all tests pass is false.", "all tests pass"),
+        ("Delete the old bucket.", "Delete the bucket"),
+        ("No, delete the bucket.", "No delete the bucket"),
+        ("No, delete the bucket.", "Delete the bucket"),
+        ("TODO: fix the parser", "fix the parser"),
+        ("Der Test ist nicht bestanden.", "Der Test ist bestanden"),
+        ("Is the index rebuilt?", "the index is rebuilt"),
+        ("Is it rebuilt?", "Is it rebuilt"),
+    ],
+)
+def test_nothing_that_may_turn_a_meaning_may_be_missing(sentence: str, line: str) -> None:
+    """Conditions, exceptions, negations, numbers, places, who did it, and the order of it all."""
+    assert Record(sentence).fault(line) != ""
 
 
 @given(WORDS, WORDS)
@@ -113,7 +137,7 @@ def test_what_a_tool_printed_is_held_against_line_by_line() -> None:
     assert Record(printed).fault("tests/test_3.py::test_row_3 ran for 30 ms") == ""
     assert Record(printed).fault("tests/test_3.py::test_row_3 ran for 40 ms") != ""
     block = f"{printed}\nship_wheel runs on bucket_7, if test_redis ran before\n{printed.partition(' ')[2] * 9}"
-    assert Record(block).fault("ship_wheel runs on bucket_7") == '"ship_wheel runs on bucket_7" leaves out "if"'
+    assert Record(block).fault("ship_wheel runs on bucket_7") != ""
     assert Record("We are glad that nobody ever\nuses the parser of billing").fault("uses the parser of billing") != ""
 
 

@@ -54,27 +54,6 @@ def ids(entries: list[Entry]) -> list[int]:
     return [found.operation.id for found in entries]
 
 
-def test_within_its_limits_nothing_overflows() -> None:
-    """Both limits are reached and not exceeded."""
-    assert filled(10, 10, 10, 10, 30, 30).overflow() == []
-
-
-def test_too_many_operations_make_the_older_half_overflow() -> None:
-    """So many leave that half of the limit is left."""
-    assert ids(filled(*[1] * 7).overflow()) == [1, 2, 3, 4]
-
-
-def test_too_many_tokens_make_the_older_half_overflow() -> None:
-    """So many leave that no more than half of the tokens are left."""
-    assert ids(filled(40, 30, 20, 20).overflow()) == [1, 2]
-
-
-def test_the_newest_operation_stays_however_large() -> None:
-    """What was done last is what the next request is about."""
-    assert ids(filled(5, 900).overflow()) == [1]
-    assert filled(900).overflow() == []
-
-
 @given(st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=30), st.integers(2, 9), st.integers(1, 200))
 def test_what_overflows_does_not_depend_on_when_it_is_let_go(
     steps: list[tuple[int, bool]], most: int, most_tokens: int

@@ -46,16 +46,17 @@ def reversal_logits(texts: Sequence[str]) -> NDArray[np.float32]:
     """Weigh for each text whether it takes something back: float32, shape (n,), over 0 where that is likely."""
     if not texts:
         return np.empty(0, dtype=np.float32)
-    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table())[:, -1]
+    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table(), slice(-1, None))[:, 0]
 
 
-def logits_of(features: Features, table: Table) -> NDArray[np.float32]:
-    """Add up the weights of each row's columns: float32, shape (rows, classes)."""
-    added = np.zeros((features.count, len(table.bias)), dtype=np.float32)
-    weighted = table.weights[features.columns] * features.values[:, None]
-    for number in range(added.shape[1]):
-        added[:, number] = np.bincount(features.rows, weights=weighted[:, number], minlength=features.count)
-    return added * table.scales + table.bias
+def logits_of(features: Features, table: Table, classes: slice = slice(None)) -> NDArray[np.float32]:
+    """Add up the weights of each row's columns, for some classes or all: float32, shape (rows, classes)."""
+    scales, bias = table.scales[classes], table.bias[classes]
+    added = np.empty((features.count, len(bias)), dtype=np.float32)
+    weighted = table.weights[:, classes][features.columns].T * features.values
+    for number, of_class in enumerate(weighted):
+        added[:, number] = np.bincount(features.rows, weights=of_class, minlength=features.count)
+    return added * scales + bias
 
 
 def kinds() -> tuple[MustKeepKind, ...]:

@@ -6,6 +6,7 @@ How people put things is learnt (`classifier`); here stand only plain words of r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from orchestra_mem.types import MustKeepKind
@@ -125,9 +126,17 @@ def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
     """Compile on first use: importing the package must stay quick."""
     return (
         *((kind, True, re.compile(pattern)) for kind, pattern in _CERTAIN),
-        (MustKeepKind.CONSTRAINT, False, re.compile("|".join(_RULES))),
-        (MustKeepKind.OPEN_ITEM, False, re.compile("|".join(_OPEN))),
+        (MustKeepKind.CONSTRAINT, False, _any_of(_RULES)),
+        (MustKeepKind.OPEN_ITEM, False, _any_of(_OPEN)),
     )
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    """Join patterns; those that begin at a word's border share one look for it, which makes them many times quicker."""
+    border = r"\b"
+    words = [pattern.removeprefix(border) for pattern in patterns if pattern.startswith(border)]
+    others = [pattern for pattern in patterns if not pattern.startswith(border)]
+    return re.compile("|".join([f"{border}(?:{'|'.join(words)})", *others]))
 
 
 def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:

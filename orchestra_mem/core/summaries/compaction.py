@@ -1,7 +1,9 @@
-"""Compaction: which operations become a summary, what that says, and the check.
+"""Compaction: which operations become a summary, and when summaries of one level become one of the next.
 
-Operations older than the verbatim window are cut into segments, and each segment becomes a summary of level 1. What
-becomes of summaries stands in `levels`. Pure: what is read and written, others decide.
+Operations older than the verbatim window are cut into segments, and each segment becomes a summary of level 1. Levels
+grow as in a log-structured merge tree: when one holds more than its share, its oldest summaries become one of the next.
+So a document grows with the logarithm of the work. Pure: what is read and written, others decide; what a summary says
+is made in `drafts.py`.
 """
 
 from __future__ import annotations
@@ -11,19 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 
-from orchestra_mem.core.identifiers import missing_identifiers
-from orchestra_mem.core.summaries.extractive import Passage, extract, render, without_misquotes
-from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, squeeze, told
-from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import MustKeep, MustKeepStatus, Summary
+from orchestra_mem.core.summaries.drafts import Draft, Source
+from orchestra_mem.types import Summary
 
-METHOD = "extractive"
 _MIN_SUMMARY_TOKENS = 48
-_SAMPLE_CHARS = 400
-# However much may not be lost, this share of a summary's size tells what happened: where many facts are found, others
-# are not, and stand there. Of 173 facts of dialogues 1 is lost after five compactions at 0.65 and none at 0.8, where
-# the summaries of recorded talk take 0.27 of its tokens in place of 0.25.
-_LEAST_BODY = 0.65
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,56 +48,6 @@ class Limits:
             level=max(_MIN_SUMMARY_TOKENS * 4, threshold // 10),
             fan_in=fan_in,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """An operation as compaction sees it.
-
-    `tokens` is the size of its entry, `text` what it says, `weight` how much that matters; 1 is usual.
-    """
-
-    operation: int
-    time: datetime
-    type: str
-    text: str
-    tokens: int
-    task: str = ""
-    speaker: str = ""
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What the mechanical check found: tokens against those of the source, what was invented, what is missing."""
-
-    tokens: int
-    source_tokens: int
-    invented: tuple[str, ...]
-    missing: tuple[MustKeep, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether the summary may be believed."""
-        return self.tokens < self.source_tokens and not self.invented and not self.missing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A checked summary that has no number yet."""
-
-    text: str
-    tokens: int
-    source_tokens: int
-    must_keeps: tuple[int, ...]
-    put_back: tuple[str, ...]
-    verdict: Verdict
-
-    @classmethod
-    def whole(cls, text: str, tokens: int) -> Draft:
-        """A text that stays as it is."""
-        verdict = Verdict(tokens=tokens, source_tokens=tokens, invented=(), missing=())
-        return cls(text=text, tokens=tokens, source_tokens=tokens, must_keeps=(), put_back=(), verdict=verdict)
 
 
 def due(
@@ -193,131 +136,61 @@ def _border(before: Source, after: Source) -> float:
     )
 
 
-def summarise(
-    sources: Sequence[Source], facts: Sequence[MustKeep], *, target_tokens: int, counter: TokenCounter, said: str = ""
-) -> Draft:
-    """Summarise a segment by extraction: the best of what it says, then every must-keep word for word.
-
-    `facts` are the segment's must-keeps, with their numbers and present state; what a person took out of the documents
-    is said no more. `said` is what earlier summaries say: their words are no news.
-    """
-    every = facts
-    facts = [fact for fact in every if fact.status is not MustKeepStatus.REMOVED]
-    kept = kept_lines(facts)
-    passages = passages_of(sources, every)
-    said_here = "\n".join(source.text for source in sources)
-    source_tokens = sum(source.tokens for source in sources)
-    budget = body_chars(target_tokens, kept, said_here, counter)
-    body = render(extract(passages, budget=budget, said=f"{said}\n{kept}"))
-    # Times and speakers stand in the headings of entries, not in what they say.
-    return checked(body, facts, kept, f"{headings_of(passages)}\n{said_here}", source_tokens, counter)
+def merges(standing: Sequence[Summary], limits: Limits) -> list[Summary] | None:
+    """The summaries that are to become one of the next level, oldest first; None where every level is in its share."""
+    levels: dict[int, list[Summary]] = {}
+    for summary in standing:
+        levels.setdefault(summary.level, []).append(summary)
+    for level in sorted(levels):
+        share = limits.level_one if level == 1 else limits.level
+        tokens = sum(member.tokens for member in levels[level])
+        if tokens <= share:
+            continue
+        for run in _runs(levels[level]):
+            if len(run) >= 2:
+                return _oldest(run, tokens - share // 2, limits.fan_in)
+    return None
 
 
-def passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Passage]:
-    """What operations say, for choosing from it, without their must-keeps, which are said below it."""
-    return [
-        Passage(
-            key=source.operation,
-            text=without_kept(source.text, facts, source.operation),
-            speaker=source.speaker,
-            when=f"{source.time:%Y-%m-%d}",
-            weight=source.weight,
-        )
-        for source in sources
-    ]
+def _runs(members: Sequence[Summary]) -> list[list[Summary]]:
+    """Neighbours without a gap: what stands word for word between two summaries is not covered by merging them."""
+    runs: list[list[Summary]] = []
+    for member in members:
+        if runs and runs[-1][-1].last_operation + 1 == member.first_operation:
+            runs[-1].append(member)
+        else:
+            runs.append([member])
+    return runs
 
 
-def headings_of(passages: Sequence[Passage]) -> str:
-    """What a summary may say of passages besides their texts: when, and who."""
-    return "\n".join(dict.fromkeys(f"{passage.when}: {passage.speaker}" for passage in passages))
+def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summary]:
+    """As many of the oldest as bring a level down to half of its share, two at least."""
+    taken: list[Summary] = []
+    for member in run:
+        if len(taken) == most or (len(taken) >= 2 and excess_tokens <= 0):
+            break
+        taken.append(member)
+        excess_tokens -= member.tokens
+    return taken
 
 
-def body_chars(target_tokens: int, kept: str, text: str, counter: TokenCounter) -> int:
-    """About as many characters of a text as a summary of it has room for beside what is kept below."""
-    room = max(target_tokens - counter.count(kept), int(target_tokens * _LEAST_BODY))
-    return chars_for(room, text, counter)
+def summary_of(
+    draft: Draft, segment: Sequence[Source], *, session: str, number: int, first: int, created: datetime
+) -> Summary:
+    """A draft of a segment as a summary of level 1, of all operations from `first` on."""
+    last, times = segment[-1].operation, [source.time for source in segment]
+    return draft.summary(
+        number=number, session=session, level=1, operations=(first, last, last - first + 1),
+        times=(min(times), max(times)), created=created,
+    )  # fmt: skip
 
 
-def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
-    """About as many characters as so many tokens have in a text, reckoned from samples of it.
-
-    Choosing by characters spares a count for every sentence that is tried.
-    """
-    middle = len(text) // 2
-    sample = f"{text[:_SAMPLE_CHARS]}\n{text[middle : middle + _SAMPLE_CHARS]}"
-    return max(0, tokens * len(sample) // max(1, counter.count(sample)))
-
-
-def summarise_summaries(children: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> Draft:
-    """Make one summary of several; must-keeps are named by their numbers, they stand in the episodic documents."""
-    numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
-    names = name_facts(numbers)
-    passages = [Passage(key=child.first_operation, text=told(child.text)) for child in children]
-    source_tokens = sum(child.tokens for child in children)
-    source_text = "\n".join(passage.text for passage in passages)
-    chosen = extract(passages, budget=chars_for(target_tokens - counter.count(names), source_text, counter))
-    body = render(without_misquotes(chosen, source_text))
-    body = _without_invented(body, missing_identifiers(body, source_text))
-    text = f"{body.rstrip()}\n{names}".strip() + "\n"
-    verdict = check(text, source_text=source_text, source_tokens=source_tokens, facts=(), counter=counter)
-    return Draft(
-        text=text, tokens=verdict.tokens, source_tokens=source_tokens, must_keeps=numbers, put_back=(), verdict=verdict
-    )
-
-
-def checked(
-    body: str, facts: Sequence[MustKeep], kept: str, source_text: str, source_tokens: int, counter: TokenCounter
-) -> Draft:
-    """Put back what the body lacks, and take out what the check rejects, line by line and at last all of it."""
-    text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
-    if verdict.invented:
-        body = _without_invented(body, verdict.invented)
-        text, verdict = _with_kept(body, kept, source_text, source_tokens, facts, counter)
-    if not verdict.passed:
-        text, verdict = _with_kept("", kept, source_text, source_tokens, facts, counter)
-    said = squeeze(body)
-    return Draft(
-        text=text,
-        tokens=verdict.tokens,
-        source_tokens=source_tokens,
-        must_keeps=tuple(fact.id for fact in facts),
-        put_back=tuple(fact.text for fact in facts if squeeze(fact.text) not in said),
-        verdict=verdict,
-    )
-
-
-def _without_invented(body: str, invented: Sequence[str]) -> str:
-    """A body without the lines that hold what the source does not."""
-    return "".join(line for line in body.splitlines(keepends=True) if not any(name in line for name in invented))
-
-
-def _with_kept(
-    body: str, kept: str, source_text: str, source_tokens: int, facts: Sequence[MustKeep], counter: TokenCounter
-) -> tuple[str, Verdict]:
-    text = "\n".join(piece.strip("\n") for piece in (body, kept) if piece.strip()) + "\n"
-    return text, check(text, source_text=source_text, source_tokens=source_tokens, facts=facts, counter=counter)
-
-
-def check(
-    text: str, *, source_text: str, source_tokens: int, facts: Sequence[MustKeep], counter: TokenCounter
-) -> Verdict:
-    """Check a summary mechanically against its source, whoever made it."""
-    squeezed = squeeze(text)
-    body = body_of(text)
-    return Verdict(
-        tokens=counter.count(text),
-        source_tokens=source_tokens,
-        invented=missing_identifiers(body, source_text),
-        missing=tuple(fact for fact in facts if squeeze(fact.text) not in squeezed),
-    )
-
-
-def without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
-    """A text without the must-keeps that are said below it anyway: nothing twice, nothing superseded unmarked.
-
-    What a person took out is in no operation's text, and what one reworded not in the old words.
-    """
-    for fact in facts:
-        if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:
-            text = text.replace(fact.found or fact.text, " ").replace(fact.text, " ")
-    return text
+def merged_summary(draft: Draft, children: Sequence[Summary], *, number: int, created: datetime) -> Summary:
+    """A draft of several summaries as one of the next level."""
+    first, last = children[0], children[-1]
+    count = sum(child.operation_count for child in children)
+    return draft.summary(
+        number=number, session=first.session, level=first.level + 1,
+        operations=(first.first_operation, last.last_operation, count), children=tuple(child.id for child in children),
+        times=(min(child.since for child in children), max(child.until for child in children)), created=created,
+    )  # fmt: skip

@@ -1,36 +1,116 @@
-"""Lines that a model wrote of a record, and the check of each: a line is believed if it repeats what is said there.
+"""Check the lines that a model wrote of a record: one is believed if it repeats a sentence of it, word for word.
 
-A small model joins what does not belong together and does as the text tells it. So a line is a sentence of the record,
-or two neighbours one behind the other, with little left out; see `omissions`.
+A small model joins what does not belong together and does as the text tells it. A condition, an exception, a place, a
+number or the one who did it all turn what a sentence says, and no list of words knows them all. So a line is a whole
+sentence, or two neighbours one behind the other: nothing may be missing but articles, and words at the front that only
+lead to what is said.
+
+What extraction chose stays, line by line; extraction seldom uses all of a summary's size, and what it leaves is for
+lines that have passed and bring news. Lines in the place of extracts were tried: a small model's say more names and
+tear apart what belongs together.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile, pairwise
 
-from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
-from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.core.summaries.omissions import Sentence, turning
+from orchestra_mem.core.summaries.drafts import Draft, Material, checked, sound
+from orchestra_mem.core.summaries.extractive import Extract, Passage, render
+from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
+from orchestra_mem.ports import TokenCounter
 
+# A line that brings less than this many new words or names is not worth its place.
+_LEAST_NEWS = 2
+# Of a session a name alone tells nothing.
+_LEAST_TOLD = 3
+# Where a time or heading begins in a body, as `render` writes them.
+_SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
+# When something was stands above it, and in the original.
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 _MAX_NAMED = 3
 # So many lines that begin with no word, as paths and numbers, may be a sentence that is wrapped.
 _MOST_WRAPPED = 2
 # Two sentences; what is longer is none that was asked for, and its beginning is judged.
 _MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
-_PAUSE = re.compile(r"[,;:.!?…]\s+")
 _ENDS = (".", "!", "?", ":", ";", "…")
 _SEMICOLON = re.compile(r";(?:\s+|$)")
+# Words that a sentence may begin with and that say nothing, and the names of fields in front of what a tool printed.
+_LEADS = frozenset("i we so and but then now also well ok okay".split())
+_LABELS = frozenset("output stdout result text message".split())
+_ARTICLES = frozenset(("a", "an", "the"))
+_OPENING, _CLOSING, _PAUSES = "([{\"'“‘«`*_<", ")]}\"'”’»`*_>", ",;:.!?…"
+_Words = tuple[tuple[str, bool], ...]  # each with whether a pause stands behind it
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your|the|any)\b"
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """So much of a material as a model is given at once: passages, or one part of a long one."""
+
+    passages: tuple[Passage, ...]
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return "\n\n".join(passage.text for passage in self.passages)
+
+    def halves(self) -> tuple[Chunk, ...]:
+        """Two chunks with the same text; this one alone where it cannot be divided."""
+        if len(self.passages) > 1:
+            middle = len(self.passages) // 2
+            return Chunk(passages=self.passages[:middle]), Chunk(passages=self.passages[middle:])
+        (passage,) = self.passages
+        sentences = split_sentences(passage.text)
+        middle = len(sentences) // 2
+        if not middle:
+            return (self,)
+        parts = "\n".join(sentences[:middle]), "\n".join(sentences[middle:])
+        return tuple(Chunk(passages=(replace(passage, text=part),)) for part in parts)
+
+
+def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]:
+    """Divide a material, so that all of it is read; what a text `heard` says least of comes first."""
+    chunks: list[Chunk] = []
+    gathered: list[Passage] = []
+    for passage in material.passages:
+        text = without_orders(passage.text).strip()
+        if passage.weight <= 0 or not text:
+            continue
+        if gathered and sum(len(each.text) for each in gathered) + len(text) > most_chars:
+            chunks.append(Chunk(passages=tuple(gathered)))
+            gathered = []
+        gathered.append(replace(passage, text=text))
+    if gathered:
+        chunks.append(Chunk(passages=tuple(gathered)))
+    chunks = [small for chunk in chunks for small in _divided(chunk, most_chars)]
+    known = set(content_stems(heard))
+    return sorted(chunks, key=lambda chunk: _share(known, content_stems(chunk.text)))
+
+
+def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
+    halves = chunk.halves() if len(chunk.text) > most_chars else (chunk,)
+    if len(halves) == 1:
+        yield chunk
+        return
+    for half in halves:
+        yield from _divided(half, most_chars)
+
+
+def _share(known: set[str], stems: Sequence[str]) -> float:
+    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
 
 
 def without_orders(text: str) -> str:
@@ -74,7 +154,8 @@ class Record:
         self.text = text
         self._stems = set(content_stems(text))
         self._said = [clause for sentence in _sentences(text) for line in _lines(sentence) for clause in _clauses(line)]
-        self._sentences = list(map(Sentence, self._said))
+        words = [_words(sentence) for sentence in self._said]
+        self._words = {*words, *(_joined(before, after) for before, after in pairwise(words))}
 
     def fault(self, line: str) -> str:
         """What is wrong with a line, in words for the model; empty where nothing is."""
@@ -86,26 +167,34 @@ class Record:
         if not self._stems.issuperset(stems):
             new = [word for word in line.split() if not self._stems.issuperset(content_stems(word))]
             return f"the record does not say {_named(new)}"
-        said = Sentence(line)
-        if any(sentence.allows(said) for sentence in self._sentences) or self._tells_two(line):
+        if _words(line) in self._words:
             return ""
-        windows = [*self._said, *(f"{before} {after}" for before, after in pairwise(self._said))]
-        found = [window for window in windows if _stand_in_order(stems, window)]
-        return _turned(line, found[0]) if found else f'"{line[:60]}" joins what stands in different places'
+        found = [sentence for sentence in self._said if _stand_in_order(stems, sentence)]
+        if found:
+            return f'"{line[:60]}" is not said so there; copy the sentence "{found[0][:120]}"'
+        return f'"{line[:60]}" joins what stands in different places'
 
-    def _tells_two(self, line: str) -> bool:
-        """Whether a line tells two neighbours, one behind the other."""
-        longest = max(map(len, self._sentences), default=0)
-        for pause in _PAUSE.finditer(line):
-            first = Sentence(line[: pause.end()])
-            if len(first) > longest:
-                break
-            behind = [after for before, after in pairwise(self._sentences) if before.allows(first)]
-            if behind:
-                second = Sentence(line[pause.end() :])
-                if any(after.allows(second) for after in behind):
-                    return True
-        return False
+
+def _words(text: str) -> _Words:
+    """The words of a text in lower case, without articles, without what leads to them, and its question mark."""
+    found: list[tuple[str, bool]] = []
+    for piece in text.lower().replace("’", "'").split():
+        core = piece.lstrip(_OPENING)
+        word = core.rstrip(_CLOSING + _PAUSES)
+        closed = any(mark in core[len(word) :] for mark in _PAUSES)
+        if word and word not in _ARTICLES:
+            found.append((word, closed))
+        elif found and (closed or not word):  # a dash or a mark that stands alone parts as well
+            found[-1] = found[-1][0], True
+    said = list(dropwhile(lambda each: each[0] in _LEADS or (each[1] and each[0] in _LABELS), found))
+    asks = text.rstrip(_CLOSING).endswith("?")
+    return (*said[:-1], *((word, False) for word, _ in said[-1:]), ("?", asks))
+
+
+def _joined(before: _Words, after: _Words) -> _Words:
+    """The words of two sentences one behind the other."""
+    *first, (last, _), _ = before if len(before) > 1 else (("", False), *before)
+    return (*first, (last, True), *after)
 
 
 def _sentences(text: str) -> list[str]:
@@ -150,17 +239,72 @@ def _stand_in_order(stems: Sequence[str], window: str) -> bool:
     return all(stem in there for stem in stems)
 
 
-def _turned(line: str, window: str) -> str:
-    """What is wrong with a line that has left words out of a text, or put some in."""
-    said, there = turning(line), turning(window)
-    if lost := there - said:
-        return f'"{line[:60]}" leaves out {_named(sorted(lost))}'
-    if added := said - there:
-        return f'"{line[:60]}" adds {_named(sorted(added))}'
-    if window.endswith("?") and not line.endswith("?"):
-        return f'"{line[:60]}" is asked there, not told'
-    return f'"{line[:60]}" is not said so there; copy the sentence "{window[:120]}"'
-
-
 def _named(names: Sequence[str]) -> str:
     return ", ".join(f'"{name[:40]}"' for name in names[:_MAX_NAMED])
+
+
+def improved(
+    material: Material, base: Draft, lines: Sequence[Extract], *, target_tokens: int, counter: TokenCounter
+) -> Draft | None:
+    """The extract with as many lines beside it as bring news and have room; None where none does.
+
+    Args:
+        material: what the summary is of.
+        base: the extract of it, each line of which stays.
+        lines: checked ones, the most wanted first.
+        target_tokens: how large it may be.
+        counter: counts tokens.
+    """
+    chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
+    while chosen:
+        draft = checked(material, _beside(body_of(base.text), chosen), counter)
+        if draft.verdict.passed and draft.tokens <= target_tokens:
+            return draft
+        chosen.pop()
+    return None
+
+
+def news_by_key(
+    lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
+) -> dict[str, list[str]]:
+    """Of lines under keys those that say something that a text does not, and fit in so many tokens together."""
+    keys = list(lines)
+    rows = [
+        Extract(key=n, text=line, speaker="", when="")
+        for n, key in enumerate(keys)
+        for line in lines[key]
+        if len(content_stems(line)) >= _LEAST_TOLD
+    ]
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    for row in _news(rows, base, room, counter):
+        found[keys[row.key]].append(row.text)
+    return found
+
+
+def _news(lines: Sequence[Extract], base: str, room: float, counter: TokenCounter) -> Iterator[Extract]:
+    """The lines that say something new and fit in so many tokens together."""
+    known = {*content_stems(base), *find_identifiers(base)}
+    for line in lines:
+        bare = _STAMP.sub(" ", line.text)
+        says = {*content_stems(bare), *find_identifiers(bare)}
+        cost = counter.count(render([line]))
+        if len(says - known) >= _LEAST_NEWS and cost <= room:
+            known |= says
+            room -= cost
+            yield line
+
+
+def _beside(body: str, lines: Sequence[Extract]) -> str:
+    """A body with lines more, each at the end of what is under its time or heading, or under one of its own."""
+    sections = [section for section in _SECTION.split(body) if section.strip()]
+    for line in sorted(lines, key=lambda line: line.key):
+        bullet = f"- {line.speaker}: {line.text}" if line.speaker else f"- {line.text}"
+        for place, section in enumerate(sections):
+            if section.partition("\n")[0] == f"{line.when}:" or not line.when:
+                sections[place] = f"{section.rstrip()}\n{bullet}\n"
+                break
+        else:
+            sections.append(f"{line.when}:\n{bullet}\n" if line.when else f"{bullet}\n")
+            if all(_DAY.match(section) for section in sections):
+                sections.sort(key=lambda section: section[:10])
+    return "".join(sections)

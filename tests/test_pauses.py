@@ -1,0 +1,103 @@
+"""What is prepared for the next refresh while the caller is still, and that nothing depends on it."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.summaries.drafts import Draft, Material, draft_of
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import TokenCounter
+from orchestra_mem.tiers.fact_extractor import FactExtractor
+from tests.conftest import Clock
+from tests.test_jobs import wait_for
+
+CONFIG: dict[str, object] = {
+    "orchestrator": {"working_memory": {"max_operations": 6}, "session_compression_threshold": 4_000},
+    "compaction": {"verbatim_floor_tokens": 100, "verbatim_window_s": 60, "segment_tokens": 300},
+}
+
+
+def fill(memory: OrchestratorContextManager, clock: Clock, operations: int = 60) -> None:
+    """Record talk that has facts, an operation a minute, and spill."""
+    for number in range(operations):
+        clock.now += timedelta(seconds=60)
+        text = f"We decided to keep part {number} of the store. The parser of part {number} reads its window twice."
+        memory.record_operation("note", {"text": text}, timestamp=clock())
+    memory.get_stats()
+
+
+def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Facts are found and summaries drafted, all but the last ones; the refresh takes what is there."""
+    drafted: list[int] = []
+
+    def noting(material: Material, *, target_tokens: int, counter: TokenCounter) -> Draft:
+        drafted.append(material.passages[0].key)
+        return draft_of(material, target_tokens=target_tokens, counter=counter)
+
+    monkeypatch.setattr("orchestra_mem.tiers.session_compaction.draft_of", noting)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        fill(memory, clock)
+        wait_for(lambda: len(drafted) > 3)
+        time.sleep(0.2)
+        ahead = len(drafted)
+        refreshed = memory.refresh()
+        assert refreshed
+        made = [summary for summary in refreshed.compacted.summaries if summary.level == 1]
+        assert len(drafted) < ahead + len(made)
+
+
+def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:
+    """The same facts with the same numbers, the same summaries."""
+    texts = []
+    for name, pause_s in (("with", 0.4), ("without", 0.0)):
+        (tmp_path / name).mkdir()
+        clock = Clock()
+        with open_memory(tmp_path / name, config=CONFIG, clock=clock) as memory:
+            fill(memory, clock)
+            time.sleep(pause_s)
+            memory.refresh()
+            texts.append(([fact.text for fact in memory.facts()], [each.text for each in memory.losses()]))
+    assert texts[0] == texts[1]
+
+
+def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refresh does it all, and where it fails there as well it is told."""
+
+    def refuse(self: FactExtractor, *_: object) -> None:
+        raise StorageError("no space")
+
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr(FactExtractor, "extract", refuse)
+            fill(memory, clock, 20)
+            wait_for(lambda: "no space" in str(memory.get_stats()["problems"]))
+        memory.refresh()
+        assert len(memory.facts()) >= 20
+
+
+def test_a_memory_that_is_closed_or_forgotten_leaves_no_thread(tmp_path: Path, clock: Clock) -> None:
+    """The helper keeps no memory alive, and ends with it."""
+    others = set(threading.enumerate())
+
+    def helpers() -> list[threading.Thread]:
+        gc.collect()
+        return [each for each in threading.enumerate() if each.name == "orchestra-mem pauses" and each not in others]
+
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        fill(memory, clock, 4)
+        assert helpers()
+    wait_for(lambda: not helpers())
+    forgotten = open_memory(tmp_path, config=CONFIG, clock=clock)
+    fill(forgotten, clock, 4)
+    forgotten._parts.close()
+    del forgotten
+    wait_for(lambda: not helpers())
