@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -238,14 +238,6 @@ def content_stems(text: str) -> list[str]:
     pieces = text.split()
     found = [(piece_stems if len(piece) <= _LONG_WORD_CHARS else uncached)(piece) for piece in pieces]
     return list(chain.from_iterable(found))
-
-
-def distinct_stems(pieces: Iterable[str]) -> dict[str, None]:
-    """Give the stems of the words that are not stop words, each once, in order.
-
-    `pieces` are what white space separates; they are kept in a cache, so what is long must not be among them.
-    """
-    return dict.fromkeys(chain.from_iterable(map(piece_stems, pieces)))
 
 
 def plain_word(piece: str) -> str:
