@@ -51,9 +51,9 @@ class Tally:
             yield name, self.by[f"{group} found"][name] / count, count
 
 
-def tally_records(records: Sequence[Record]) -> Tally:
-    """Hold what is found in records against what their writers marked."""
-    tally = Tally()
+def tally_records(records: Sequence[Record], tally: Tally | None = None) -> Tally:
+    """Hold what is found in records against what their writers marked; adds to a tally where one is given."""
+    tally = tally or Tally()
     for record in records:
         for operation, lines in operations_of(record):
             facts = find_must_keeps(operation)
