@@ -64,8 +64,9 @@ class Examples(NamedTuple):
     labels: list[int]
     weights: list[float]
 
-    def __add__(self, other: Examples) -> Examples:  # type: ignore[override]
-        return Examples(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def with_those_of(self, other: Examples) -> Examples:
+        """These and others."""
+        return Examples(self.sentences + other.sentences, self.labels + other.labels, self.weights + other.weights)
 
 
 class Linear(NamedTuple):
@@ -161,15 +162,20 @@ def _fit_one(matrix: csr_matrix, truth: NDArray[np.bool_], weights: NDArray[np.f
 
 
 def cross_validate(records: Sequence[Record]) -> None:
-    """Print recall, kinds and precision of facts found in records of hands that were left out, by density and nature."""
+    """Print recall, kinds and precision of facts in records of hands that were left out, by density and nature."""
     hands = sorted({hand_of(record) for record in records} - {"own"})
     talk, tallies = examples_of_dialogues(DIALOGUES), {"": Tally()}
     for fold in range(_FOLDS):
         out = set(hands[fold::_FOLDS])
-        model = fit(examples_of([record for record in records if hand_of(record) not in out]) + talk)
+        model = fit(examples_of([record for record in records if hand_of(record) not in out]).with_those_of(talk))
         with in_use(model):
             for record in (record for record in records if hand_of(record) in out):
-                groups = ("", record.nature, f"language {record.language}", f"{_density(record, records)} {record.nature}")
+                groups = (
+                    "",
+                    record.nature,
+                    f"language {record.language}",
+                    f"{_density(record, records)} {record.nature}",
+                )
                 for group in groups:
                     tally_records([record], tallies.setdefault(group, Tally()))
     for name, tally in sorted(tallies.items()):
@@ -330,7 +336,7 @@ def main() -> None:
         return
     examples = examples_of(records)
     print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
-    examples += examples_of_dialogues(DIALOGUES)
+    examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
     model, rarity = fit(examples), rarity_of(examples.sentences)
     write_table(model, rarity)
     # what weighs pairs is fitted on facts as the first model finds them

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import kinds, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
-from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only
+from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
 from orchestra_mem.core.facts.states import kind_of_field, says_nothing, state_of
@@ -25,6 +25,8 @@ _REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
 _SAFETY_THRESHOLD = 0.05  # the same where a plain word speaks for one
 _LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
 _SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
+_QUOTED_THRESHOLD = 0.15  # the same where a model quotes the sentence
+_MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
 _POINTING_CHARS = 60  # a sentence longer than this says enough by itself
 _SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share, the likeliest
@@ -82,6 +84,30 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     """
     field = Field(source=Source.SPEECH, name="text", text=text, speaker=speaker, spoken=bool(speaker))
     return _must_keeps(_classify([_text_of(field)])[0], operation, timestamp)
+
+
+def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> tuple[MustKeep, ...]:
+    """Find what a model has quoted of an operation as facts, each with the kind that it names.
+
+    A quote counts where it stands in prose of the operation word for word, white space apart, and the classifier does
+    not rule the sentence out; the fact is the sentence around it.
+    """
+    wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
+    finds: list[Find] = []
+    for text in [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH] if wanted else ():
+        likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
+        for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
+            sentence = " ".join(candidate.text.split())
+            kind = next((kind for kind, quote in wanted if quote in sentence or sentence in quote), None)
+            if kind is not None and chance >= _QUOTED_THRESHOLD:
+                finds.append(Find(kind, _passage(candidate, kind, text.field), chance, candidate.place))
+    return _must_keeps(finds, operation.id, operation.timestamp)
+
+
+def speech_of(operation: Operation) -> str:
+    """Give the prose of an operation in which facts are looked for, without code."""
+    fields = [field for field in fields_of(operation) if field.source is Source.SPEECH]
+    return "\n".join(text for field in fields if (text := without_code(field.text).strip()))
 
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
