@@ -90,24 +90,27 @@ class FactReader:
         """
         added = 0
         try:
-            for operation in self._waiting(self._ledger.summary(number)):
-                quotes = list(self.quotes(_speech(operation), cancelled=cancelled))
-                added += self._facts.add_quoted(operation, quotes)
-                self._remember(operation.id)
+            for operations, text in _together(self._waiting(self._ledger.summary(number))):
+                quotes = self.quotes(text, cancelled=cancelled)
+                for operation in operations:
+                    added += self._facts.add_quoted(operation, quotes)
+                    self._remember(operation.id)
         except NotFoundError:
             return added
         except ModelError as error:
             logger.warning("facts of what S%d covers were not read to the end: %s", number, error)
         return added
 
-    def quotes(self, text: str, *, cancelled: Callable[[], bool]) -> Iterator[Quote]:
+    def quotes(self, text: str, *, cancelled: Callable[[], bool]) -> list[Quote]:
         """Ask for the facts of a text, piece by piece; raises as `ModelWithTimeout.ask`."""
+        found: list[Quote] = []
         for piece in _pieces(text):
             asked = facts_prompt(piece)
             estimate = 2 * sum(self._counter.count(message.text) for message in asked)
             if self._model.fits(asked, answer_tokens=_ANSWER_TOKENS, estimate=estimate):
                 answer = self._model.ask(asked, max_tokens=_ANSWER_TOKENS, schema=facts_schema(), cancelled=cancelled)
-                yield from read_quotes(answer.text)
+                found += read_quotes(answer.text)
+        return found
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
         """The operations that a summary covers itself, and no other one does."""
@@ -172,11 +175,22 @@ def read_quotes(answer: str) -> list[Quote]:
     ]
 
 
-def _speech(operation: Operation) -> str:
+def _together(operations: Iterable[Operation]) -> Iterator[tuple[list[Operation], str]]:
+    """Join neighbouring operations, most of which say little, with their prose, as far as a prompt takes them."""
     # Here, as NumPy is heavy and loads on first use: to import the package must stay quick.
     from orchestra_mem.core.facts.extraction import speech_of
 
-    return speech_of(operation)
+    joined: list[Operation] = []
+    text = ""
+    for operation in operations:
+        speech = speech_of(operation)
+        if joined and len(text) + len(speech) >= _RECORD_CHARS:
+            yield joined, text
+            joined, text = [], ""
+        joined.append(operation)
+        text = f"{text}\n{speech}".strip()
+    if joined:
+        yield joined, text
 
 
 def _pieces(text: str) -> Sequence[str]:

@@ -13,18 +13,19 @@ from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
-from orchestra_mem.core.facts.states import kind_of_field, says_nothing, state_of
+from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.17
-"""From this probability of being any fact a sentence is one."""
-_TALK_THRESHOLD = 0.38  # the same in talk and in commits, where most is none
-_REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
-_SAFETY_THRESHOLD = 0.05  # the same where a plain word speaks for one
-_LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
-_SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
+THRESHOLD = 0.25
+"""From this probability of being any fact a sentence of notes, tickets and records is one."""
+# The same where most is none; all of these were chosen by leaving out one hand after the other.
+_TALK_THRESHOLD = 0.5
+_COMMIT_THRESHOLD = 0.65
+_REPORT_THRESHOLD = 0.6  # in what a model says, which mostly narrates
+_SAFETY_THRESHOLD = 0.12  # where a plain word speaks for one
+_LISTED_THRESHOLD = 0.05  # for an item below a heading that names a kind
 _QUOTED_THRESHOLD = 0.15  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
@@ -160,19 +161,26 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
 def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[MustKeepKind, float] | None:
     """Tell the kind of fact that a sentence tells, with its likelihood; None where it tells none."""
     likely = 1.0 - row[0]
-    best = max(range(1, len(row)), key=row.__getitem__)
-    safe = safety_kind(candidate.text)
+    kind = kinds()[max(range(1, len(row)), key=row.__getitem__) - 1]
+    if is_loop_outcome(candidate.text):
+        return None
     if failure_lines(candidate.text):  # a program said it
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < THRESHOLD):
-        return safe[0], max(likely, THRESHOLD)
+    threshold = _threshold(field)
+    safe = safety_kind(candidate.text)
+    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < threshold):
+        return safe[0], max(likely, threshold)
     if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
-        sure = row[best] >= _SURE_KIND and kinds()[best - 1] in (MustKeepKind.COMPLETION, MustKeepKind.OPEN_ITEM)
-        return (kinds()[best - 1] if sure else candidate.listed), max(likely, THRESHOLD)
-    threshold = _REPORT_THRESHOLD if field.voice is Voice.MODEL else THRESHOLD
-    if field.spoken or field.voice is Voice.COMMIT:
-        threshold = max(threshold, _TALK_THRESHOLD)
-    return (kinds()[best - 1], likely) if likely >= threshold else None
+        return candidate.listed, max(likely, threshold)
+    return (kind, likely) if likely >= threshold else None
+
+
+def _threshold(field: Field) -> float:
+    if field.voice is Voice.MODEL:
+        return _REPORT_THRESHOLD
+    if field.voice is Voice.COMMIT:
+        return _COMMIT_THRESHOLD
+    return _TALK_THRESHOLD if field.spoken else THRESHOLD
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
@@ -237,8 +245,11 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
-    """Take the first prose of an operation of type `decision` as what was decided."""
-    for field in fields_of(operation):
+    """Take the first prose of an operation of type `decision` as what was decided, unless a loop decided its turn."""
+    fields = list(fields_of(operation))
+    if any(is_loop_outcome(field.text, field.name) for field in fields):
+        return
+    for field in fields:
         if field.source is not Source.OUTPUT and len(field.text.split()) >= 2:
             yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0]), 1.0, 0)
             return
