@@ -91,7 +91,7 @@ class FactReader:
         added = 0
         try:
             for operations, text in _together(self._waiting(self._ledger.summary(number))):
-                quotes = self.quotes(text, cancelled=cancelled)
+                quotes = quotes_of(text, self._model, counter=self._counter, cancelled=cancelled)
                 for operation in operations:
                     added += self._facts.add_quoted(operation, quotes)
                     self._remember(operation.id)
@@ -100,17 +100,6 @@ class FactReader:
         except ModelError as error:
             logger.warning("facts of what S%d covers were not read to the end: %s", number, error)
         return added
-
-    def quotes(self, text: str, *, cancelled: Callable[[], bool]) -> list[Quote]:
-        """Ask for the facts of a text, piece by piece; raises as `ModelWithTimeout.ask`."""
-        found: list[Quote] = []
-        for piece in _pieces(text):
-            asked = facts_prompt(piece)
-            estimate = 2 * sum(self._counter.count(message.text) for message in asked)
-            if self._model.fits(asked, answer_tokens=_ANSWER_TOKENS, estimate=estimate):
-                answer = self._model.ask(asked, max_tokens=_ANSWER_TOKENS, schema=facts_schema(), cancelled=cancelled)
-                found += read_quotes(answer.text)
-        return found
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
         """The operations that a summary covers itself, and no other one does."""
@@ -130,6 +119,20 @@ class FactReader:
         self._read[operation] = None
         if len(self._read) > _REMEMBERED:
             del self._read[next(iter(self._read))]
+
+
+def quotes_of(
+    text: str, model: ModelWithTimeout, *, counter: TokenCounter, cancelled: Callable[[], bool]
+) -> list[Quote]:
+    """Ask for the facts of a text, piece by piece; raises as `ModelWithTimeout.ask`."""
+    found: list[Quote] = []
+    for piece in _pieces(text):
+        asked = facts_prompt(piece)
+        estimate = 2 * sum(counter.count(message.text) for message in asked)
+        if model.fits(asked, answer_tokens=_ANSWER_TOKENS, estimate=estimate):
+            answer = model.ask(asked, max_tokens=_ANSWER_TOKENS, schema=facts_schema(), cancelled=cancelled)
+            found += read_quotes(answer.text)
+    return found
 
 
 def facts_prompt(record: str) -> tuple[Message, ...]:
