@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
@@ -53,6 +55,7 @@ def _answers(*pairs: tuple[str, str]) -> ScriptedModel:
 
 def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list[MustKeep]:
     """The facts of a memory after its background work, with texts among its first operations."""
+    folder.mkdir()
     with open_memory(folder, config=SMALL, clock=clock, model=model) as memory:
         for text in texts:
             memory.record_operation("message", {"speaker": "Ann", "text": text})
@@ -115,20 +118,25 @@ def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock)
 def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) -> None:
     """The foreground comes first; what was read before is not asked for again."""
     with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        record(memory, clock)
+        for part in range(20):
+            memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 30})
         memory.refresh()
         number = min(each.id for each in standing(memory))
-        log, ledger, counter = memory._parts.log, memory._parts.ledger, memory._parts.counter
-        model = _answers()
-        reader = FactReader(model, log=log, ledger=ledger, counter=counter, timeout_s=10)
-        with pytest.raises(InterruptedGenerationError):
-            reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
-        interrupted = len(model.prompts)
-        reader.read(number, cancelled=lambda: False)
-        assert len(set(model.prompts)) >= len(model.prompts) - 1
-        whole = len(set(model.prompts))
-        reader.read(number, cancelled=lambda: False)
-        assert interrupted <= 2 < whole == len(set(model.prompts))
+    database = Database(tmp_path / ".obra" / "obra.db")
+    model = _answers()
+    reader = FactReader(
+        model, log=SqliteEventLog(database), ledger=SqliteLedger(database), counter=EstimateCounter(), timeout_s=10
+    )
+    with pytest.raises(InterruptedGenerationError):
+        reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
+    assert len(model.prompts) == 2
+    reader.read(number, cancelled=lambda: False)
+    asked = list(model.prompts)
+    assert len(asked) > 2
+    assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
+    reader.read(number, cancelled=lambda: False)
+    assert model.prompts == asked
+    database.close()
 
 
 def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:

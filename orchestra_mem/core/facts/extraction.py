@@ -21,8 +21,8 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 THRESHOLD = 0.35
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
 # The same where most is none; all of these were chosen by leaving out one hand after the other.
-_TALK_THRESHOLD = 0.45
-_COMMIT_THRESHOLD = 0.6
+_TALK_THRESHOLD = 0.5
+_COMMIT_THRESHOLD = 0.65
 _REPORT_THRESHOLD = 0.5  # in what a model says, which mostly narrates
 _SAFETY_THRESHOLD = 0.12  # where a plain word speaks for one
 _LISTED_THRESHOLD = 0.05  # for an item below a heading that names a kind
