@@ -18,7 +18,7 @@ from benchmarks._facts import load_records
 from benchmarks.facts import reversals, tally_records
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
 from orchestra_mem.core.facts.safety import safety_kind
-from orchestra_mem.core.facts.superseding import settle, supersedes
+from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.timing import assert_linear, assert_quick, repeated
 
@@ -276,8 +276,6 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: s
     """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
     first, second = _fact(older, 3), _fact(newer, 8)
     assert settle([second, first]) == (second, replace(first, status=SUPERSEDED, superseded_by=8))
-    assert supersedes(second, first)
-    assert not supersedes(first, second)
 
 
 def test_what_is_done_is_open_no_more() -> None:

@@ -25,7 +25,6 @@ _TALK_THRESHOLD = 0.5
 _COMMIT_THRESHOLD = 0.65
 _REPORT_THRESHOLD = 0.5  # in what a model says, which mostly narrates
 _SAFETY_THRESHOLD = 0.12  # where a plain word speaks for one
-_LISTED_THRESHOLD = 0.05  # for an item below a heading that names a kind
 _QUOTED_THRESHOLD = 0.15  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
@@ -52,7 +51,6 @@ class _Text(NamedTuple):
 
     candidates: tuple[Candidate, ...]
     field: Field
-    size: int
 
 
 def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
@@ -95,7 +93,7 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
     """
     wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
     finds: list[Find] = []
-    for text in [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH] if wanted else ():
+    for text in _speech(operation) if wanted else ():
         likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
         for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
             sentence = " ".join(candidate.text.split())
@@ -107,8 +105,11 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
 
 def speech_of(operation: Operation) -> str:
     """Give the prose of an operation in which facts are looked for, without code."""
-    fields = [field for field in fields_of(operation) if field.source is Source.SPEECH]
-    return "\n".join(text for field in fields if (text := without_code(field.text).strip()))
+    return "\n".join(without_code(text.field.text).strip() for text in _speech(operation))
+
+
+def _speech(operation: Operation) -> list[_Text]:
+    return [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH]
 
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
@@ -125,7 +126,7 @@ def _read(operation: Operation) -> Iterator[_Text | Find]:
 
 
 def _text_of(field: Field) -> _Text:
-    return _Text(tuple(candidates_of(field)), field, len(field.text))
+    return _Text(tuple(candidates_of(field)), field)
 
 
 def _of_state(field: Field) -> Iterator[_Text | Find]:
@@ -170,7 +171,7 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
     safe = safety_kind(candidate.text)
     if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < threshold):
         return safe[0], max(likely, threshold)
-    if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
+    if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
     return (kind, likely) if likely >= threshold else None
 
@@ -204,7 +205,7 @@ def _clip(sentence: str) -> str:
 
 def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
     """Keep the likeliest finds of a long text, in the order of the text."""
-    room = max(_SHORT_CHARS, int(text.size * _SHARE))
+    room = max(_SHORT_CHARS, int(len(text.field.text) * _SHARE))
     if len(finds) <= _MAX_FINDS and sum(len(find.text) for find in finds) <= room:
         return finds
     kept: list[Find] = []
@@ -217,9 +218,10 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     """Weigh the finds of one operation against each other: what is done is open no more, one outcome is told once."""
-    outcome = next((find for find in finds if find.kind is MustKeepKind.COMPLETION and find.score == 1.0), None)
+    outcome = next(filter(_is_outcome, finds), None)
     if outcome is not None:
-        finds = [find for find in finds if find is outcome or not _repeats(find, outcome)]
+        about = " (" in outcome.text
+        finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
     if is_commit(operation):
         finds = _told_once(finds)
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
@@ -227,8 +229,8 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     return finds
 
 
-def _repeats(find: Find, outcome: Find) -> bool:
-    return find.kind is outcome.kind and find.score == 1.0 and ": " in find.text and " (" in outcome.text
+def _is_outcome(find: Find) -> bool:
+    return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
 
 
 def _told_once(finds: Sequence[Find]) -> list[Find]:
