@@ -187,7 +187,7 @@ def _threshold(field: Field) -> float:
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     """Give the words of a fact: a sentence that points back with the one before, a long one cut at a border."""
     text = _clip(candidate.text)
-    points = len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
+    points = candidate.listed is None and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
         return f"{candidate.before} {text}"
     if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
