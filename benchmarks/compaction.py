@@ -87,7 +87,7 @@ def _histories(options: Options) -> Iterator[tuple[str, list[Recorded]]]:
     yield "own_git", _cut(_own_history(), options)
     for path in sorted((options.data / "git").glob("*.jsonl")):
         yield f"git_{path.stem.replace('-', '_')}", _cut(read_git_recording(path), options)
-    for name, read in (("agent-sessions.jsonl", read_agent_sessions), ("locomo-dev.json", _talks)):
+    for name, read in (("agent-sessions.jsonl", read_agent_sessions), ("locomo-dev.json", read_talks)):
         path = options.data / name
         if path.exists():
             yield path.stem.replace("-", "_"), _cut(read(path), options)
@@ -121,7 +121,8 @@ def read_agent_sessions(path: Path) -> list[Recorded]:
     return history
 
 
-def _talks(path: Path) -> list[Recorded]:
+def read_talks(path: Path) -> list[Recorded]:
+    """The turns of recorded conversations."""
     turns = [
         turn
         for sample in json.loads(path.read_text(encoding="utf-8"))

@@ -137,6 +137,10 @@ class Ledger(Protocol):
 
     def next_must_keep_id(self) -> int: ...
 
+    def adding_must_keeps(self) -> AbstractContextManager[object]:
+        """Keep others from adding must-keeps between asking for the next id and storing what bears it."""
+        ...
+
     def must_keeps(
         self,
         *,

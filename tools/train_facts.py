@@ -1,10 +1,11 @@
 """Train the classifier of facts and write its table, `orchestra_mem/core/facts/facts.npz`.
 
     python tools/train_facts.py            # writes the table
-    python tools/train_facts.py --cross    # prints figures of a cross-validation by writer, writes nothing
+    python tools/train_facts.py --cross    # prints figures of a cross-validation by hand, writes nothing
 
 Trained are the records of split `train` in `benchmarks/data/facts.jsonl` and `fact-pairs.jsonl`, and the dialogues that
-are not held out; nothing of split `test` is looked at. Needs scikit-learn.
+are not held out; nothing of split `test` is looked at. One model tells facts from other sentences; another, trained on
+facts alone, tells their kinds. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csr_matrix, diags, vstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
@@ -30,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import is_unread, load_dialogues
 from benchmarks._facts import NO_FACT, START, Record, load_records, meets, operation_of, operations_of
+from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
 from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.features import COLUMNS, Sentence, column_of, features_of
@@ -47,13 +51,39 @@ TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
 STRENGTH = 12.0
 """Inverse of the regularisation, chosen by cross-validation."""
-_UNMARKED = 0.3
+# Weights of examples, chosen likewise: dialogues mark some of their facts alone.
+_MARKED, _UNMARKED, _BARE = 1.0, 0.3, 0.5
+_FOLDS = 6
 _KIND_OF = {"rule": "constraint", "reversal": "decision", "role": "role", "open": "open item"}
 
 
-def examples_of(records: Sequence[Record]) -> tuple[list[Sentence], list[int], list[str]]:
-    """The sentences of records as the package reads them, with the class and the writer of each."""
-    sentences, labels, writers = [], [], []
+class Examples(NamedTuple):
+    """Sentences as the package reads them, with the class and the weight of each."""
+
+    sentences: list[Sentence]
+    labels: list[int]
+    weights: list[float]
+
+    def with_those_of(self, other: Examples) -> Examples:
+        """These and others."""
+        return Examples(self.sentences + other.sentences, self.labels + other.labels, self.weights + other.weights)
+
+
+class Linear(NamedTuple):
+    """Weights (float64, shape (COLUMNS, classes)) and biases (shape (classes,)) of a linear model."""
+
+    weights: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+
+def hand_of(record: Record) -> str:
+    """The hand that wrote a record, as whoever its writer may be."""
+    return record.writer.partition("-")[0]
+
+
+def examples_of(records: Sequence[Record]) -> Examples:
+    """The sentences of records."""
+    examples = Examples([], [], [])
     for record in records:
         for operation, lines in operations_of(record):
             for field in fields_of(operation):
@@ -66,15 +96,15 @@ def examples_of(records: Sequence[Record]) -> tuple[list[Sentence], list[int], l
                     # people leave full stops out: where lines have run together, the fact among them counts
                     line = max(told, key=lambda line: (line.kind not in NO_FACT, len(line.core)))
                     kind = "none" if line.kind in NO_FACT else line.kind.replace("_", " ")
-                    sentences.append(candidate.sentence)
-                    labels.append(CLASSES.index(kind))
-                    writers.append(record.writer)
-    return sentences, labels, writers
+                    examples.sentences.append(candidate.sentence)
+                    examples.labels.append(CLASSES.index(kind))
+                    examples.weights.append(1.0)
+    return examples
 
 
-def examples_of_dialogues(file: Path) -> tuple[list[Sentence], list[int], list[float]]:
-    """The sentences of dialogues with their classes and weights; what is not marked there is only mostly no fact."""
-    sentences, labels, weights = [], [], []
+def examples_of_dialogues(file: Path) -> Examples:
+    """The sentences of dialogues; what is not marked there is only mostly no fact."""
+    examples = Examples([], [], [])
     for dialogue in load_dialogues(file):
         if is_unread(dialogue):
             continue
@@ -91,10 +121,10 @@ def examples_of_dialogues(file: Path) -> tuple[list[Sentence], list[int], list[f
                 kind = next(
                     (kind for at, keep, kind in marked if at == turn and all(word in low for word in keep)), None
                 )
-                sentences.append(candidate.sentence)
-                labels.append(CLASSES.index(kind or "none"))
-                weights.append(1.0 if kind else _UNMARKED)
-    return sentences, labels, weights
+                examples.sentences.append(candidate.sentence)
+                examples.labels.append(CLASSES.index(kind or "none"))
+                examples.weights.append(_MARKED if kind else _UNMARKED)
+    return examples
 
 
 def matrix_of(sentences: Sequence[Sentence]) -> csr_matrix:
@@ -103,62 +133,85 @@ def matrix_of(sentences: Sequence[Sentence]) -> csr_matrix:
     return csr_matrix((features.values, (features.rows, features.columns)), shape=(len(sentences), COLUMNS))
 
 
-def fit(
-    sentences: Sequence[Sentence], labels: Sequence[int], weights: Sequence[float] | None = None
-) -> LogisticRegression:
-    """Fit the model; sentences that say enough by themselves also without what is known beside their words."""
+def fit(examples: Examples) -> Linear:
+    """Fit both models; sentences that say enough by themselves also without what is known beside their words."""
     bare = [
         number
-        for number, each in enumerate(sentences)
+        for number, each in enumerate(examples.sentences)
         if not each.heading and not any(label.startswith("tick") for label in each.circumstances)
     ]
-    matrix = matrix_of([*sentences, *(replace(sentences[number], circumstances=()) for number in bare)])
-    truth = [*labels, *(labels[number] for number in bare)]
-    whole = np.ones(len(labels)) if weights is None else np.array(weights)
-    both = np.concatenate((whole, 0.5 * whole[bare])) * _balance(truth)
+    plain = [replace(examples.sentences[number], circumstances=()) for number in bare]
+    matrix = vstack((matrix_of(examples.sentences), matrix_of(plain))).tocsr()
+    truth = np.array([*examples.labels, *(examples.labels[number] for number in bare)])
+    weights = np.array([*examples.weights, *(_BARE * examples.weights[number] for number in bare)])
     # Rare columns count more, as in tf-idf; the scale goes into the weights, and costs nothing later.
     seen = np.asarray((matrix > 0).sum(axis=0)).ravel()
     scale = np.sqrt((np.log((1 + matrix.shape[0]) / (1 + seen)) + 1) / 4)
-    model = LogisticRegression(C=STRENGTH, max_iter=200, tol=1e-3)
-    model.fit((matrix @ diags(scale)).tocsr(), truth, sample_weight=both)
-    model.coef_ = model.coef_ * scale
-    return model
+    matrix = (matrix @ diags(scale)).tocsr()
+    weights = weights * _balance(truth)
+    facts = np.flatnonzero(truth)
+    models = [_fit_one(matrix, truth == 0, weights)]
+    models += [_fit_one(matrix[facts], truth[facts] == kind, weights[facts]) for kind in range(1, len(CLASSES))]
+    columns = np.vstack([model.coef_[0] for model in models]).T
+    return Linear(columns * scale[:, None], np.array([model.intercept_[0] for model in models]))
 
 
-def cross_validate(sentences: Sequence[Sentence], labels: Sequence[int], writers: Sequence[str]) -> None:
-    """Print recall, precision and kinds over five folds that share no hand."""
-    hands = sorted({writer.partition("-")[0] for writer in writers})
-    fold_of = {hand: number % 5 for number, hand in enumerate(hands)}
-    folds = np.array([fold_of[writer.partition("-")[0]] for writer in writers])
-    matrix, truth = matrix_of(sentences), np.array(labels)
-    talk, talk_labels, talk_weights = examples_of_dialogues(DIALOGUES)
-    shares = np.zeros((len(labels), len(CLASSES)))
-    for fold in range(5):
-        if (folds == fold).any():
-            train = np.flatnonzero(folds != fold).tolist()
-            model = fit(
-                [*(sentences[number] for number in train), *talk],
-                [*truth[train].tolist(), *talk_labels],
-                [*np.ones(len(train)), *talk_weights],
-            )
-            shares[np.ix_(folds == fold, model.classes_)] = model.predict_proba(matrix[folds == fold])
-    for threshold in (0.3, 0.4, 0.5, 0.6):
-        found = 1 - shares[:, 0] >= threshold
-        kinds = shares[:, 1:].argmax(axis=1) + 1
-        facts = truth > 0
+def _fit_one(matrix: csr_matrix, truth: NDArray[np.bool_], weights: NDArray[np.float64]) -> LogisticRegression:
+    model = LogisticRegression(C=STRENGTH, solver="liblinear", dual=True, tol=0.1, max_iter=50, random_state=0)
+    return model.fit(matrix, truth, sample_weight=weights)
+
+
+def cross_validate(records: Sequence[Record]) -> None:
+    """Print recall, kinds and precision of facts in records of hands that were left out, by density and nature."""
+    hands = sorted({hand_of(record) for record in records} - {"own"})
+    talk, tallies = examples_of_dialogues(DIALOGUES), {"": Tally()}
+    for fold in range(_FOLDS):
+        out = set(hands[fold::_FOLDS])
+        model = fit(examples_of([record for record in records if hand_of(record) not in out]).with_those_of(talk))
+        with in_use(model):
+            for record in (record for record in records if hand_of(record) in out):
+                groups = (
+                    "",
+                    record.nature,
+                    f"language {record.language}",
+                    f"{_density(record, records)} {record.nature}",
+                )
+                for group in groups:
+                    tally_records([record], tallies.setdefault(group, Tally()))
+    for name, tally in sorted(tallies.items()):
         print(
-            f"from {threshold}: recall {(found & facts).sum() / facts.sum():.3f}, right kind "
-            f"{(found & facts & (kinds == truth)).sum() / facts.sum():.3f}, precision "
-            f"{(found & facts).sum() / found.sum():.3f}"
+            f"{name or 'all':24} recall {tally.found / tally.marked:.3f}, right kind "
+            f"{tally.right_kind / tally.marked:.3f}, precision {tally.told_rightly / max(1, tally.told):.3f}, "
+            f"{tally.kept / tally.characters:.3f} kept, {tally.marked} facts"
         )
 
 
-def _balance(labels: Sequence[int]) -> NDArray[np.float64]:
+def _density(record: Record, records: Sequence[Record]) -> str:
+    """Whether facts are `rare` in what a hand wrote, `some` or `dense`."""
+    lines = [line for other in records if hand_of(other) == hand_of(record) for line in other.lines]
+    share = sum(line.kind not in NO_FACT for line in lines) / len(lines)
+    return "rare" if share < 0.15 else "some" if share < 0.38 else "dense"
+
+
+@contextmanager
+def in_use(model: Linear) -> Iterator[None]:
+    """Let the package find facts by a model meanwhile."""
+    bias = np.append(model.bias, 0.0).astype(np.float32)
+    table = classifier.load_table()._replace(
+        weights=np.hstack((model.weights, np.zeros((COLUMNS, 1)))).astype(np.float32),
+        scales=np.ones_like(bias),
+        bias=bias,
+    )
+    with patch.object(classifier, "load_table", lambda: table):
+        yield
+
+
+def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """Weights that make rare kinds of facts count as much as frequent ones, by the root."""
     counts = np.bincount(labels, minlength=len(CLASSES)).astype(float)
     weights = np.sqrt(counts[1:].mean() / np.maximum(counts, 1))
     weights[0] = 1.0
-    balanced: NDArray[np.float64] = weights[np.array(labels)]
+    balanced: NDArray[np.float64] = weights[labels]
     return balanced
 
 
@@ -246,16 +299,16 @@ def fit_pairs(pairs: Sequence[Pair]) -> tuple[LogisticRegression, LogisticRegres
 
 
 def write_table(
-    model: LogisticRegression,
+    model: Linear,
     rarity: NDArray[np.float16],
     back: LogisticRegression | None = None,
     weigh: LogisticRegression | None = None,
 ) -> None:
     """Store the weights of the models, those of n-grams in eight bits each."""
     backs = back.coef_.T if back is not None else np.ones((COLUMNS, 1))
-    weights: NDArray[np.float64] = np.hstack([model.coef_.T, backs])
+    weights: NDArray[np.float64] = np.hstack([model.weights, backs])
     scales = np.abs(weights).max(axis=0) / 127
-    bias = np.append(model.intercept_, back.intercept_ if back is not None else 0.0)
+    bias = np.append(model.bias, back.intercept_ if back is not None else 0.0)
     width = len(pair_features(_fact("a", "decision", 2), _fact("b", "decision", 1), 0.0)) if TABLE.exists() else 1
     np.savez_compressed(
         TABLE,
@@ -275,16 +328,16 @@ def write_table(
 def main() -> None:
     """Train."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cross", action="store_true", help="cross-validate by writer, write nothing")
+    parser.add_argument("--cross", action="store_true", help="cross-validate by hand, write nothing")
     options = parser.parse_args()
-    sentences, labels, writers = examples_of(load_records(DATA, "train"))
-    print(len(sentences), "sentences:", dict(Counter(CLASSES[label] for label in labels)))
+    records = load_records(DATA, "train")
     if options.cross:
-        cross_validate(sentences, labels, writers)
+        cross_validate(records)
         return
-    talk, talk_labels, talk_weights = examples_of_dialogues(DIALOGUES)
-    model = fit([*sentences, *talk], [*labels, *talk_labels], [*np.ones(len(labels)), *talk_weights])
-    rarity = rarity_of([*sentences, *talk])
+    examples = examples_of(records)
+    print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
+    examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
+    model, rarity = fit(examples), rarity_of(examples.sentences)
     write_table(model, rarity)
     # what weighs pairs is fitted on facts as the first model finds them
     pairs = list(chain(pairs_of(PAIRS), pairs_of_dialogues(DIALOGUES)))

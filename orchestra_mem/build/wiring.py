@@ -23,6 +23,7 @@ from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
+from orchestra_mem.compression.fact_reader import FactReader
 from orchestra_mem.compression.jobs import BackgroundWork, WorkLimits
 from orchestra_mem.compression.refiner import SummaryRefiner
 from orchestra_mem.compression.service import Compression
@@ -33,7 +34,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.errors import ModelError, storage_error
-from orchestra_mem.job_types import Job
+from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
@@ -331,8 +332,16 @@ class Wiring:
             section=episodic.short_forms.section,
         )  # fmt: skip
 
+        timeout_s = self.settings.llm.timeout_s
+        reader = (
+            FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
+        )
+
         def improve(job: Job, cancelled: Callable[[], bool]) -> Compressed | None:
-            return improver.improve(job.summary, insist=job.priority == 0, cancelled=cancelled)
+            done = improver.improve(job.summary, insist=job.priority == 0, cancelled=cancelled)
+            if reader is not None and (done is None or done.verdict is not TrialVerdict.FAILED):
+                reader.read(job.summary, cancelled=cancelled)
+            return done
 
         work = BackgroundWork(
             queue, improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}", busy=self.models.busy,

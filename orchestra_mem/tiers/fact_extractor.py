@@ -35,10 +35,28 @@ class FactExtractor:
         )
         for first in range(0, len(waiting), _BATCH):
             operations = waiting[first : first + _BATCH]
-            known, settled = self._settled(facts_of(operations))
-            changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
-            fresh = [fact for fact in settled if fact.id not in known]
-            self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+            found = facts_of(operations)
+            with self._ledger.adding_must_keeps():
+                known, settled = self._settled(found)
+                changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
+                fresh = [fact for fact in settled if fact.id not in known]
+                self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+
+    def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
+        """Store what a model has quoted of an operation as facts and nobody has found before; how many that is."""
+        from orchestra_mem.core.facts.extraction import find_quoted
+
+        found = _as_shown(operation, find_quoted(_own(operation), quotes))
+        if not found:
+            return 0
+        with self._ledger.adding_must_keeps():
+            here = self._ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
+            said = [text for fact in here for text in (fact.text, fact.found) if text]
+            found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
+            known, settled = self._settled(found)
+            changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
+            self._ledger.edit_must_keeps([fact for fact in settled if fact.id not in known], changed)
+        return len(found)
 
     def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
         """The facts that new ones may change, and with the new ones how all of them stand then."""
@@ -48,6 +66,9 @@ class FactExtractor:
         number = self._ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=MustKeepStatus.STANDING, limit=_REACH) if new else []
+        # What is found late may have been taken back by what came after it and is known already.
+        later = [fact for fact in known if new and fact.operation > max(fact.operation for fact in new)]
+        new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
         return {fact.id: fact for fact in known}, settled
 
@@ -68,15 +89,20 @@ def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
     """Find the facts in operations, in characters that a document can hold, as their entries have them."""
     from orchestra_mem.core.facts.extraction import find_in_operations
 
+    found = find_in_operations([_own(each) for each in operations])
+    return [fact for each, facts in zip(operations, found, strict=True) for fact in _as_shown(each, facts)]
+
+
+def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]:
+    weight = weight_of(operation)
     return [
         replace(
             fact,
             text=visible(fact.text),
             identifiers=tuple(visible(name) for name in fact.identifiers),
-            weight=weight_of(operation),
+            weight=weight,
         )
-        for operation, found in zip(operations, find_in_operations([_own(each) for each in operations]), strict=True)
-        for fact in found
+        for fact in facts
     ]
 
 

@@ -18,7 +18,7 @@ from benchmarks._facts import load_records
 from benchmarks.facts import reversals, tally_records
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_must_keeps
 from orchestra_mem.core.facts.safety import safety_kind
-from orchestra_mem.core.facts.superseding import settle, supersedes
+from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.timing import assert_linear, assert_quick, repeated
 
@@ -50,10 +50,10 @@ def test_facts_of_unread_writers_are_found() -> None:
     """Records of writers that nothing was trained on: enough is found, of the right kind, and little else."""
     tally = tally_records(load_records(DATA / "facts.jsonl", "test"))
     assert tally.marked >= 500
-    assert tally.found / tally.marked >= 0.6
-    assert tally.right_kind / tally.marked >= 0.45
-    assert tally.told_rightly / tally.told >= 0.7
-    assert min(share for _, share, _ in tally.recall("language")) >= 0.4
+    assert tally.found / tally.marked >= 0.7
+    assert tally.right_kind / tally.marked >= 0.55
+    assert tally.told_rightly / tally.told >= 0.75
+    assert min(share for _, share, _ in tally.recall("language")) >= 0.5
 
 
 def test_decisions_taken_back_in_unread_dialogues_are_marked() -> None:
@@ -211,6 +211,39 @@ def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
     """What a loop decides of its next turn is over with that turn."""
     data: Json = {"task_id": 3, "task_title": "Login", "decision": outcome, "status": "completed"}
     assert _facts("task_execution", data) == [("completion", "status: completed (Login)")]
+    assert _facts("message", {"speaker": "loop", "text": f"Decision: {outcome}"}) == []
+    assert [kind for kind, _ in _facts("decision", {"decision": outcome, "reason": "we have time"})] == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "items", "kind"),
+    [
+        ("## Decisions", ("tea instead of coffee", "two stages"), "decision"),
+        ("## Offen", ("Angebote für den Drucker", "Saal"), "open item"),
+        ("## 待办", ("打印机报价", "订椅子"), "open item"),
+    ],
+)
+def test_what_is_listed_below_a_heading_is_of_its_kind(heading: str, items: tuple[str, ...], kind: str) -> None:
+    """However little an item says by itself, in any language."""
+    text = "\n".join(("# Minutes", "", heading, *(f"- {item}" for item in items)))
+    assert _facts("note", {"text": text}) == [(kind, item) for item in items]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Maria looks after the billing module.", "role"),
+        ("The export is fixed, it was the proxy.", "completion"),
+        ("周五绝不上线。", "constraint"),
+        ("我们决定目录用PostgreSQL。", "decision"),
+        ("On a décidé de prendre PostgreSQL.", "decision"),
+        ("Мы решили взять PostgreSQL.", "decision"),
+        ("Hemos decidido usar PostgreSQL.", "decision"),
+    ],
+)
+def test_plain_sentences_of_talk_are_found(text: str, kind: str) -> None:
+    """What is said as plainly as can be is found in a message, too, where most is small talk."""
+    assert _facts("message", {"speaker": "Ann", "text": text}) == [(kind, text)]
 
 
 @pytest.mark.parametrize("value", ["no", "None.", "no errors", "nothing yet", "n/a", "-", "{}"])
@@ -276,8 +309,6 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: s
     """The older is superseded and names what took its place; the newer stands, whatever their order in the list."""
     first, second = _fact(older, 3), _fact(newer, 8)
     assert settle([second, first]) == (second, replace(first, status=SUPERSEDED, superseded_by=8))
-    assert supersedes(second, first)
-    assert not supersedes(first, second)
 
 
 def test_what_is_done_is_open_no_more() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -146,6 +147,10 @@ class SqliteLedger:
     def by_hand(self) -> list[MustKeep]:
         """The facts that people have written by hand, which stand in no operation, in the order of their ids."""
         return self._facts("listing must-keeps", "WHERE author = 'person' AND operation = 0 ORDER BY id")
+
+    def adding_must_keeps(self) -> AbstractContextManager[object]:
+        """Keep others from adding must-keeps between asking for the next id and storing what bears it."""
+        return self._database.transaction("judge")
 
     def next_must_keep_id(self) -> int:
         """The id that the next must-keep will bear."""

@@ -1,9 +1,9 @@
 """Which kind of fact a sentence tells: a trained linear model over hashed n-grams. `tools/train_facts.py` made it.
 
 The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 1)), `scales` and `bias` (float32, one a column
-of `weights`), and `classes` (the kinds, `none` first); the column behind the classes tells whether a sentence takes
-something back. `rarity` (float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts,
-see `superseding`.
+of `weights`), and `classes` (the kinds, `none` first). Column 0 tells whether a sentence is no fact, the columns of the
+kinds which kind it is if it is one; the column behind the classes tells whether it takes something back. `rarity`
+(float16, shape (COLUMNS,)) is how telling a word is; `pairs` and `pair_bias` weigh two facts, see `superseding`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from orchestra_mem.core.facts.features import Features, Sentence, features_of
 from orchestra_mem.types import MustKeepKind
+
+_BATCH = 256  # sentences; a few hundred bytes for each of their n-grams are in memory at once
 
 
 class Table(NamedTuple):
@@ -35,11 +37,14 @@ class Table(NamedTuple):
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
     """Estimate of what kind each sentence is: float32, shape (n, 1 + len(kinds())), rows sum to 1, column 0 no fact."""
     table = load_table()
-    if not sentences:
-        return np.empty((0, len(table.bias) - 1), dtype=np.float32)
-    logits = logits_of(features_of(sentences), table)[:, :-1]
-    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True), dtype=np.float32)
+    rows = np.empty((len(sentences), len(table.bias) - 1), dtype=np.float32)
+    for first in range(0, len(sentences), _BATCH):
+        batch = slice(first, first + _BATCH)
+        logits = logits_of(features_of(sentences[batch]), table)[:, :-1]
+        none = 1.0 / (1.0 + np.exp(-logits[:, :1]))
+        shares = np.exp(logits[:, 1:] - logits[:, 1:].max(axis=1, keepdims=True))
+        rows[batch] = np.hstack((none, (1.0 - none) * shares / shares.sum(axis=1, keepdims=True)))
+    return rows
 
 
 def reversal_logits(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -10,21 +10,23 @@ from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import kinds, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
-from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only
+from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
-from orchestra_mem.core.facts.states import kind_of_field, says_nothing, state_of
+from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.17
-"""From this probability of being any fact a sentence is one."""
-_TALK_THRESHOLD = 0.38  # the same in talk and in commits, where most is none
-_REPORT_THRESHOLD = 0.5  # the same in what a model says, which mostly narrates
-_SAFETY_THRESHOLD = 0.05  # the same where a plain word speaks for one
-_LISTED_THRESHOLD = 0.05  # the same for an item below a heading that names a kind
-_SURE_KIND = 0.8  # so likely a tick box, or what is done, says more than its heading
+THRESHOLD = 0.35
+"""From this probability of being any fact a sentence of notes, tickets and records is one."""
+# The same where most is none; all of these were chosen by leaving out one hand after the other.
+_TALK_THRESHOLD = 0.5
+_COMMIT_THRESHOLD = 0.65
+_REPORT_THRESHOLD = 0.5  # in what a model says, which mostly narrates
+_SAFETY_THRESHOLD = 0.12  # where a plain word speaks for one
+_QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
+_MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
 _POINTING_CHARS = 60  # a sentence longer than this says enough by itself
 _SHORT_CHARS = 1_000  # of a text up to this size everything found is kept; of longer ones a share, the likeliest
@@ -49,7 +51,6 @@ class _Text(NamedTuple):
 
     candidates: tuple[Candidate, ...]
     field: Field
-    size: int
 
 
 def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
@@ -84,6 +85,33 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     return _must_keeps(_classify([_text_of(field)])[0], operation, timestamp)
 
 
+def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> tuple[MustKeep, ...]:
+    """Find what a model has quoted of an operation as facts, each with the kind that it names.
+
+    A quote counts where it stands in prose of the operation word for word, white space apart, and the classifier does
+    not rule the sentence out; the fact is the sentence around it.
+    """
+    wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
+    finds: list[Find] = []
+    for text in _speech(operation) if wanted else ():
+        likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
+        for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
+            sentence = " ".join(candidate.text.split())
+            kind = next((kind for kind, quote in wanted if quote in sentence or sentence in quote), None)
+            if kind is not None and chance >= _QUOTED_THRESHOLD:
+                finds.append(Find(kind, _passage(candidate, kind, text.field), chance, candidate.place))
+    return _must_keeps(finds, operation.id, operation.timestamp)
+
+
+def speech_of(operation: Operation) -> str:
+    """Give the prose of an operation in which facts are looked for, without code."""
+    return "\n".join(without_code(text.field.text).strip() for text in _speech(operation))
+
+
+def _speech(operation: Operation) -> list[_Text]:
+    return [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH]
+
+
 def _read(operation: Operation) -> Iterator[_Text | Find]:
     """Give what an operation's fields say by themselves, and the texts that must be classified."""
     silent = reads_only(operation)
@@ -98,7 +126,7 @@ def _read(operation: Operation) -> Iterator[_Text | Find]:
 
 
 def _text_of(field: Field) -> _Text:
-    return _Text(tuple(candidates_of(field)), field, len(field.text))
+    return _Text(tuple(candidates_of(field)), field)
 
 
 def _of_state(field: Field) -> Iterator[_Text | Find]:
@@ -134,25 +162,32 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
 def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[MustKeepKind, float] | None:
     """Tell the kind of fact that a sentence tells, with its likelihood; None where it tells none."""
     likely = 1.0 - row[0]
-    best = max(range(1, len(row)), key=row.__getitem__)
-    safe = safety_kind(candidate.text)
+    kind = kinds()[max(range(1, len(row)), key=row.__getitem__) - 1]
+    if is_loop_outcome(candidate.text):
+        return None
     if failure_lines(candidate.text):  # a program said it
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < THRESHOLD):
-        return safe[0], max(likely, THRESHOLD)
-    if candidate.listed is not None and likely >= _LISTED_THRESHOLD:
-        sure = row[best] >= _SURE_KIND and kinds()[best - 1] in (MustKeepKind.COMPLETION, MustKeepKind.OPEN_ITEM)
-        return (kinds()[best - 1] if sure else candidate.listed), max(likely, THRESHOLD)
-    threshold = _REPORT_THRESHOLD if field.voice is Voice.MODEL else THRESHOLD
-    if field.spoken or field.voice is Voice.COMMIT:
-        threshold = max(threshold, _TALK_THRESHOLD)
-    return (kinds()[best - 1], likely) if likely >= threshold else None
+    threshold = _threshold(field)
+    safe = safety_kind(candidate.text)
+    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < threshold):
+        return safe[0], max(likely, threshold)
+    if candidate.listed is not None:
+        return candidate.listed, max(likely, threshold)
+    return (kind, likely) if likely >= threshold else None
+
+
+def _threshold(field: Field) -> float:
+    if field.voice is Voice.MODEL:
+        return _REPORT_THRESHOLD
+    if field.voice is Voice.COMMIT:
+        return _COMMIT_THRESHOLD
+    return _TALK_THRESHOLD if field.spoken else THRESHOLD
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     """Give the words of a fact: a sentence that points back with the one before, a long one cut at a border."""
     text = _clip(candidate.text)
-    points = len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
+    points = candidate.listed is None and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
         return f"{candidate.before} {text}"
     if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
@@ -170,7 +205,7 @@ def _clip(sentence: str) -> str:
 
 def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
     """Keep the likeliest finds of a long text, in the order of the text."""
-    room = max(_SHORT_CHARS, int(text.size * _SHARE))
+    room = max(_SHORT_CHARS, int(len(text.field.text) * _SHARE))
     if len(finds) <= _MAX_FINDS and sum(len(find.text) for find in finds) <= room:
         return finds
     kept: list[Find] = []
@@ -183,9 +218,10 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     """Weigh the finds of one operation against each other: what is done is open no more, one outcome is told once."""
-    outcome = next((find for find in finds if find.kind is MustKeepKind.COMPLETION and find.score == 1.0), None)
+    outcome = next(filter(_is_outcome, finds), None)
     if outcome is not None:
-        finds = [find for find in finds if find is outcome or not _repeats(find, outcome)]
+        about = " (" in outcome.text
+        finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
     if is_commit(operation):
         finds = _told_once(finds)
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
@@ -193,8 +229,8 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     return finds
 
 
-def _repeats(find: Find, outcome: Find) -> bool:
-    return find.kind is outcome.kind and find.score == 1.0 and ": " in find.text and " (" in outcome.text
+def _is_outcome(find: Find) -> bool:
+    return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
 
 
 def _told_once(finds: Sequence[Find]) -> list[Find]:
@@ -211,8 +247,11 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
-    """Take the first prose of an operation of type `decision` as what was decided."""
-    for field in fields_of(operation):
+    """Take the first prose of an operation of type `decision` as what was decided, unless a loop decided its turn."""
+    fields = list(fields_of(operation))
+    if any(is_loop_outcome(field.text, field.name) for field in fields):
+        return
+    for field in fields:
         if field.source is not Source.OUTPUT and len(field.text.split()) >= 2:
             yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0]), 1.0, 0)
             return

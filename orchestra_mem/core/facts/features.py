@@ -94,7 +94,7 @@ def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[N
         inside = row_of[:end] == row_of[size - 1 :]
         rows.append(row_of[:end][inside])
         hashes.append(found[inside])
-    return _joined(rows, hashes)
+    return np.concatenate(rows), np.concatenate(hashes)
 
 
 def _words(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -113,7 +113,7 @@ def _words(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArra
     rows = row_of[starts]
     pairs = words[:-1] * np.uint64(_BASE) + words[1:]
     beside = rows[:-1] == rows[1:]
-    return _joined([rows, rows[:-1][beside]], [words, pairs[beside] + np.uint64(1)])
+    return np.concatenate((rows, rows[:-1][beside])), np.concatenate((words, pairs[beside] + np.uint64(1)))
 
 
 def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -145,9 +145,3 @@ def _powers(base: int, count: int) -> NDArray[np.uint64]:
     powers = np.full(count, base, dtype=np.uint64)
     powers[:1] = 1
     return np.multiply.accumulate(powers)
-
-
-def _joined(
-    rows: list[NDArray[np.int64]], hashes: list[NDArray[np.uint64]]
-) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    return np.concatenate(rows), np.concatenate(hashes)

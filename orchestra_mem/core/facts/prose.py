@@ -321,7 +321,6 @@ _CODE_START = re.compile(
 )
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
 _COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S")
-_ANY_SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃(_]|::")  # the same, and more, but quick
 
 
 _HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n?", re.MULTILINE)
@@ -334,8 +333,7 @@ _PATCH_HEADER = re.compile(
 
 def without_code(text: str) -> str:
     """Take fenced code and patches out of a text; the rest stays word for word, in its order."""
-    if "```" in text or "~~~" in text:
-        text = _FENCED.sub("\n\n", text)
+    text = _FENCED.sub("\n\n", text)
     return _without_patches(text) if "@@ -" in text else text
 
 
@@ -389,6 +387,4 @@ def reads_as_prose(sentence: str) -> bool:
         return False
     if "    " in sentence and _COLUMNS.search(sentence):
         return False
-    if _ANY_SYMBOL.search(sentence) is None:
-        return True
     return len(_SYMBOL.findall(sentence)) <= 2 + len(sentence) // 30

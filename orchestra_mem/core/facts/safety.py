@@ -50,13 +50,6 @@ _RULES = (
     r"绝不|决不|禁止|不得|不准|必须|务必|一律|过敏|不允许",
     r"(?:最多|至多|不超过|至少|上限)\s*\d",
 )
-_OPEN = (
-    r"\b(?:todo|fixme|tbd)\b",
-    r"\b(?:action item|open question|still (?:open|missing|to do)|waiting (?:for|on))\b",
-    r"\b(?:noch offen|ausstehend|zu klären|pendiente|por hacer|à faire|en attente de|осталось|надо будет)\b",
-    r"待办|待定|尚未|还没有?决定",
-)
-
 
 # Where a sentence begins so, nothing else can be meant.
 _CERTAIN = (
@@ -71,7 +64,6 @@ _CERTAIN = (
     (MustKeepKind.OPEN_ITEM, r"^(?:todo|fixme|tbd|action item|open question|待办|offen:|pendiente:|à faire\s?:)"),
 )
 _TICK = re.compile(r"\[([ x✓✔]?)\]\s")
-
 
 # What stands below such a heading is of its kind; the words are looked for anywhere in it.
 _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -127,7 +119,6 @@ def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
     return (
         *((kind, True, re.compile(pattern)) for kind, pattern in _CERTAIN),
         (MustKeepKind.CONSTRAINT, False, _any_of(_RULES)),
-        (MustKeepKind.OPEN_ITEM, False, _any_of(_OPEN)),
     )
 
 

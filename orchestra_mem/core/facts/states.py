@@ -57,6 +57,13 @@ def kind_of_field(name: str) -> MustKeepKind | None:
     return _KIND_OF.get(name)
 
 
+def is_loop_outcome(text: str, name: str = "") -> bool:
+    """Tell whether a text under a name, or behind it as in `Decision: PROCEED`, says nothing but how a loop goes on."""
+    label, _, outcome = text.rpartition(":")
+    named = _KIND_OF.get(label.strip(" #*").lower() or name)
+    return named is MustKeepKind.DECISION and outcome.strip(" .!*").lower() in _LOOP_OUTCOMES
+
+
 def state_of(field: Field) -> MustKeepKind | None:
     """Judge a short value by itself: an outcome, a flag, an exit status; None where it tells no fact."""
     value = field.text.strip()
@@ -69,7 +76,7 @@ def state_of(field: Field) -> MustKeepKind | None:
         return None
     outcome = _OUTCOMES.get(low.replace(" ", "_").replace("-", "_"))
     named = _KIND_OF.get(field.name)
-    if named is MustKeepKind.DECISION and low.strip(".!") in _LOOP_OUTCOMES | _OUTCOMES.keys():
+    if named is MustKeepKind.DECISION and (outcome is not None or is_loop_outcome(value, field.name)):
         return None
     if outcome is not None and named is None:
         return outcome if field.about or outcome is MustKeepKind.FAILURE else None

@@ -130,13 +130,6 @@ def _pair_weights() -> tuple[tuple[float, ...], float]:
     return tuple(table.pairs.tolist()), table.pair_bias
 
 
-def supersedes(newer: MustKeep, older: MustKeep) -> bool:
-    """Tell whether a later fact takes the place of an earlier decision, rule or role, judged by these two alone."""
-    if older.kind not in HOLDING or not may_change(newer, older):
-        return False
-    return likelihood(newer, older, float(reversal_logits([newer.text])[0])) >= SURE
-
-
 def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep, ...]:
     """Mark what later facts replaced (superseded) or completed, answered and repaired (done).
 

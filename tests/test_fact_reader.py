@@ -1,0 +1,155 @@
+"""The model's facts: what it quotes rightly is kept like any other fact, whatever else it says changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.database import Database, SqliteEventLog, SqliteLedger
+from orchestra_mem.adapters.tokenizers import EstimateCounter
+from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
+from orchestra_mem.compression.timeouts import InterruptedGenerationError
+from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
+from orchestra_mem.model_types import Message
+from orchestra_mem.testing import ScriptedModel
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Operation
+from tests.conftest import START, Clock
+from tests.test_jobs import SMALL, record, standing
+
+# What a model reads as a fact and the classifier does not find, but does not rule out either.
+OVERLOOKED = (
+    "the gate stays as it is then",
+    "so the blue one it is",
+    "The bell in the hall keeps ringing",
+    "we're down to one boat",
+    "it's the pump that hums",
+)
+
+
+def _operation(text: str) -> Operation:
+    return Operation(
+        id=1, session="s", type="message", data={"speaker": "Ann", "text": text}, timestamp=START, tokens=1,
+        entry_tokens=1,
+    )  # fmt: skip
+
+
+def _quotable(text: str) -> bool:
+    found = find_in_text(text, operation=1, timestamp=START, speaker="Ann")
+    return not found and bool(find_quoted(_operation(text), [(MustKeepKind.DECISION, text)]))
+
+
+def _asked_for_facts(messages: Sequence[Message]) -> bool:
+    return messages[0] == facts_prompt("")[0]
+
+
+def _answers(*pairs: tuple[str, str]) -> ScriptedModel:
+    """A model that summarises badly, and says these to whoever asks for facts."""
+    said = json.dumps({"facts": [{"kind": kind, "quote": quote} for kind, quote in pairs]})
+    return ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea", name="quoter")
+
+
+def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list[MustKeep]:
+    """The facts of a memory after its background work, with texts among its first operations."""
+    folder.mkdir()
+    with open_memory(folder, config=SMALL, clock=clock, model=model) as memory:
+        for text in texts:
+            memory.record_operation("message", {"speaker": "Ann", "text": text})
+        record(memory, clock)
+        memory.refresh()
+        _work(memory)
+        return memory.facts(standing=False)
+
+
+def _work(memory: OrchestratorContextManager) -> None:
+    while memory.compression.work():
+        pass
+
+
+def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
+    """Of the kind that the model names, under the operation that it stands in, and once however often it is quoted."""
+    text = next(filter(_quotable, OVERLOOKED))
+    model = _answers(("decision", text), ("decision", text))
+    before = {fact.text for fact in _read(tmp_path / "without", clock, _answers(), text)}
+    found = [fact for fact in _read(tmp_path / "with", clock, model, text) if fact.text not in before]
+    assert [(fact.kind, fact.text, fact.operation) for fact in found] == [(MustKeepKind.DECISION, text, 1)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "[]",
+        '{"facts": "all"}',
+        '{"facts": [{"kind": "wonder", "quote": "I looked at module_1.py"}, {"kind": "decision"}, 7]}',
+        json.dumps({"facts": [{"kind": "decision", "quote": "We decided to delete all backups."}]}),
+        json.dumps({"facts": [{"kind": "constraint", "quote": "test"}, {"kind": "role", "quote": ""}]}),
+        json.dumps({"facts": [{"kind": "decision", "quote": "I looked at module_1.py and thought about part 1."}]}),
+    ],
+)
+def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str) -> None:
+    """No JSON, another shape, unknown kinds, words that nobody said, and small talk called a decision."""
+    model = ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea")
+    with_model = _read(tmp_path / "with", clock, model, "Never push to main.")
+    without = _read(tmp_path / "without", clock, _answers(), "Never push to main.")
+    assert any(map(_asked_for_facts, model.prompts))
+    assert [(fact.kind, fact.text) for fact in with_model] == [(fact.kind, fact.text) for fact in without]
+
+
+def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock) -> None:
+    """A fact that was removed by hand stays removed, though the model quotes it."""
+    text = "Never push to main."
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(("constraint", text))) as memory:
+        memory.record_operation("message", {"speaker": "Ann", "text": text})
+        record(memory, clock)
+        memory.refresh()
+        path = next(path for path in (tmp_path / ".obra" / "memory").glob("*.md") if text in path.read_text("utf-8"))
+        kept = [line for line in path.read_text("utf-8").splitlines(keepends=True) if text not in line]
+        path.write_text("".join(kept), encoding="utf-8")
+        memory.refresh()
+        _work(memory)
+        assert [fact.status for fact in memory.facts(standing=False) if fact.text == text] == [MustKeepStatus.REMOVED]
+
+
+def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) -> None:
+    """The foreground comes first; what was read before is not asked for again."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        for part in range(20):
+            memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 30})
+        memory.refresh()
+        number = min(each.id for each in standing(memory))
+    database = Database(tmp_path / ".obra" / "obra.db")
+    model = _answers()
+    reader = FactReader(
+        model, log=SqliteEventLog(database), ledger=SqliteLedger(database), counter=EstimateCounter(), timeout_s=10
+    )
+    with pytest.raises(InterruptedGenerationError):
+        reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
+    assert len(model.prompts) == 2
+    reader.read(number, cancelled=lambda: False)
+    asked = list(model.prompts)
+    assert len(asked) > 2
+    assert len(set(asked)) >= len(asked) - 1  # the one that was interrupted is asked again
+    reader.read(number, cancelled=lambda: False)
+    assert model.prompts == asked
+    database.close()
+
+
+def test_a_real_small_model_adds_only_what_was_said(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:
+    """SmolLM2 135M: each fact beyond those of the classifier stands in its operation word for word."""
+    llm = {"model_path": str(smollm_gguf), "threads": 1, "context_tokens": 2_048}
+    with open_memory(tmp_path, config={**SMALL, "llm": llm}, clock=clock) as memory:
+        for text in (*OVERLOOKED, "We decided to use Redis for the queue.", "Lunch was nice."):
+            memory.record_operation("message", {"speaker": "Ann", "text": text})
+        record(memory, clock)
+        memory.refresh()
+        before = {fact.id for fact in memory.facts(standing=False)}
+        memory.compression.work()
+        said = {operation.id: plain_text(operation) for operation in memory.operations()}
+        added = [fact for fact in memory.facts(standing=False) if fact.id not in before]
+        assert all(fact.text in said[fact.operation] for fact in added)
+        assert all("Lunch" not in fact.text for fact in added)
