@@ -21,7 +21,7 @@ _CHARACTERS = (1, 2, 3, 4)
 _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
 _BLANKS = re.compile(r"\s+")
-_DIGITS = re.compile(r"\d")
+_DIGITS = re.compile(r"\d+")
 _MASKED = re.compile("x{2,}")  # a code span or a quotation, whatever its length
 
 # Odd, so that it has an inverse modulo 2**64: the hash of a word does not depend on where it stands.
