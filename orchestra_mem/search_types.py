@@ -297,7 +297,7 @@ class SearchIndex(Protocol):
         ...
 
     def keys(self, group: str) -> dict[str, int]:
-        """The keys of a group's chunks with their ids, to see what has changed."""
+        """Return the keys of a group's chunks with their ids, to see what has changed."""
         ...
 
     @property
@@ -316,7 +316,7 @@ class SearchIndex(Protocol):
         ...
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
-        """The chunks that this model has not embedded yet, newest first."""
+        """Return the chunks that this model has not embedded yet, newest first."""
         ...
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
@@ -324,42 +324,42 @@ class SearchIndex(Protocol):
         ...
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
-        """The chunks nearest to a vector of this model."""
+        """Return the chunks nearest to a vector of this model."""
         ...
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
-        """Chunks in the order asked for; None where an id is 0 or gone."""
+        """Return chunks in the order asked for; None where an id is 0 or gone."""
         ...
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """What ranking needs of those of the chunks that are there, by ascending id."""
+        """Return what ranking needs of those of the chunks that are there, by ascending id."""
         ...
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
-        """Vectors of this model in the order asked for; a row of zeros where there is none."""
+        """Return vectors of this model in the order asked for; a row of zeros where there is none."""
         ...
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
-        """The chunks before and behind each in its group, shape (n, 2 * distance), 0 where there is none.
+        """Return the chunks before and behind each in its group, shape (n, 2 * distance), 0 where there is none.
 
         The columns run from the farthest before to the farthest behind: -distance … -1, 1 … distance.
         """
         ...
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """How many chunks hold each term, in any column."""
+        """Return how many chunks hold each term, in any column."""
         ...
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Which chunks hold which terms, in any column, shape (terms, ids)."""
+        """Return which chunks hold which terms, in any column, shape (terms, ids)."""
         ...
 
     def count(self) -> int:
-        """How many chunks there are."""
+        """Return how many chunks there are."""
         ...
 
     def marks(self) -> dict[str, str]:
-        """What `set_mark` noted, by name."""
+        """Return what `set_mark` noted, by name."""
         ...
 
     def set_mark(self, name: str, value: str, *, identity: str | None = None) -> bool:
@@ -379,7 +379,7 @@ class SearchIndex(Protocol):
         ...
 
     def models(self) -> dict[EmbeddingModel, int]:
-        """The models that have embedded chunks, and how many."""
+        """Return the models that have embedded chunks, and how many."""
         ...
 
     def drop_model(self, model: EmbeddingModel) -> None:

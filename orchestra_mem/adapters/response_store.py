@@ -46,7 +46,7 @@ class SqliteResponseStore:
         self._timeout_s = busy_timeout_s
 
     def candidates(self, facts: str, system: str, now: float) -> list[StoredResponse]:
-        """The answers made from these facts by this system that hold at `now`, newest first."""
+        """Return the answers made from these facts by this system that hold at `now`, newest first."""
         with self._connected("looking for an answer") as connection:
             rows = connection.execute(
                 f"SELECT id, {_FIELDS} FROM response WHERE facts = ? AND system = ? AND expires > ? AND created <= ?"
@@ -84,7 +84,7 @@ class SqliteResponseStore:
             logger.debug("%s", error)
 
     def count(self) -> int:
-        """How many answers there are, those that hold no more among them."""
+        """Return how many answers there are, those that hold no more among them."""
         with self._connected("counting") as connection:
             return int(connection.execute("SELECT count(*) FROM response").fetchone()[0])
 

@@ -109,7 +109,7 @@ def _below(folder: Path, path: Path) -> str:
 
 
 def utc_now() -> datetime:
-    """The present time, aware and in UTC."""
+    """Return the present time, aware and in UTC."""
     return datetime.now(UTC)
 
 

@@ -79,7 +79,7 @@ class Place:
         return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions)
 
     def documents(self) -> list[Path]:
-        """The episodic documents, whether they are there or not."""
+        """Return the episodic documents, whether they are there or not."""
         return [self.memory / f"{name.value}.md" for name in DocumentName]
 
     def older_documents(self) -> Sequence[str]:
@@ -118,7 +118,7 @@ class Models:
             self.calibration.report(operation.entry_tokens, operation.tokens)
 
     def busy(self) -> bool:
-        """Whether the model answers somebody outside of this program, as far as it can be seen."""
+        """Return whether the model answers somebody outside of this program, as far as it can be seen."""
         return self.model is not None and self.model.busy()
 
     def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
@@ -126,7 +126,7 @@ class Models:
         return self.counts.assemble(build) if self.counts is not None else build(0)
 
     def doubts(self) -> list[str]:
-        """What is not as it should be with the model, as far as was seen; in words."""
+        """Return what is not as it should be with the model, as far as was seen; in words."""
         return [*(self.model.doubts if self.model else []), *(self.counts.doubts if self.counts else [])]
 
     def close(self) -> None:

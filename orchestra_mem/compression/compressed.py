@@ -27,11 +27,11 @@ class Talk:
     seconds: float = 0.0
 
     def hopeless(self, patience: int) -> bool:
-        """Whether so many answers were rejected and none was taken."""
+        """Return whether so many answers were rejected and none was taken."""
         return self.rejected >= patience and not self.lines
 
     def verdict(self, *, used: bool) -> TrialVerdict:
-        """What to say of it; `used` where something of what the model wrote was."""
+        """Return what to say of it; `used` where something of what the model wrote was."""
         if self.failed:
             return TrialVerdict.FAILED
         if used:
@@ -67,6 +67,6 @@ class Compressed:
         return self.text
 
     def followed_by(self, text: str, counter: TokenCounter) -> Compressed:
-        """The same with a text below it that was not compressed."""
+        """Return the same with a text below it that was not compressed."""
         whole = f"{self.text.rstrip()}\n{text}".lstrip()
         return replace(self, text=whole, tokens=counter.count(whole))

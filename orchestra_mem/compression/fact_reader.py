@@ -147,7 +147,7 @@ def facts_prompt(record: str) -> tuple[Message, ...]:
 
 
 def facts_schema() -> dict[str, Json]:
-    """What an answer to `facts_prompt` looks like: `{"facts": [{"kind": …, "quote": …}]}`."""
+    """Return what an answer to `facts_prompt` looks like: `{"facts": [{"kind": …, "quote": …}]}`."""
     names: list[Json] = [kind.name.lower() for kind in _KINDS]
     pair: Json = {
         "type": "object",

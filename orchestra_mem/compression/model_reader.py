@@ -44,7 +44,7 @@ class ModelReader:
         self._lock = threading.Lock()
 
     def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Extract]:
-        """The lines of a chunk that are worth remembering, each with the passage that it is of.
+        """Return the lines of a chunk that are worth remembering, each with the passage that it is of.
 
         Raises:
             InterruptedGenerationError: `cancelled` said so.
@@ -62,7 +62,7 @@ class ModelReader:
         ]
 
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
-        """What a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
+        """Return what a chunk says a session came to, under `SESSION_KEYS`; raises as `lines`."""
         asked = session_prompt(chunk.text)
         if not self._fits(asked):
             merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}

@@ -201,7 +201,7 @@ class Compression:
         return [_stats(model, content, trials) for (model, content), trials in sorted(found.items())]
 
     def problems(self) -> list[Json]:
-        """What is wrong with the model, since when, and in what words."""
+        """Return what is wrong with the model, since when, and in what words."""
         model = self.compressor.model
         if model is None:
             return []

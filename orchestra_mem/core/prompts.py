@@ -123,12 +123,12 @@ def fenced(record: str) -> str:
 
 
 def notes_schema() -> Mapping[str, Json]:
-    """What an answer to `notes_prompt` looks like: `{"lines": [up to three texts]}`."""
+    """Return what an answer to `notes_prompt` looks like: `{"lines": [up to three texts]}`."""
     return _object({"lines": MAX_LINES})
 
 
 def session_schema() -> Mapping[str, Json]:
-    """What an answer to `session_prompt` looks like: lists of texts under `SESSION_KEYS`."""
+    """Return what an answer to `session_prompt` looks like: lists of texts under `SESSION_KEYS`."""
     return _object(dict.fromkeys(SESSION_KEYS, MAX_LINES))
 
 

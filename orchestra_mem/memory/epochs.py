@@ -143,7 +143,7 @@ class EpochKeeper:
     def context(
         self, for_operation: str, budget_tokens: int, now: Snapshot, recalled: Recalled | None = None
     ) -> OrchestratorContext:
-        """The context for a budget: the running epoch's, with what is new at its end, or a new epoch's.
+        """Return the context for a budget: the running epoch's, with what is new at its end, or a new epoch's.
 
         Contexts with a question have epochs of their own, which keep room: what is recalled for this request comes
         behind, and takes all that is left. What stands in the epoch word for word is not shown again.

@@ -75,7 +75,7 @@ class Lifecycle:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """The same for reading: what is due, a spill or a refresh, comes before."""
+        """Return the same for reading: what is due, a spill or a refresh, comes before."""
         with self.synced():
             self.settle()
             yield
@@ -329,7 +329,7 @@ class Lifecycle:
                     raise failed[name]
 
     def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
-        """The context for a budget as things stand."""
+        """Return the context for a budget as things stand."""
         context = self._parts.epochs.context(for_operation, budget_tokens, self.glance(), recalled)
         if not self._window_known and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.

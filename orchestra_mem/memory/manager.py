@@ -223,12 +223,12 @@ class OrchestratorContextManager:
         return self._parts.log.operations(OperationFilter(type=operation_type, limit=max(0, limit)))[::-1]
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
-        """Operations of all sessions from the event log, oldest first."""
+        """Return operations of all sessions from the event log, oldest first."""
         self._lock.check()
         return self._parts.log.operations(where or OperationFilter())
 
     def sessions(self) -> list[Session]:
-        """All sessions, oldest first."""
+        """Return all sessions, oldest first."""
         self._lock.check()
         return self._parts.log.sessions()
 
@@ -247,7 +247,7 @@ class OrchestratorContextManager:
         return self._queries.search(query, where, mode, limit)
 
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
-        """Passages that answer a query, each in one line with its source in front; see `search`.
+        """Return passages that answer a query, each in one line with its source in front; see `search`.
 
         Where the index cannot be used, the lines of the live tiers that hold most words of the query.
         """
@@ -301,7 +301,7 @@ class OrchestratorContextManager:
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """What may not be lost, oldest first: by kind, and those alone that hold now."""
+        """Return what may not be lost, oldest first: by kind, and those alone that hold now."""
         status = MustKeepStatus.STANDING if standing else None
         with self._life.settled():
             self._life.extract_facts()
@@ -317,7 +317,7 @@ class OrchestratorContextManager:
             return self._parts.authorship.blame(document)
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
-        """Lines that a person and the machine have both changed, and that wait for the person's word."""
+        """Return lines that a person and the machine have both changed, and that wait for the person's word."""
         self._lock.check()
         return self._parts.hand_edits.conflicts()
 
@@ -331,12 +331,12 @@ class OrchestratorContextManager:
             return self._parts.hand_edits.resolve(conflict, accept=accept)
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
-        """The ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
+        """Return the ledger: each summary with what it covers, its ratio, and the identifiers that it dropped."""
         self._lock.check()
         return self._recall.losses(session, limit)
 
     def get_stats(self) -> dict[str, Json]:
-        """Figures of the window and of each tier."""
+        """Return figures of the window and of each tier."""
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}

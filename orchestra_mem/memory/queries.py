@@ -63,7 +63,7 @@ class QueryService:
         return [f"[{hit.chunk.source}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def recalled(self, query: str, budget_tokens: int) -> Recalled:
-        """What a query recalls for a context; where search cannot be used, nothing, and a note says why."""
+        """Return what a query recalls for a context; where search cannot be used, nothing, and a note says why."""
         session = self._life.snapshot().session_id
         try:
             most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
@@ -100,7 +100,7 @@ class QueryService:
         return self._responses
 
     def stats(self) -> dict[str, Json]:
-        """Figures of what has been opened, and what keeps search by meaning off, None where nothing does."""
+        """Return figures of what has been opened, and what keeps search by meaning off, None where nothing does."""
         return {
             "opened": self._search.opened is not None,
             "problem": self._search.problem,
@@ -109,7 +109,7 @@ class QueryService:
         }
 
     def problems(self) -> list[Json]:
-        """What is off, in the words of `status`."""
+        """Return what is off, in the words of `status`."""
         problem = self._search.problem
         return [{"subject": "search", "since": None, "problem": problem}] if problem else []
 
@@ -160,5 +160,5 @@ class MemoryRetriever:
         self._retriever.clear_cache()
 
     def get_stats(self) -> dict[str, Json]:
-        """Figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
         return self._retriever.get_stats()

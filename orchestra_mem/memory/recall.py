@@ -51,7 +51,7 @@ class SourceLocator:
         self._sessions = sessions
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
-        """The line of each hit, from 1; 0 where it stands in no document, or not as it was found."""
+        """Return the line of each hit, from 1; 0 where it stands in no document, or not as it was found."""
         passages: dict[str, list[Passage]] = {}
         found = []
         for hit in hits:
@@ -198,7 +198,7 @@ class Recall:
         )
 
     def losses(self, session: str | None = None, limit: int | None = None) -> list[Summary]:
-        """Summaries in the order of their making, each with the identifiers that it dropped; of many the newest.
+        """Return summaries in the order of their making, each with the identifiers that it dropped; of many the newest.
 
         What was dropped is found by comparing again: a level-1 summary with its operations, a higher one with the
         summaries in it, a session with all its operations.
@@ -221,7 +221,7 @@ class Recall:
 
     @staticmethod
     def best_lines(query: str, lines: Sequence[str], max_results: int) -> list[str]:
-        """The lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
+        """Return the lines that hold most words of a query, upper and lower case alike; of equal ones the first."""
         words = set(query.casefold().split())
         scored: list[tuple[int, int, str]] = []
         for position, line in enumerate(lines):

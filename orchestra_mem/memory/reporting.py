@@ -68,7 +68,7 @@ class Reporter:
         return self._clock().isoformat(timespec="seconds")
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
-        """What is known now, for the episodic documents.
+        """Return what is known now, for the episodic documents.
 
         Raises:
             StorageReadOnlyError: these may not be written.
@@ -190,7 +190,7 @@ class Reporter:
             self._ledger.resolve_notices(HISTORY, self._clock())
 
     def problems(self) -> list[Json]:
-        """What is off, since when, and in what words."""
+        """Return what is off, since when, and in what words."""
         told = [
             *((subject, since, problem) for subject, (since, problem) in self._failed.items()),
             *((PurePath(fault.path).stem, since, str(fault)) for since, fault in self._faults.values()),

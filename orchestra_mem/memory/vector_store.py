@@ -169,5 +169,5 @@ class VectorStore:
         """Do nothing: the memory is closed by whoever opened it."""
 
     def get_stats(self) -> dict[str, Json]:
-        """Figures: `available`, and what the memory says of its search."""
+        """Return figures: `available`, and what the memory says of its search."""
         return {"available": self.is_available(), "search": self._memory.get_stats().get("search")}

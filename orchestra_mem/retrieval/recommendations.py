@@ -62,7 +62,7 @@ class Recommendations:
     notes: tuple[str, ...] = ()
 
     def groups(self) -> Iterator[tuple[str, tuple[Recommendation, ...]]]:
-        """The groups that have something, each with its name."""
+        """Return the groups that have something, each with its name."""
         for name in _GROUPS:
             if found := getattr(self, name):
                 yield name, found
@@ -135,7 +135,7 @@ def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:
 
 
 def outcome_of(operation: Operation) -> str:
-    """What came of an operation, as its data tell it, in one line; empty where they do not."""
+    """Return what came of an operation, as its data tell it, in one line; empty where they do not."""
     data = operation.data if isinstance(operation.data, dict) else {}
     for name in _OUTCOMES:
         value = data.get(name)

@@ -49,7 +49,7 @@ class ResponseStore(Protocol):
         ...
 
     def count(self) -> int:
-        """How many answers there are."""
+        """Return how many answers there are."""
         ...
 
     def clear(self) -> None:

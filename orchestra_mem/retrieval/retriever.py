@@ -237,7 +237,7 @@ class ContextRetriever:
             self._cache.clear()
 
     def get_stats(self) -> dict[str, Json]:
-        """Figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
+        """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""
         with self._lock:
             return {
                 "cached": len(self._cache),

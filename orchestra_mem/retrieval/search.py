@@ -181,7 +181,7 @@ class MemorySearch:
         return self._searchers[self._best()][0] if self._searchers else None
 
     def embed(self, text: str) -> tuple[EmbeddingModel, Vector] | None:
-        """The vector of a text with the model that made it; None where none can be had."""
+        """Return the vector of a text with the model that made it; None where none can be had."""
         if self._embedder is None:
             return None
         try:
@@ -191,7 +191,7 @@ class MemorySearch:
             return None
 
     def section(self, hit: Hit) -> str:
-        """A hit's passage with those around it that stand under the same headings, in their order."""
+        """Return a hit's passage with those around it that stand under the same headings, in their order."""
         around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
         chunks = self._index.chunks(around)
         passages = [hit.chunk.text]

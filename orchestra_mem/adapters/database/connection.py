@@ -211,7 +211,7 @@ class Database:
                 self._give_back(reader)
 
     def in_transaction(self) -> bool:
-        """Whether this thread is within a transaction of its own."""
+        """Return whether this thread is within a transaction of its own."""
         return self._own_transaction() is not None
 
     def _own_transaction(self) -> sqlite3.Connection | None:
@@ -240,7 +240,7 @@ class Database:
         reader.close()
 
     def commit_count(self) -> tuple[int, int]:
-        """What differs after every commit, by this connection or another. Microseconds."""
+        """Return what differs after every commit, by this connection or another. Microseconds."""
         with self._lock, self._translated("reading"):
             writer = self._open_writer()
             return _pragma(writer, "data_version"), writer.total_changes

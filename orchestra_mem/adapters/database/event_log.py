@@ -54,7 +54,7 @@ class SqliteEventLog:
         return operation, True
 
     def operation(self, operation_id: int) -> Operation:
-        """One operation by its id.
+        """Return one operation by its id.
 
         Raises:
             NotFoundError: there is none.
@@ -65,7 +65,7 @@ class SqliteEventLog:
         return found[0]
 
     def operations(self, where: OperationFilter) -> list[Operation]:
-        """The operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
+        """Return the operations that pass a filter, in the order of their ids; of more than `limit` the newest."""
         condition, values = matching(
             {
                 f"session = {SESSION_NUMBER}": where.session,
@@ -92,7 +92,7 @@ class SqliteEventLog:
         return [(number, tokens, from_microseconds(time)) for number, tokens, time in rows]
 
     def count(self, session: str | None = None) -> int:
-        """The number of operations, of one session or of all."""
+        """Return the number of operations, of one session or of all."""
         condition, values = matching({f"session = {SESSION_NUMBER}": session})
         return int(self._database.value("counting operations", f"SELECT count(*) FROM operations{condition}", values))
 
@@ -107,21 +107,21 @@ class SqliteEventLog:
         return {kind: (count, tokens) for kind, count, tokens in rows}
 
     def first_operation(self, session: str) -> int:
-        """The id of a session's first operation, 0 where it has none."""
+        """Return the id of a session's first operation, 0 where it has none."""
         query = f"SELECT coalesce(min(id), 0) FROM operations WHERE session = {SESSION_NUMBER}"
         return int(self._database.value("reading the first operation", query, (session,)))
 
     def last_operation(self) -> int:
-        """The id of the newest operation, 0 where there is none."""
+        """Return the id of the newest operation, 0 where there is none."""
         return int(self._database.value("reading the last operation", "SELECT coalesce(max(id), 0) FROM operations"))
 
     def live_session(self) -> Session | None:
-        """The session that operations go to, if one is under way."""
+        """Return the session that operations go to, if one is under way."""
         found = self._database.find("reading the session", _SESSIONS, _LIVE)
         return found[0] if found else None
 
     def session(self, session_id: str) -> Session:
-        """A session by its id, or by the beginning of it where that is unambiguous.
+        """Return a session by its id, or by the beginning of it where that is unambiguous.
 
         Raises:
             NotFoundError: there is none, or several begin so.
@@ -136,7 +136,7 @@ class SqliteEventLog:
         return found[0]
 
     def sessions(self) -> list[Session]:
-        """All sessions, oldest first."""
+        """Return all sessions, oldest first."""
         return self._database.find("listing sessions", _SESSIONS, "ORDER BY number")
 
     def set_spilled(self, session: str, through: int) -> None:
@@ -157,7 +157,7 @@ class SqliteEventLog:
         return changed.rowcount == 1
 
     def flushing(self) -> list[tuple[Session, str]]:
-        """Sessions whose flush has begun and not ended, each with its closing text.
+        """Return sessions whose flush has begun and not ended, each with its closing text.
 
         None where nothing may be written: there they cannot be brought to their end.
         """

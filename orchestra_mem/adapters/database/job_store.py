@@ -93,7 +93,7 @@ class SqliteJobQueue:
         )  # fmt: skip
 
     def jobs(self) -> list[Job]:
-        """All that are not done, those first that come first."""
+        """Return all that are not done, those first that come first."""
         return self._database.find("listing jobs", _JOBS, "ORDER BY state = 'waiting', priority, id")
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
@@ -114,14 +114,14 @@ class SqliteJobQueue:
             self._write("DELETE FROM leases WHERE name = ? AND owner = ?", _LEAD, owner)
 
     def due(self, now: datetime) -> bool:
-        """Whether there is a job that could be taken now."""
+        """Return whether there is a job that could be taken now."""
         waiting, running = _PAST.format("due"), _PAST.format("until")
         return self._exists(
             f"SELECT 1 FROM jobs WHERE (state = 'waiting' AND {waiting}) OR (state = 'running' AND {running})", now=now
         )
 
     def another_leads(self, owner: str, now: datetime) -> bool:
-        """Whether background work is done by somebody else."""
+        """Return whether background work is done by somebody else."""
         query = f"SELECT 1 FROM leases WHERE name = :name AND owner != :owner AND {_LASTS}"
         return self._exists(query, name=_LEAD, owner=owner, now=now)
 
@@ -138,7 +138,7 @@ class SqliteJobQueue:
         self._write("DELETE FROM leases WHERE name = ?", f"{_WANTED}{owner}")
 
     def announced(self, owner: str, now: datetime) -> bool:
-        """Whether the model is wanted by anybody else."""
+        """Return whether the model is wanted by anybody else."""
         query = f"SELECT 1 FROM leases WHERE name != :name AND owner != :owner AND {_LASTS}"
         return self._exists(query, name=_LEAD, owner=owner, now=now)
 
@@ -165,7 +165,7 @@ class SqliteDraftStore:
             self._database.write("draft", f"{_DRAFTS.insert()} ON CONFLICT (summary) DO NOTHING", _DRAFTS.values(draft))
 
     def drafts(self, session: str | None = None) -> list[SummaryDraft]:
-        """The drafts of a session's summaries, or of all, in the order of the summaries."""
+        """Return the drafts of a session's summaries, or of all, in the order of the summaries."""
         condition, values = matching(
             {f"summary IN (SELECT id FROM summaries WHERE session = {SESSION_NUMBER})": session}
         )
@@ -214,7 +214,7 @@ class SqliteTrialLog:
             )
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """The newest trials, newest first."""
+        """Return the newest trials, newest first."""
         condition, values = matching({"model = ?": model, "content = ?": content})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
         return self._database.find("listing trials", _TRIALS, tail, [*values, max(0, limit)])

@@ -62,11 +62,11 @@ class SqliteLedger:
                 )
 
     def next_summary_id(self) -> int:
-        """The id that the next summary will bear."""
+        """Return the id that the next summary will bear."""
         return int(self._database.value("reading summaries", "SELECT coalesce(max(id), 0) + 1 FROM summaries"))
 
     def summary(self, summary_id: int) -> Summary:
-        """A summary by its id.
+        """Return a summary by its id.
 
         Raises:
             NotFoundError: there is none.
@@ -77,7 +77,7 @@ class SqliteLedger:
         return found[0]
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Summaries in the order of what they cover; with `standing` those alone that no other covers."""
+        """Return summaries in the order of what they cover; with `standing` those alone that no other covers."""
         condition, values = matching({f"session = {SESSION_NUMBER}": session, "level > ?": 0})
         condition += " AND parent IS NULL" if standing else ""
         return self._summaries("listing summaries", f"{condition} ORDER BY first_operation, level", values)
@@ -85,7 +85,7 @@ class SqliteLedger:
     def whole_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """The newest summaries of whole sessions and of sections of documents, in the order of their making.
+        """Return the newest summaries of whole sessions and of sections of documents, in the order of their making.
 
         Args:
             session: the one that they belong to; any where not given.
@@ -145,7 +145,7 @@ class SqliteLedger:
         )
 
     def by_hand(self) -> list[MustKeep]:
-        """The facts that people have written by hand, which stand in no operation, in the order of their ids."""
+        """Return the facts that people have written by hand, which stand in no operation, in the order of their ids."""
         return self._facts("listing must-keeps", "WHERE author = 'person' AND operation = 0 ORDER BY id")
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
@@ -153,7 +153,7 @@ class SqliteLedger:
         return self._database.transaction("judge")
 
     def next_must_keep_id(self) -> int:
-        """The id that the next must-keep will bear."""
+        """Return the id that the next must-keep will bear."""
         return int(self._database.value("reading must-keeps", "SELECT coalesce(max(id), 0) + 1 FROM must_keeps"))
 
     def must_keeps(
@@ -183,7 +183,7 @@ class SqliteLedger:
         return sorted(found, key=lambda fact: fact.id)
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
-        """The must-keeps with these numbers; those that there are none of are passed over."""
+        """Return the must-keeps with these numbers; those that there are none of are passed over."""
         return self._facts(
             "reading must-keeps", "WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(numbers)),)
         )
@@ -200,7 +200,7 @@ class SqliteLedger:
         return counts
 
     def must_keep(self, must_keep_id: int) -> MustKeep:
-        """A must-keep by its id.
+        """Return a must-keep by its id.
 
         Raises:
             NotFoundError: there is none.
@@ -211,7 +211,7 @@ class SqliteLedger:
         return found[0]
 
     def written(self, document: str) -> WrittenDocument:
-        """What the machine last wrote to a document, and what it was about to write if that is not settled."""
+        """Return what the machine last wrote to a document, and what it was about to write if that is not settled."""
         rows = self._database.rows(
             "reading a document's base",
             "SELECT written, digest, coalesce(document, written), pending, pending_digest, "
@@ -244,7 +244,7 @@ class SqliteLedger:
         )
 
     def last_read(self, document: str) -> ReadDocument:
-        """A document as people's edits in it were last read; empty where they never were."""
+        """Return a document as people's edits in it were last read; empty where they never were."""
         query = "SELECT base, file, text FROM documents_read WHERE name = ?"
         rows = self._database.rows("reading a document as it was read", query, (document,))
         return ReadDocument(*rows[0]) if rows else ReadDocument()
@@ -274,12 +274,12 @@ class SqliteLedger:
         )
 
     def notices(self) -> list[Notice]:
-        """What people should know, oldest first."""
+        """Return what people should know, oldest first."""
         return self._database.find("reading notices", _NOTICES, "WHERE resolved IS NULL ORDER BY id")
 
 
 def details_of(summary: Summary) -> str:
-    """What a summary's row holds besides its columns, as JSON."""
+    """Return what a summary's row holds besides its columns, as JSON."""
     rare = {name: getattr(summary, name) for name in _RARE}
     return json.dumps(
         {name: getattr(summary, name) for name in _LISTS} | {name: value for name, value in rare.items() if value}

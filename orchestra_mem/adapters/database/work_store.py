@@ -107,7 +107,7 @@ class SqliteWorkStore:
         self._database.write_all("work", _EVENTS.insert(), map(_EVENTS.values, events))
 
     def item(self, item_id: int) -> WorkItem:
-        """One item by its id.
+        """Return one item by its id.
 
         Raises:
             NotFoundError: there is none.
@@ -118,7 +118,7 @@ class SqliteWorkStore:
         return found[0]
 
     def items(self, where: WorkFilter) -> list[WorkItem]:
-        """The items that pass a filter, in the order of the backlog."""
+        """Return the items that pass a filter, in the order of the backlog."""
         ids, values = listing(where)
         return self._database.find(
             "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids})) {_BACKLOG}", values
@@ -133,7 +133,7 @@ class SqliteWorkStore:
         return self._database.find("listing events of work", _EVENTS, tail, [*values, _limit(limit)])[::-1]
 
     def last_event(self) -> int:
-        """The id of the newest event, 0 where there is none."""
+        """Return the id of the newest event, 0 where there is none."""
         query = "SELECT coalesce(max(id), 0) FROM work_events"
         return int(self._database.value("looking for events of work", query))
 
@@ -144,12 +144,12 @@ class SqliteWorkStore:
         )
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """Events without an operation that are no younger than `until`, oldest first."""
+        """Return events without an operation that are no younger than `until`, oldest first."""
         tail = "WHERE operation = 0 AND time <= ? ORDER BY id"
         return self._database.find("listing events of work", _EVENTS, tail, (until,))
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]:
-        """How many items there are of each kind and status; every kind and status is there."""
+        """Return how many items there are of each kind and status; every kind and status is there."""
         found = {kind: dict.fromkeys(WorkStatus, 0) for kind in WorkKind}
         query = "SELECT kind, status, count FROM work_counts"
         for kind, status, count in self._database.rows("counting work items", query):
@@ -163,7 +163,7 @@ class SqliteWorkStore:
         return WorkProgress(done=done, total=total)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
-        """What an item depends on and that is neither done nor cancelled, in the order of the backlog."""
+        """Return what an item depends on and that is neither done nor cancelled, in the order of the backlog."""
         tail = (
             "WHERE id IN (SELECT depends_on FROM work_dependencies WHERE item = ?) "
             f"AND status NOT IN ('done', 'cancelled') {_BACKLOG}"
@@ -171,7 +171,7 @@ class SqliteWorkStore:
         return self._database.find("reading what an item waits for", _ITEMS, tail, (item_id,))
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
+        """Return who waits for these, as pairs of who waits and whom for: what depends on them, and their parents."""
         query = (
             "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT value FROM json_each(:ids)) "
             "UNION ALL SELECT parent, id FROM work_items WHERE id IN (SELECT value FROM json_each(:ids)) "
@@ -180,7 +180,7 @@ class SqliteWorkStore:
         return self._database.rows("reading what waits", query, {"ids": [*ids]})
 
     def last_rank(self, priority: int) -> float:
-        """The highest rank of a priority, 0 where it has no items."""
+        """Return the highest rank of a priority, 0 where it has no items."""
         query = "SELECT max(rank) FROM work_items WHERE priority = ?"
         return float(self._database.value("reading a rank", query, (priority,)) or 0.0)
 

@@ -60,7 +60,7 @@ class ForeignText:
 
 
 def foreign_text(leftover: Path) -> ForeignText | None:
-    """What a file that lies beside a document has of somebody else's; None where nothing."""
+    """Return what a file that lies beside a document has of somebody else's; None where nothing."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
         return None
@@ -127,7 +127,7 @@ def link_new(source: Path, path: Path) -> bool:
 
 
 def settled(path: Path, wait_s: float = _WAIT_S) -> bytes | None:
-    """What a file holds that nobody has open for writing; None where somebody still has after `wait_s` seconds.
+    """Return what a file holds that nobody has open for writing; None where somebody still has after `wait_s` seconds.
 
     None as well for a folder. Where the system does not tell who has a file open, it is what the file holds now.
     """

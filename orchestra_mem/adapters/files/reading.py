@@ -25,11 +25,11 @@ class DocumentReader:
         self._homes = tuple(homes)
 
     def homes(self, path: Path) -> tuple[Path, ...]:
-        """The folders that a document at `path` may lie in."""
+        """Return the folders that a document at `path` may lie in."""
         return path.parent, *self._homes
 
     def read(self, path: Path) -> str | None:
-        """The text of a document, None where there is none.
+        """Return the text of a document, None where there is none.
 
         Raises:
             DocumentError: something else than a file of a document's size stands there, or a link that leads out.
@@ -39,7 +39,7 @@ class DocumentReader:
         return None if data is None else decode(data)
 
     def read_to_change(self, path: Path) -> str | None:
-        """The text of a document that the machine is about to change, None where there is none.
+        """Return the text of a document that the machine is about to change, None where there is none.
 
         Raises:
             DocumentError: it is to be left as it is: see `read`, or it is no text.
@@ -77,7 +77,7 @@ class DocumentReader:
         return None
 
     def faults(self, path: Path) -> list[tuple[int, str]]:
-        """What is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
+        """Return what is wrong with a document as it lies there: line (from 1, 0 for all of it) and problem."""
         found: list[tuple[int, str]] = []
         try:
             data = self._read_bytes(path)
@@ -95,7 +95,7 @@ class DocumentReader:
         return None
 
     def state(self, path: Path) -> FileState | None:
-        """What tells cheaply whether a document has changed, None where there is none: then one may be begun.
+        """Return what tells cheaply whether a document has changed, None where there is none: then one may be begun.
 
         A link that nothing may be written through stands in its place, whether there is anything at its end or not.
         """
@@ -113,12 +113,12 @@ class DocumentReader:
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text; what was no UTF-8 comes out as it was."""
+    """Return the bytes of a text; what was no UTF-8 comes out as it was."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def decode(data: bytes) -> str:
-    """The text of some bytes, whatever they are."""
+    """Return the text of some bytes, whatever they are."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -162,7 +162,7 @@ def why_read_only(home: Path) -> str | None:
 
 
 def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
-    """Where a symbolic link leads that leaves the folders of a memory; None for anything else."""
+    """Return where a symbolic link leads that leaves the folders of a memory; None for anything else."""
     if not path.is_symlink():
         return None
     target = Path(os.path.realpath(path))

@@ -266,12 +266,12 @@ class FileDocumentStore(DocumentReader):
         return version
 
     def versions(self, document: str) -> list[Version]:
-        """The kept texts of a document, oldest first."""
+        """Return the kept texts of a document, oldest first."""
         with telling("listing", self._versions):
             return sorted(scan(self._versions, document), key=lambda version: version.sequence)
 
     def read_version(self, version: Version) -> str:
-        """The text of a version.
+        """Return the text of a version.
 
         Raises:
             StorageError: its file is gone or cannot be read.

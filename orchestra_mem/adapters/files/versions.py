@@ -51,6 +51,6 @@ def scan(folder: Path, document: str) -> Iterator[Version]:
 
 
 def last_sequence(folder: Path) -> int:
-    """The highest sequence number of all versions in a folder, 0 where there are none."""
+    """Return the highest sequence number of all versions in a folder, 0 where there are none."""
     names = os.listdir(folder) if folder.is_dir() else ()
     return max((int(match["sequence"]) for name in names if (match := _VERSION.fullmatch(name))), default=0)

@@ -86,7 +86,7 @@ def _hand_on_logs(library: Any) -> None:
 
 
 def default_threads() -> int:
-    """How many threads a generation takes by itself: the cores that this process may use less one, at least 1.
+    """Return how many threads a generation takes by itself: the cores that this process may use less one, at least 1.
 
     Cores are physical ones: two threads of one core share what multiplies.
     """
@@ -169,7 +169,7 @@ class LoadedModel:
         return text.decode("utf-8", "replace")
 
     def said(self, key: str) -> str | None:
-        """What the file says of itself under a key, as in `qwen2.context_length`; None where nothing."""
+        """Return what the file says of itself under a key, as in `qwen2.context_length`; None where nothing."""
         tell = self.library.llama_model_meta_val_str
         size = tell(self.model, key.encode(), None, 0)
         if size < 0:

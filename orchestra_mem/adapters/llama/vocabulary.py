@@ -90,7 +90,7 @@ class GgufVocabulary:
             return found
 
     def said(self, key: str) -> str | None:
-        """What the file says of itself under a key, as in `qwen2.context_length`; None where nothing.
+        """Return what the file says of itself under a key, as in `qwen2.context_length`; None where nothing.
 
         Raises:
             ModelError: as `tokens`.

@@ -51,7 +51,7 @@ def decode(data: bytes) -> str:
 
 
 def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """The ids of the chunks with these keys; what is not there is left out."""
+    """Return the ids of the chunks with these keys; what is not there is left out."""
     encoded = [encode(key) for key in keys]
     found: dict[str, int] = {}
     for start in range(0, len(encoded), _ASKED_AT_ONCE):
@@ -62,7 +62,7 @@ def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int
 
 
 def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
-    """The keys and ids of the chunks of a group."""
+    """Return the keys and ids of the chunks of a group."""
     rows = connection.execute("SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", (string_number(group),))
     return {decode(key): chunk_id for key, chunk_id in rows}
 
@@ -161,14 +161,14 @@ def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
 
 
 def uncut(connection: sqlite3.Connection, limit: int) -> list[tuple[int, Chunk]]:
-    """Some of the chunks that have come without the tokens of their words."""
+    """Return some of the chunks that have come without the tokens of their words."""
     rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (limit,)).fetchall()
     ids = np.array([row[0] for row in rows], np.int64)
     return [(number, chunk) for number, chunk in zip(ids.tolist(), read(connection, ids), strict=True) if chunk]
 
 
 def neighbours(connection: sqlite3.Connection, ids: Ids, distance: int) -> Ids:
-    """The chunks before and behind each in its group; see `SearchIndex.neighbours`."""
+    """Return the chunks before and behind each in its group; see `SearchIndex.neighbours`."""
     places = np.zeros((len(ids), 2 * distance), np.int64)
     if not places.size:
         return places

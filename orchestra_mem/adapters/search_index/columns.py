@@ -138,21 +138,21 @@ class Columns:
         self._masks.clear()
 
     def having(self, slot: int) -> NDArray[np.bool_]:
-        """The chunks with a vector of a model, shape (size,)."""
+        """Return the chunks with a vector of a model, shape (size,)."""
         mask: NDArray[np.bool_] = (self["embedded"] & ~self["blank"] & np.uint8(1 << slot)) != 0
         return mask
 
     def embedded(self, slot: int) -> int:
-        """How many chunks a model has been asked for."""
+        """Return how many chunks a model has been asked for."""
         return int(np.count_nonzero(self["embedded"] & np.uint8(1 << slot)))
 
     def missing(self, slot: int) -> NDArray[np.bool_]:
-        """The chunks that a model has not been asked for, shape (size,)."""
+        """Return the chunks that a model has not been asked for, shape (size,)."""
         mask: NDArray[np.bool_] = (self["alive"] == 1) & (self["embedded"] & np.uint8(1 << slot) == 0)
         return mask
 
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
-        """The chunks that pass a filter, shape (size,). Not to be changed."""
+        """Return the chunks that pass a filter, shape (size,). Not to be changed."""
         mask = self._masks.get(where)
         if mask is None:
             if len(self._masks) >= _KEPT_MASKS:

@@ -185,33 +185,33 @@ class DiskSearchIndex:
         return len(ids)
 
     def keys(self, group: str) -> dict[str, int]:
-        """The keys of a group's chunks with their ids, in their order."""
+        """Return the keys of a group's chunks with their ids, in their order."""
         with self._store.reading("listing") as connection:
             return stored.ids_in_group(connection, group)
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
-        """Chunks in the order asked for; None where an id is 0 or gone."""
+        """Return chunks in the order asked for; None where an id is 0 or gone."""
         with self._store.reading("reading") as connection:
             return stored.read(connection, ids)
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """What ranking needs of those of the chunks that are there, by ascending id."""
+        """Return what ranking needs of those of the chunks that are there, by ascending id."""
         with self._store.reading("reading") as connection:
             columns = self._store.columns
             return stored.outlines(connection, ids, columns, columns.passing(where))
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
-        """The chunks before and behind each in its group; see `SearchIndex.neighbours`."""
+        """Return the chunks before and behind each in its group; see `SearchIndex.neighbours`."""
         with self._store.reading("reading") as connection:
             return stored.neighbours(connection, ids, distance)
 
     def count(self) -> int:
-        """How many chunks there are."""
+        """Return how many chunks there are."""
         with self._store.reading("counting"):
             return self._store.columns.count
 
     def marks(self) -> dict[str, str]:
-        """What `set_mark` noted, by name."""
+        """Return what `set_mark` noted, by name."""
         with self._store.reading("reading") as connection:
             return dict(connection.execute("SELECT name, value FROM mark"))
 
@@ -224,19 +224,19 @@ class DiskSearchIndex:
         return True
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
-        """The chunks that hold any of the terms, by BM25 with weighted columns, ties by id."""
+        """Return the chunks that hold any of the terms, by BM25 with weighted columns, ties by id."""
         with self._store.reading("searching") as connection:
             columns = self._store.columns
             return self._keyword.search(connection, terms.terms, columns, columns.passing(where), limit)
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """How many chunks hold each term, in any column."""
+        """Return how many chunks hold each term, in any column."""
         with self._store.reading("counting") as connection:
             found = (self._keyword.matches(connection, term, self._store.columns)[0] for term in terms)
             return np.array([len(docs) for docs in found], np.int64)
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Which chunks hold which terms, in any column; see `SearchIndex.holding`."""
+        """Return which chunks hold which terms, in any column; see `SearchIndex.holding`."""
         with self._store.reading("searching") as connection:
             # One place more, for ids of an index before this one.
             found = np.zeros((len(terms), self._store.columns.size + 1), np.bool_)
@@ -266,14 +266,14 @@ class DiskSearchIndex:
             write_records(connection, ids, rows)
 
     def without_vectors(self, model: EmbeddingModel, limit: int) -> Ids:
-        """The chunks that this model has not embedded yet, newest first."""
+        """Return the chunks that this model has not embedded yet, newest first."""
         with self._store.reading("listing"):
             kept, columns = self._store.models.get(model), self._store.columns
             missing = columns["alive"] == 1 if kept is None else columns.missing(kept.row.slot)
             return np.flatnonzero(missing)[::-1][: max(0, limit)]
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
-        """The chunks nearest to a vector of this model, ties by id; none for a vector of zeros."""
+        """Return the chunks nearest to a vector of this model, ties by id; none for a vector of zeros."""
         _check_dimensions(model, vector[None])
         with self._store.reading("searching"):
             kept = self._store.models.get(model)
@@ -282,13 +282,13 @@ class DiskSearchIndex:
             return kept.search(np.asarray(vector, np.float32), self._store.columns.passing(where), limit)
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
-        """Vectors of this model in the order asked for; a row of zeros where there is none."""
+        """Return vectors of this model in the order asked for; a row of zeros where there is none."""
         with self._store.reading("reading"):
             kept = self._store.models.get(model)
             return np.zeros((len(ids), model.dimensions), np.float32) if kept is None else kept.vectors(ids)
 
     def models(self) -> dict[EmbeddingModel, int]:
-        """The models that have embedded chunks, and how many."""
+        """Return the models that have embedded chunks, and how many."""
         with self._store.reading("counting"):
             return {model: kept.embedded for model, kept in self._store.models.items()}
 

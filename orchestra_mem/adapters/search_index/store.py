@@ -349,7 +349,7 @@ def fits(connection: sqlite3.Connection, identity: str | None) -> bool:
 
 
 def model_rows(connection: sqlite3.Connection) -> list[ModelRow]:
-    """The models that have vectors here."""
+    """Return the models that have vectors here."""
     rows = connection.execute("SELECT slot, name, version, dimensions, file FROM model")
     return [
         ModelRow(slot=slot, model=EmbeddingModel(name=name, version=version, dimensions=dimensions), file=file)

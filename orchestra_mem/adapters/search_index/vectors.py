@@ -129,7 +129,7 @@ class ModelVectors:
         return None
 
     def vectors(self, ids: Ids) -> Vectors:
-        """Vectors in the order asked for, zeros where there is none."""
+        """Return vectors in the order asked for, zeros where there is none."""
         found = np.zeros((len(ids), self.row.model.dimensions), np.float32)
         inside = (ids > 0) & (ids < len(self.having))
         inside[inside] = self.having[ids[inside]]

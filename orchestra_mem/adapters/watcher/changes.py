@@ -42,7 +42,7 @@ class Change:
     since: float
 
     def is_ready(self, now: float, debounce_s: float) -> bool:
-        """Whether it is still enough to be read, or must be as it is."""
+        """Return whether it is still enough to be read, or must be as it is."""
         age, still = now - self.first, now - self.since
         return still >= debounce_s or age >= _LAST_S or (age >= _LATEST_S and still >= STEP_S)
 

@@ -65,7 +65,7 @@ def logits_of(features: Features, table: Table, classes: slice = slice(None)) ->
 
 
 def kinds() -> tuple[MustKeepKind, ...]:
-    """The kinds of the columns of `probabilities`, from column 1 on."""
+    """Return the kinds of the columns of `probabilities`, from column 1 on."""
     return load_table().kinds
 
 

@@ -55,7 +55,7 @@ class Features:
 
 @lru_cache(maxsize=8_192)
 def column_of(word: str) -> int:
-    """The column of a word taken by itself, as the rarity of words is stored."""
+    """Return the column of a word taken by itself, as the rarity of words is stored."""
     return crc32(word.encode("utf-8", "replace")) & (COLUMNS - 1)
 
 

@@ -124,7 +124,7 @@ def _is_of_one(one: RetrievedPassage, other: RetrievedPassage) -> bool:
 
 
 def excerpt(text: str, most: int) -> str:
-    """The beginning of a text, cut between words, at most so many characters."""
+    """Return the beginning of a text, cut between words, at most so many characters."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]

@@ -79,7 +79,7 @@ def _own_text(text: str) -> str:
 
 
 def plain_words(text: str) -> str:
-    """The words of a text in lower case, one blank between: equal for texts that say the same word for word."""
+    """Return the words of a text in lower case, one blank between: equal for texts that say the same word for word."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -121,7 +121,7 @@ class Echoes:
         return text if len(own) == len(sentences) else "\n".join(own)
 
     def dump(self) -> str:
-        """Everything as text for `load`, in this process or another."""
+        """Return everything as text for `load`, in this process or another."""
         with self._lock:
             self.changed = False
             self._loaded = " ".join(f"{each}:{after}" for each, after in self._after.items())

@@ -27,7 +27,7 @@ _ONE_THREAD_PRODUCTS = 1 << 18
 
 
 def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embedder: WordEmbedder) -> Floats:
-    """How well each word asked for is met by the nearest word of each text, shape (asked, texts), 0 to 1.
+    """Return how well each word asked for is met by the nearest word of each text, shape (asked, texts), 0 to 1.
 
     A word's vector is the sum of its tokens': the tokens that texts share are compared but once.
 

@@ -129,7 +129,7 @@ def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
 
 
 def nearness(seconds: NDArray[np.float64], periods: Sequence[Period]) -> Floats:
-    """How near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 for NaN.
+    """Return how near each time is to the nearest of the periods: 1 within, at most 0.8 outside; 0 for NaN.
 
     Args:
         seconds: since the epoch, NaN for no time.
@@ -152,7 +152,7 @@ def recency(seconds: NDArray[np.float64], now: datetime, half_life_days: float) 
 
 
 def substance(word_counts: Rows) -> Floats:
-    """How much texts say, 0 to 1, by how many different words they have: greetings and thanks answer nothing."""
+    """Return how much texts say, 0 to 1, by how many different words they have: greetings and thanks answer nothing."""
     return np.minimum(1.0, np.log1p(word_counts) / math.log1p(_FULL_TEXT_WORDS)).astype(np.float32)
 
 

@@ -131,12 +131,12 @@ def _capitalised(text: str) -> list[str]:
 
 
 def facts_hash(facts: Iterable[str]) -> str:
-    """The hash of what an answer was made from, in whatever order."""
+    """Return the hash of what an answer was made from, in whatever order."""
     return _hash(sorted(set(facts)))
 
 
 def system_hash(*parts: str) -> str:
-    """The hash of what answers: the model, its prompt."""
+    """Return the hash of what answers: the model, its prompt."""
     return _hash(parts)
 
 

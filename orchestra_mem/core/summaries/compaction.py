@@ -53,7 +53,7 @@ class Limits:
 def due(
     entries: Sequence[tuple[int, int, datetime]], *, document_tokens: int, window: timedelta, limits: Limits
 ) -> int:
-    """How many of the oldest entries (id, tokens, time) are to be compacted now.
+    """Return how many of the oldest entries (id, tokens, time) are to be compacted now.
 
     Those older than `window`, counted back from the newest time; and when the document is over its threshold, as many
     younger ones as bring it down to its target. The newest `floor` tokens always stay word for word. What is too
@@ -177,7 +177,7 @@ def _oldest(run: Sequence[Summary], excess_tokens: int, most: int) -> list[Summa
 def summary_of(
     draft: Draft, segment: Sequence[Source], *, session: str, number: int, first: int, created: datetime
 ) -> Summary:
-    """A draft of a segment as a summary of level 1, of all operations from `first` on."""
+    """Return a draft of a segment as a summary of level 1, of all operations from `first` on."""
     last, times = segment[-1].operation, [source.time for source in segment]
     return draft.summary(
         number=number, session=session, level=1, operations=(first, last, last - first + 1),
@@ -186,7 +186,7 @@ def summary_of(
 
 
 def merged_summary(draft: Draft, children: Sequence[Summary], *, number: int, created: datetime) -> Summary:
-    """A draft of several summaries as one of the next level."""
+    """Return a draft of several summaries as one of the next level."""
     first, last = children[0], children[-1]
     count = sum(child.operation_count for child in children)
     return draft.summary(

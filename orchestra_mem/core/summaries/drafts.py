@@ -68,7 +68,7 @@ class Draft:
 
     @classmethod
     def whole(cls, text: str, tokens: int) -> Draft:
-        """A text that stays as it is."""
+        """Return a text that stays as it is."""
         verdict = Verdict(tokens=tokens, source_tokens=tokens, invented=(), missing=())
         return cls(text=text, tokens=tokens, source_tokens=tokens, must_keeps=(), put_back=(), verdict=verdict)
 
@@ -123,7 +123,7 @@ class Material:
 
     @classmethod
     def of_operations(cls, sources: Sequence[Source], facts: Sequence[MustKeep], *, numbered: bool = True) -> Material:
-        """What operations say; `numbered` where their facts have numbers, as those in the ledger do."""
+        """Return what operations say; `numbered` where their facts have numbers, as those in the ledger do."""
         standing = tuple(fact for fact in facts if fact.status is not MustKeepStatus.REMOVED)
         passages = _passages_of(sources, facts)
         text = "\n".join(source.text for source in sources)
@@ -138,7 +138,7 @@ class Material:
 
     @classmethod
     def of_summaries(cls, children: Sequence[Summary]) -> Material:
-        """What summaries tell; their facts are named by number."""
+        """Return what summaries tell; their facts are named by number."""
         numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
         passages = tuple(Passage(key=child.first_operation, text=told(child.text)) for child in children)
         return cls(
@@ -152,7 +152,7 @@ class Material:
 
     @classmethod
     def of_passages(cls, passages: Sequence[Passage], tokens: int, facts: Sequence[MustKeep] = ()) -> Material:
-        """What a text says, in passages; `when` is the heading that one stands under."""
+        """Return what a text says, in passages; `when` is the heading that one stands under."""
         text = "\n".join(passage.text for passage in passages)
         return cls(
             passages=tuple(passages),
@@ -163,7 +163,7 @@ class Material:
         )
 
     def behind(self, earlier: Material) -> Material:
-        """What another material says and then this one, of neither of which anything has to be kept."""
+        """Return what another material says and then this one, of neither of which anything has to be kept."""
         return Material(
             extracted=self.extracted or earlier.extracted,
             passages=(*earlier.passages, *self.passages),
@@ -172,7 +172,7 @@ class Material:
         )
 
     def dropped_from(self, text: str) -> tuple[str, ...]:
-        """The identifiers of it that a summary does not have."""
+        """Return the identifiers of it that a summary does not have."""
         return missing_identifiers(self.source_text, text)
 
 
@@ -187,7 +187,7 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
 
 
 def sound(material: Material, lines: Sequence[Extract]) -> Sequence[Extract]:
-    """The lines that quote nothing but what their source quotes, where that is made of extracts itself."""
+    """Return the lines that quote nothing but what their source quotes, where that is made of extracts itself."""
     return without_misquotes(lines, material.source_text) if material.extracted else lines
 
 

@@ -91,7 +91,7 @@ def render(extracts: Iterable[Extract]) -> str:
 
 
 def without_misquotes(extracts: Iterable[Extract], source: str) -> list[Extract]:
-    """The extracts that quote nothing but what their source quotes.
+    """Return the extracts that quote nothing but what their source quotes.
 
     One that begins or ends within quotes can turn inside out what is quoted; where the source is itself made of
     extracts, that may be what nobody has said in one piece.

@@ -20,12 +20,12 @@ _KEPT_LINE = re.compile(
 
 
 def kept_lines(facts: Sequence[MustKeep]) -> str:
-    """The must-keeps as they stand below a summary."""
+    """Return the must-keeps as they stand below a summary."""
     return f"\n{KEPT}\n\n" + "".join(kept_line(fact) for fact in facts) if facts else ""
 
 
 def kept_line(fact: MustKeep) -> str:
-    """One must-keep, with its number and state, in one line."""
+    """Return one must-keep, with its number and state, in one line."""
     return f"- {fact.kind.value.capitalize()} K{fact.id}{_state(fact)}: {squeeze(fact.text)}\n"
 
 
@@ -49,7 +49,7 @@ def name_facts(numbers: Sequence[int]) -> str:
 
 
 def body_of(text: str) -> str:
-    """A summary's text without the must-keeps below it."""
+    """Return a summary's text without the must-keeps below it."""
     if text.startswith(KEPT):
         return ""
     body, _, _ = text.partition(f"\n{KEPT}")
@@ -57,18 +57,18 @@ def body_of(text: str) -> str:
 
 
 def kept_part(text: str) -> str:
-    """The must-keeps below a summary, with the line that announces them; empty where there are none."""
+    """Return the must-keeps below a summary, with the line that announces them; empty where there are none."""
     start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
     return text[start:] if start or text.startswith(KEPT) else ""
 
 
 def kept_numbers(text: str) -> list[int]:
-    """The numbers of the must-keeps that stand in a text, a line each."""
+    """Return the numbers of the must-keeps that stand in a text, a line each."""
     return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
 
 
 def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
-    """A text whose lines of must-keeps tell their present state; what people changed behind it stays.
+    """Return a text whose lines of must-keeps tell their present state; what people changed behind it stays.
 
     Lines of facts that a person took out are gone, and those that one reworded say so.
     """
@@ -86,7 +86,7 @@ def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
 
 
 def told(text: str) -> str:
-    """What a summary tells: its body, and what its must-keeps say."""
+    """Return what a summary tells: its body, and what its must-keeps say."""
     return "\n".join([body_of(text), *(match["said"] for match in _KEPT_LINE.finditer(text))]).strip()
 
 

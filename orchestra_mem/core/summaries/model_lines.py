@@ -158,7 +158,7 @@ class Record:
         self._words = {*words, *(_joined(before, after) for before, after in pairwise(words))}
 
     def fault(self, line: str) -> str:
-        """What is wrong with a line, in words for the model; empty where nothing is."""
+        """Return what is wrong with a line, in words for the model; empty where nothing is."""
         if invented := missing_identifiers(line, self.text):
             return f"the record has no {_named(invented)}"
         stems = content_stems(line)
@@ -246,7 +246,7 @@ def _named(names: Sequence[str]) -> str:
 def improved(
     material: Material, base: Draft, lines: Sequence[Extract], *, target_tokens: int, counter: TokenCounter
 ) -> Draft | None:
-    """The extract with as many lines beside it as bring news and have room; None where none does.
+    """Return the extract with as many lines beside it as bring news and have room; None where none does.
 
     Args:
         material: what the summary is of.
@@ -267,7 +267,7 @@ def improved(
 def news_by_key(
     lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
 ) -> dict[str, list[str]]:
-    """Of lines under keys those that say something that a text does not, and fit in so many tokens together."""
+    """Return of lines under keys those that say something that a text does not, and fit in so many tokens together."""
     keys = list(lines)
     rows = [
         Extract(key=n, text=line, speaker="", when="")

@@ -52,17 +52,17 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] 
 
 
 def field_text(item: WorkItem, field: str) -> str | None:
-    """What an event tells of the value of a field: lists as JSON, times in ISO 8601, None for nothing."""
+    """Return what an event tells of the value of a field: lists as JSON, times in ISO 8601, None for nothing."""
     return _FIELDS[field][0](getattr(item, field))
 
 
 def with_field(item: WorkItem, field: str, text: str | None) -> WorkItem:
-    """The item with a field as an event tells it."""
+    """Return the item with a field as an event tells it."""
     return replace(item, **{field: _FIELDS[field][1](text)})
 
 
 def changed_fields(before: WorkItem, after: WorkItem) -> Iterator[tuple[str, str | None, str | None]]:
-    """Each field that differs, with both values as text."""
+    """Return each field that differs, with both values as text."""
     for field in _FIELDS:
         if getattr(before, field) != getattr(after, field):
             yield field, field_text(before, field), field_text(after, field)
@@ -91,7 +91,7 @@ def net_changes(events: Iterable[WorkEvent]) -> list[NetChange]:
 
 
 def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> WorkItem:
-    """The item without what an operation has made of it; cancelled where that has created it.
+    """Return the item without what an operation has made of it; cancelled where that has created it.
 
     Raises:
         InvalidChangeError: it has been changed again since.

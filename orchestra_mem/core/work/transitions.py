@@ -58,7 +58,7 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
 
 
 def with_status(item: WorkItem, status: WorkStatus, now: datetime) -> WorkItem:
-    """The item in another status: `started` is stamped once and kept, `finished` stands while it is closed."""
+    """Return the item in another status: `started` is stamped once and kept, `finished` stands while it is closed."""
     started = item.started or (now if status in _STARTED else None)
     return replace(item, status=status, started=started, finished=now if status in _FINISHED else None)
 
@@ -68,7 +68,7 @@ Waiting = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
 
 
 def circle(waits: int, goals: Collection[int], waiting: Waiting) -> tuple[int, ...]:
-    """The shortest circle that there is if `waits` also waits for `goals`; empty where there is none.
+    """Return the shortest circle that there is if `waits` also waits for `goals`; empty where there is none.
 
     Looks from `waits` towards those who wait for it, layer by layer: those are few, while what one waits for may be a
     whole tree.

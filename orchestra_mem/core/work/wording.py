@@ -20,12 +20,12 @@ _UNSEEN = ("Cf", "Mn", "Zs")  # format characters, marks on nothing, spaces
 
 
 def kept_text(text: str) -> str:
-    """A text without control characters, its lines ending in line feeds, without white space around it."""
+    """Return a text without control characters, its lines ending in line feeds, without white space around it."""
     return _UNKEEPABLE.sub("", re.sub("\r\n?|[\x0b\x0c\x85\u2028\u2029]", "\n", text)).strip()
 
 
 def kept_title(title: str) -> str:
-    """A title in one line.
+    """Return a title in one line.
 
     Raises:
         InvalidChangeError: nothing is left of it, or it is too long.
@@ -42,17 +42,17 @@ def kept_title(title: str) -> str:
 
 
 def folded(text: str) -> str:
-    """What a text is compared by: upper and lower case alike, however its accents are written."""
+    """Return what a text is compared by: upper and lower case alike, however its accents are written."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def search_text(title: str, description: str) -> str:
-    """What the words of a search are looked for in."""
+    """Return what the words of a search are looked for in."""
     return folded(f"{title}\n{description}")
 
 
 def search_words(text: str) -> tuple[str, ...]:
-    """The words of a search, each once, as `search_text` has them."""
+    """Return the words of a search, each once, as `search_text` has them."""
     return tuple(dict.fromkeys(folded(kept_text(text)).split()))
 
 
@@ -69,17 +69,17 @@ def listed(items: Sequence[WorkItem]) -> str:
 
 
 def a(noun: str) -> str:
-    """A noun behind its article."""
+    """Return a noun behind its article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def arrows(path: Iterable[int], *, new: int = 0) -> str:
-    """Ids along a path, as in `#3 → #5 → #3`; one that is not to be is called `the new one`."""
+    """Return ids along a path, as in `#3 → #5 → #3`; one that is not to be is called `the new one`."""
     return " → ".join("the new one" if each == new else f"#{each}" for each in path)
 
 
 def kept_name(name: str | None) -> str | None:
-    """An assignee's name in one line, None where nothing is left of it."""
+    """Return an assignee's name in one line, None where nothing is left of it."""
     return " ".join(kept_text(name or "").split()) or None
 
 
