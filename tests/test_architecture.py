@@ -39,23 +39,23 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 41_200,
-    "orchestra_mem/core": 11_700,
+    "orchestra_mem": 39_250,
+    "orchestra_mem/core": 10_700,
     "orchestra_mem/core/context": 1_250,
-    "orchestra_mem/core/documents": 3_650,
-    "orchestra_mem/core/facts": 1_500,
-    "orchestra_mem/core/summaries": 2_160,
+    "orchestra_mem/core/documents": 3_450,
+    "orchestra_mem/core/facts": 1_550,
+    "orchestra_mem/core/summaries": 1_400,
     "orchestra_mem/core/search": 1_950,
-    "orchestra_mem/core/work": 370,
-    "orchestra_mem/orchestrator": 5_000,
-    "orchestra_mem/tiers": 3_500,
-    "orchestra_mem/adapters": 8_750,
+    "orchestra_mem/core/work": 400,
+    "orchestra_mem/orchestrator": 4_350,
+    "orchestra_mem/tiers": 3_550,
+    "orchestra_mem/adapters": 8_450,
     "orchestra_mem/memory": 2_350,
-    "orchestra_mem/retrieval": 1_700,
-    "orchestra_mem/compression": 1_500,
+    "orchestra_mem/retrieval": 1_650,
+    "orchestra_mem/compression": 1_700,
     "orchestra_mem/faces": 2_800,
-    "tests": 33_000,
-    "benchmarks": 7_800,
+    "tests": 31_100,
+    "benchmarks": 7_850,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -342,7 +342,7 @@ def test_public_things_say_what_they_are_for() -> None:
         if isinstance(node, ast.FunctionDef) and (docstring := ast.get_docstring(node))
         if not {"property", "cached_property", "hookspec"} & {getattr(each, "id", "") for each in node.decorator_list}
     ]
-    assert sum(map(is_imperative, told)) / len(told) >= 0.65
+    assert sum(map(is_imperative, told)) / len(told) >= 0.85
 
 
 def test_a_name_is_of_one_thing() -> None:
