@@ -286,6 +286,7 @@ class Memory(RuleBasedStateMachine):
     @invariant()
     def the_cache_is_not_stale(self) -> None:
         """Of the first asker and the second, and against one that keeps nothing."""
+        self.memory.facts()  # else some may be found in a pause, between two of the questions
         self.memory.update_index()
         for task in ("the doors of the shop", "what was said last?"):
             first = self.memory.retriever.retrieve_context(task)
