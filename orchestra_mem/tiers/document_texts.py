@@ -86,7 +86,7 @@ class PersonTexts:
             if current is None or not current.strip():
                 continue
             last = self.last_written(name, current)
-            if edit := self._edit(name, current, last):
+            if edit := self.edit_of(name, current, last):
                 before, said = edit
                 texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
@@ -106,16 +106,11 @@ class PersonTexts:
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def said(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
-        """What a person has made of the machine's last text; None where it cannot be told what the file was made of."""
-        edit = self._edit(name, current, last)
-        return edit[1] if edit else None
+    def edit_of(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str] | None:
+        """A document before and after what a person did to it; None where it cannot be told what they had open.
 
-    def _edit(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str] | None:
-        """A document before and after what a person did to it; None where it cannot be told what that is.
-
-        Where they had an older text open, the lines that they took out of it stood there before, whether the machine
-        still shows them or not.
+        Where that was an older text, the lines that they took out of it stood there before, whether the machine still
+        shows them or not.
         """
         read = self._read_since(name, last)
         if read and read.file == digest(current) and _UNREADABLE not in read.text:

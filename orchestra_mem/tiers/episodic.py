@@ -205,7 +205,8 @@ class EpisodicMemoryManager:
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        said = self.texts.said(name, current, last)
+        edit = self.texts.edit_of(name, current, last)
+        said = edit[1] if edit else None
         if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
         found = merged(last.text, text, self.texts.numbered(name, without_conflicts(current)) if said is None else said)
