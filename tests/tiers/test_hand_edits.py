@@ -665,6 +665,30 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
     assert find_conflicts(path.read_text("utf-8")) == ()
 
 
+@pytest.mark.parametrize("point", ["version.write.before", "document.write.before", "document.rename.before"])
+def test_a_line_taken_out_by_an_editor_whose_file_was_away_when_a_process_began_stays_out(
+    memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, point: str
+) -> None:
+    """The document comes back while a new one is being written in its place."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    path = _path(memory, STATE)
+    opened = path.read_text("utf-8")
+    memory.close()
+    path.unlink()
+    passed: list[str] = []
+
+    def save(name: str) -> None:
+        passed.append(name)
+        if name == point and passed.count(point) == 1:
+            path.write_text(opened.replace(f"- {rule.text} (K{rule.id})\n", ""), encoding="utf-8")
+
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=save) as again:
+        for _ in range(2):
+            assert _says(again, MustKeepKind.CONSTRAINT) == []
+            assert rule.text not in path.read_text("utf-8")
+            _go_on(again, clock)
+
+
 ROWS = st.lists(
     st.sampled_from(
         ["## Backlog", "## Notes", "### Mine", "", "- tea", "milk", "- buy a bell", "> quoted", "- rye (K1)",
