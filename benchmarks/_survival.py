@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
-from orchestra_mem.core.summaries.kept import body_of, kept_numbers, with_states
+from orchestra_mem.core.summaries.kept import body_of, kept_numbers, squeeze, with_states
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import (
     Author,
@@ -245,11 +245,20 @@ class _Examination:
                 yield Violation(kind="document", text=f"{name}:{block.line}: a stray piece: {block.text[:60]!r}")
 
     def _shows(self, block: Block, summary: Summary, session: Session) -> bool:
-        """Whether a block has a summary as in the ledger; in a document under way, with the present state of facts."""
+        """Whether a block has a summary as in the ledger; in a document under way, with the present state of facts.
+
+        What a person took out of the facts is told in no summary.
+        """
         if session.status is SessionStatus.ARCHIVED:
-            return body_of(summary.text).rstrip() in block.text
+            return self._told(body_of(summary.text)).rstrip() in self._told(block.text)
         facts = self._ledger.must_keeps_by_id(kept_numbers(summary.text))
-        return with_states(summary.text, {fact.id: fact for fact in facts}).rstrip() in block.text
+        return self._told(with_states(summary.text, {fact.id: fact for fact in facts})).rstrip() in block.text
+
+    def _told(self, text: str) -> str:
+        """A text without the words of facts that a person took out."""
+        for fact in self._ledger.must_keeps(status=MustKeepStatus.REMOVED):
+            text = text.replace(squeeze(fact.found or fact.text), "")
+        return text
 
     def _covered(self, summary: Summary) -> list[int]:
         """The operations that a summary covers, through the level-1 summaries in it."""

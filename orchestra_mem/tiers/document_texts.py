@@ -15,7 +15,7 @@ from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import count_said, split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.documents.owned_lines import undone, with_numbers
+from orchestra_mem.core.documents.owned_lines import undone, with_numbers, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
 
@@ -31,7 +31,8 @@ class PersonText:
 
     `base` is the machine's own last text, "" where it never wrote one. `said` is what a person has made of the file
     that it left, without the conflicts that are shown, and with the numbers that are known; `before` is that text as
-    it was last read, or as the machine left it where nobody has read it since.
+    it was last read, or as the machine left it where nobody has read it since. Below it stand the lines that they took
+    out of an older text and that the machine shows no more.
     """
 
     base: str
@@ -85,9 +86,8 @@ class PersonTexts:
             if current is None or not current.strip():
                 continue
             last = self.last_written(name, current)
-            read, said = self._read_since(name, last), self.said(name, current, last)
-            if said is not None:
-                before = read.text if read else without_conflicts(last.left or "")
+            if edit := self.edit_of(name, current, last):
+                before, said = edit
                 texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
 
@@ -106,20 +106,26 @@ class PersonTexts:
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def said(self, name: DocumentName, current: str, last: WrittenDocument) -> str | None:
-        """What a person has made of the machine's last text; None where it cannot be told what the file was made of."""
+    def edit_of(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str] | None:
+        """A document before and after what a person did to it; None where it cannot be told what they had open.
+
+        Where that was an older text, the lines that they took out of it stood there before, whether the machine still
+        shows them or not.
+        """
         read = self._read_since(name, last)
         if read and read.file == digest(current) and _UNREADABLE not in read.text:
-            return read.text  # what the ledgers have taken in, whatever these have done since
+            return read.text, read.text  # what the ledgers have taken in, whatever these have done since
+        left = without_conflicts(last.left or "")
+        before = read.text if read else left
         person = self.numbered(name, without_conflicts(current))
         if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
-            return person
+            return before, person
         opened = self._opened(name, current, last.left)
         if opened is None:
             return None
+        opened = self.numbered(name, without_conflicts(opened))
         own = {fact.id for fact in self._ledger.by_hand()}
-        left = without_conflicts(last.left)
-        return brought_forward(self.numbered(name, without_conflicts(opened)), left, person, own)
+        return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
     def numbered(self, name: DocumentName, text: str) -> str:
         """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""

@@ -99,15 +99,17 @@ class EpisodicMemoryManager:
         return self.update(view, VersionReason.FLUSH, taken)
 
     def create_missing(self, view: ProjectView) -> None:
-        """Write the documents that are not there; the others stay untouched.
+        """Write the documents that are not there; the others stay untouched, and so do those that come back meanwhile.
 
         Raises:
             StorageError: one could not be written.
         """
         missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
-        failed = self._write_all({name: render_document(name, view) for name in missing}, VersionReason.REFRESH)
-        for error in failed.values():
-            raise error
+        texts = {name: render_document(name, view) for name in missing}
+        # An editor may have moved its file away for a moment: what comes back is read before it is written.
+        for error in self._write_all(texts, VersionReason.REFRESH, taken={}).values():
+            if not isinstance(error, DocumentConflictError):
+                raise error
 
     def write(self, name: DocumentName, text: str, reason: VersionReason) -> bool:
         """Merge the machine's new text into a document.
@@ -205,7 +207,8 @@ class EpisodicMemoryManager:
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        said = self.texts.said(name, current, last)
+        edit = self.texts.edit_of(name, current, last)
+        said = edit[1] if edit else None
         if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
         found = merged(last.text, text, self.texts.numbered(name, without_conflicts(current)) if said is None else said)

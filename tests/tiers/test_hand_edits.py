@@ -556,11 +556,15 @@ def test_a_text_that_is_restored_says_what_it_says(memory: OrchestratorContextMa
     assert new in _path(memory, STATE).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("restored", [True, False])
 @pytest.mark.parametrize("now", ["", "The parser reads nearly every grammar"])
-def test_what_only_a_restored_text_still_lists_is_taken_out_or_reworded_as_any_other(
-    tmp_path: Path, clock: Clock, now: str
+def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other(
+    tmp_path: Path, clock: Clock, now: str, restored: bool
 ) -> None:
-    """The machine's own list has gone on to newer things; what a person says of the line is said of the fact."""
+    """The machine's own list has gone on to newer things; what a person says of the line is said of the fact.
+
+    The old text may have been restored, or an editor still had it open.
+    """
     with open_memory(tmp_path, clock=clock, config={"documents": {"progress_items": 2}}) as memory:
         path = _path(memory, STATE)
 
@@ -572,15 +576,19 @@ def test_what_only_a_restored_text_still_lists_is_taken_out_or_reworded_as_any_o
         do("parser")
         (fact,) = memory.facts(MustKeepKind.COMPLETION)
         line = next(line for line in path.read_text(encoding="utf-8").split("\n") if f"(K{fact.id})" in line)
+        opened = path.read_text(encoding="utf-8")
         do("printer")
         do("linker", "loader")
         assert line not in path.read_text(encoding="utf-8")
-        version = next(
-            v for v in memory.episodic_memory.history(STATE.value) if line in Path(v.path).read_text("utf-8")
-        )
-        memory.episodic_memory.restore(STATE.value, version.sequence)
-        do("debugger", "profiler")
-        do()
+        if restored:
+            version = next(
+                v for v in memory.episodic_memory.history(STATE.value) if line in Path(v.path).read_text("utf-8")
+            )
+            memory.episodic_memory.restore(STATE.value, version.sequence)
+            do("debugger", "profiler")
+            do()
+        else:
+            path.write_text(opened, encoding="utf-8")
         _edit(memory, STATE, f"{line}\n", f"- {now} (K{fact.id})\n" if now else "")
         _go_on(memory, clock)
         assert line not in path.read_text(encoding="utf-8")
@@ -655,6 +663,30 @@ def test_an_editor_that_moves_the_file_away_before_it_writes_loses_no_line(
     ):
         assert _path(memory, document).read_text("utf-8").count(said) == 1, said
     assert find_conflicts(path.read_text("utf-8")) == ()
+
+
+@pytest.mark.parametrize("point", ["version.write.before", "document.write.before", "document.rename.before"])
+def test_a_line_taken_out_by_an_editor_whose_file_was_away_when_a_process_began_stays_out(
+    memory: OrchestratorContextManager, tmp_path: Path, clock: Clock, point: str
+) -> None:
+    """The document comes back while a new one is being written in its place."""
+    (rule,) = memory.facts(MustKeepKind.CONSTRAINT)
+    path = _path(memory, STATE)
+    opened = path.read_text("utf-8")
+    memory.close()
+    path.unlink()
+    passed: list[str] = []
+
+    def save(name: str) -> None:
+        passed.append(name)
+        if name == point and passed.count(point) == 1:
+            path.write_text(opened.replace(f"- {rule.text} (K{rule.id})\n", ""), encoding="utf-8")
+
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=save) as again:
+        for _ in range(2):
+            assert _says(again, MustKeepKind.CONSTRAINT) == []
+            assert rule.text not in path.read_text("utf-8")
+            _go_on(again, clock)
 
 
 ROWS = st.lists(

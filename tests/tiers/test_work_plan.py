@@ -382,6 +382,26 @@ def test_an_old_text_undoes_nothing_of_what_came_since(memory: OrchestratorConte
     assert memory.conflicts() == []
 
 
+def test_an_item_that_a_person_takes_out_of_an_old_text_is_cancelled_though_the_plan_shows_it_no_more(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """It has made room for more urgent ones since; what else it made room for stays open."""
+    opened = _text(memory)
+    urgent = [memory.state.create(WorkKind.TASK, f"Urgent {number}", priority=1) for number in range(50)]
+    _go_on(memory, clock)
+    for item in urgent[:25]:
+        clock.now += timedelta(minutes=1)
+        memory.state.set_status(item.id, DONE)
+    _go_on(memory, clock)
+    assert "#5 Tidy up" not in _text(memory)
+    _path(memory).write_bytes(_edited(opened, ("- [ ] #5 Tidy up (task)\n", "")).encode())
+    for _ in range(2):
+        _go_on(memory, clock)
+        assert _item(memory, "Tidy up").status is CANCELLED
+        assert _item(memory, "Paint the door").status is PENDING
+        assert "#5 Tidy up" not in _text(memory)
+
+
 def test_an_editor_that_saves_again_makes_nothing_twice(memory: OrchestratorContextManager, clock: Clock) -> None:
     """Its new line has no number yet, though the file has."""
     _edit(memory, ("- [ ] #6", "- [ ] Buy a bell\n- [x] Buy a rope\n- [ ] #6"))

@@ -305,6 +305,19 @@ def undone(opened: str, later: str, said: str) -> str:
     )
 
 
+def with_taken_out(before: str, opened: str, person: str) -> str:
+    """A text with the facts and work items below it that a person took out of one they had `opened`, by sections.
+
+    Those that the text shows itself are left out: that they went is seen from it.
+    """
+    keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
+    gone = {place for place, key in keys.items() if key[0] in "K#" and key not in known}
+    if not gone:
+        return before
+    gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}
+    return "\n".join([before, *(row for place, row in enumerate(opened.split("\n")) if place in gone)])
+
+
 def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
     """A text with the free lines of a person's that it lacks, each behind the line that it follows there.
 
