@@ -14,12 +14,14 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import wordllama
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.svm import LinearSVC
@@ -35,7 +37,6 @@ from orchestra_mem.orchestrator.intents.classifier import (
     Classifier,
     Token,
     Vocabulary,
-    best_path,
     line_features,
     tag_features,
     tokens_of,
@@ -56,7 +57,8 @@ _FEATURES, _LEVELS = 50_000, 30  # of weights, on either side of 0: more feature
 _TAG_FEATURES, _TAG_LEVELS = 34_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
-_EPOCHS = 6
+_ROUNDS = 60
+_TAG_PENALTY = 1.0
 _SEED = 7
 _POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
 
@@ -287,41 +289,81 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
 
 
 def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
-    """Train the tagger: an averaged structured perceptron (Collins 2002)."""
+    """Fit the tagger: a linear-chain conditional random field (Lafferty 2001), its penalty that of a normal prior."""
+    # Longest first, and laid out place by place: the words at place `t` are those of the first `active[t]` pieces.
+    examples = sorted((each for each in examples if each[0]), key=lambda each: -len(each[0]))
     seen = [
         [list(map(word_hash, features)) for features in tag_features(tokens, action, known)]
         for tokens, action, _ in examples
     ]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
     columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
-    rows = [[np.array([columns[key] for key in keys if key in columns], dtype=int) for keys in lines] for lines in seen]
-    weights, steps = np.zeros((len(columns), len(TAGS)), np.float32), _start_steps()
-    summed, summed_steps, turn = np.zeros_like(weights), np.zeros_like(steps), 0
-    rng, order = random.Random(_SEED), list(range(len(examples)))
-    for _ in range(_EPOCHS):
-        rng.shuffle(order)
-        for each in order:
-            turn += 1
-            gold = examples[each][2]
-            if not gold:
-                continue
-            found = best_path(np.stack([weights[keys].sum(axis=0) for keys in rows[each]]), steps)
-            if found == gold:
-                continue
-            for way, sign in ((gold, 1.0), (found, -1.0)):
-                for before, tag, keys in zip([len(TAGS), *way], way, rows[each], strict=False):
-                    weights[keys, tag] += sign
-                    summed[keys, tag] += sign * turn
-                    steps[before, tag] += sign
-                    summed_steps[before, tag] += sign * turn
-    weights -= summed / np.float32(turn)
-    steps -= summed_steps / np.float32(turn)
+    active = [sum(len(lines) > place for lines in seen) for place in range(len(seen[0]))]
+    rows = [
+        [columns[key] for key in lines[place] if key in columns]
+        for place, many in enumerate(active)
+        for lines in seen[:many]
+    ]
+    ends = np.cumsum([0, *map(len, rows)])
+    flat = [at for row in rows for at in row]
+    words = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(rows), len(columns)))
+    gold = np.eye(len(TAGS), dtype=np.float32)[
+        [tags[place] for place, many in enumerate(active) for _, _, tags in examples[:many]]
+    ]
+    weights, steps = _fitted_field(words, gold, active)
     keys = np.array(sorted(columns), dtype=np.uint32)
     kept = _heaviest(weights, _TAG_FEATURES)
     small, scale = _small(weights[kept], _TAG_LEVELS)
     return {
         "tag_keys": _gaps(keys[kept]), "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32),
     }  # fmt: skip
+
+
+def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tuple[Weights, Weights]:
+    """Find the weights of features and of steps from tag to tag under which the gold tags are likeliest."""
+    size, places = len(TAGS), [slice(end - many, end) for many, end in zip(active, np.cumsum(active), strict=True)]
+    allowed, turned = _start_steps() > -1, words.T.tocsr()
+    gold_words, gold_steps = turned @ gold, np.zeros((size + 1, size), np.float32)
+    gold_steps[-1] = gold[places[0]].sum(axis=0)
+    for before, place in pairwise(places):
+        gold_steps[:-1] += gold[before][: place.stop - place.start].T @ gold[place]
+
+    def loss(flat: Weights) -> tuple[float, Weights]:
+        weights, steps = np.split(flat.astype(np.float32).reshape(-1, size), [words.shape[1]])
+        scores, moves = words @ weights, np.where(allowed, np.exp(steps), 0)
+        tops = scores.max(axis=1, keepdims=True)
+        odds = np.exp(scores - tops)
+        ahead = [odds[places[0]] * moves[-1]]  # what leads to each tag, in shares that sum to 1
+        sums: list[Weights] = []
+        for place in places:
+            if sums:
+                ahead.append((ahead[-1][: place.stop - place.start] @ moves[:-1]) * odds[place])
+            sums.append(ahead[-1].sum(axis=1, keepdims=True))
+            ahead[-1] = ahead[-1] / sums[-1]
+        shares, met = np.empty_like(scores), np.zeros_like(moves)
+        behind = np.ones((0, size), np.float32)  # what each tag leads to
+        for at in range(len(places) - 1, -1, -1):
+            behind = np.concatenate([behind, np.ones((active[at] - len(behind), size), np.float32)])
+            shares[places[at]] = ahead[at] * behind
+            behind = odds[places[at]] * behind / sums[at]
+            if at:
+                met[:-1] += moves[:-1] * (ahead[at - 1][: active[at]].T @ behind)
+                behind = behind @ moves[:-1].T
+        met[-1] = shares[places[0]].sum(axis=0)
+        weighed = np.where(allowed, steps, 0)
+        likely = (
+            (scores * gold).sum() + (weighed * gold_steps).sum() - tops.sum() - sum(np.log(each).sum() for each in sums)
+        )
+        penalty = _TAG_PENALTY / 2 * ((weights**2).sum() + (weighed**2).sum())
+        slopes = turned @ shares - gold_words + _TAG_PENALTY * weights
+        slopes_of_steps = np.where(allowed, met - gold_steps + _TAG_PENALTY * steps, 0)
+        return float(penalty - likely), np.concatenate([slopes, slopes_of_steps]).ravel().astype(np.float64)
+
+    found = minimize(
+        loss, np.zeros((words.shape[1] + size + 1) * size), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS}
+    )
+    weights, steps = np.split(found.x.reshape(-1, size), [words.shape[1]])
+    return weights, np.where(allowed, steps, _start_steps())
 
 
 def _with_other_names(examples: Sequence[Tagged]) -> list[Tagged]:
