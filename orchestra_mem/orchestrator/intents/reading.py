@@ -36,9 +36,8 @@ logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
 _SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
-_LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
-_MOST_TAGGINGS = 3  # of an action
+_MOST_TAGGINGS = 5  # of an action
 _LEAST_SHARE = 1e-9  # keeps logarithms finite
 _LEAST = 0.02  # how likely an action must be to be suggested at all
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
@@ -98,7 +97,7 @@ class Reader:
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
         line = line[:_LONGEST]
-        ranked = [self._ranked(piece, persons) for piece in self.pieces(line)]
+        ranked = [self.readings(piece, persons) for piece in self.pieces(line)]
         intents = _merged([intent for readings in ranked for intent in readings[0].intents])
         nearest = tuple(_nearest(intents, [each for readings in ranked for each in readings]))
         return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
@@ -107,23 +106,19 @@ class Reader:
         """Cut a line where both halves are likely to be commands of their own."""
         if most < 2:
             return [line]
-        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in _halves(line)]
+        scored = [(min(self._likely(left), self._likely(right)), left, right) for left, right in _halves(line)]
         share, left, right = max(scored, default=(0.0, "", ""))
         if share < _SURE_OF_CUT:
             return [line]
         head = self.pieces(left, most - 1)
         return head + self.pieces(right, most - len(head))
 
-    def _best(self, piece: str) -> tuple[str, float]:
-        """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
-        shares = self._shares(piece)
-        label = next(label for label in shares if label not in _NO_COMMAND)
-        if shares[label] >= _LIKELIER * max(shares[NOTHING], shares[FRAGMENT]):
-            return label, shares[label]
-        return NOTHING, 0.0
+    def _likely(self, piece: str) -> float:
+        """Tell how likely a piece's likeliest action is."""
+        return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
     def readings(self, piece: str, persons: Collection[str] = ()) -> list[Reading]:
-        """Give what a piece may ask for: nothing, or a likely action with its words tagged in one way or another."""
+        """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
         shares, tokens = self._shares(piece), tokens_of(piece)
         labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
         logs = {label: math.log(share + _LEAST_SHARE) for label, share in shares.items()}
@@ -135,11 +130,7 @@ class Reader:
                 traits = (*tagging_traits(tokens, label, tags, self._trained.vocabulary), *_traits(filled, label, rank))
                 intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
                 found.append(Reading(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
-        return found
-
-    def _ranked(self, piece: str, persons: Collection[str]) -> list[Reading]:
-        readings = self.readings(piece, persons)
-        return sorted(readings, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))
+        return sorted(found, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))
 
 
 def _nearest(intents: Sequence[Intent], readings: Sequence[Reading]) -> Iterable[str]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
-from rapidfuzz.distance import DamerauLevenshtein
 
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
@@ -43,10 +42,6 @@ _COUNTED = re.compile(
     rf"\b({_A_NUMBER}|a couple of|another|one more)\s+(?:more |new )?(?:{'|'.join(KIND_WORDS)})\b", re.IGNORECASE
 )
 _KIND = re.compile(rf"\b({'|'.join(sorted(KIND_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
-_REFERENCE = re.compile(
-    r"(?:\b(?:milestone|epic|story|task|subtask)s? )?#?\b\d+\b(?: (?:and|&) #?\d+\b)*|\b(?:both|them|it|that|this)\b",
-    re.IGNORECASE,
-)
 _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
@@ -90,17 +85,6 @@ def kind_in(text: str) -> WorkKind | None:
     """Give the first kind of work that a text names."""
     match = _KIND.search(text)
     return KIND_WORDS[match[1].lower()] if match else None
-
-
-def _kind_misspelt(text: str) -> WorkKind | None:
-    """Give the kind that a word of a text is one slip of the keys away from."""
-    near = (
-        kind
-        for word in re.findall(r"[a-z]{4,}", text.lower())
-        for name, kind in KIND_WORDS.items()
-        if DamerauLevenshtein.distance(word, name, score_cutoff=1) <= 1
-    )
-    return next(near, None)
 
 
 def priority_in(text: str) -> str:
@@ -186,14 +170,11 @@ def _bare(text: str) -> str:
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
-    kind = kind_in(around) or _kind_misspelt(around)
-    if texts["other"] and not texts["titles"]:  # it is there, and moves
-        moved = texts["target"] or ([] if kind else _REFERENCE.findall(around))
-        if moved:
-            return Intent(action=Action.ADD, target=moved[0], other=other)
+    if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
+        return Intent(action=Action.ADD, target=texts["target"][0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE,
-        kind=kind,
+        kind=kind_in(around),
         count=count_in(around),
         titles=tuple(title for title in texts["titles"] if title),
         other=other,
@@ -206,17 +187,8 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
     return piece
 
 
-_NEEDS_TARGET = frozenset(
-    {Action.RENAME, Action.START, Action.FINISH, Action.BLOCK, Action.UNBLOCK, Action.DEFER, Action.CANCEL}
-    | {Action.ASSIGN, Action.PRIORITISE, Action.DEPEND}
-)
-
-
 def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
-    """Bring values into their form, and look for a target by its looks where the tagger has found none."""
-    if not intent.target and intent.action in _NEEDS_TARGET:
-        match = _REFERENCE.search(piece.replace(intent.other, " ") if intent.other else piece)
-        intent = replace(intent, target=match[0] if match else "")
+    """Bring values into their form."""
     if intent.action is Action.ASSIGN:
         said = intent.value or next((name for name in persons if name.lower() in piece.lower()), "")
         if not said and set(piece.lower().replace("'", " ").split()) & _SPEAKER:
