@@ -122,7 +122,7 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
         action: what the piece asks for.
         known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
     """
-    seen_as = _looks(tokens, known)
+    seen_as = looks(tokens, known)
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
@@ -149,7 +149,7 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
         numbers += word == "0"
 
 
-def _looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
+def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
     """Give each common word as it is, and of any other its shape."""
     return [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
 
@@ -173,9 +173,12 @@ def _nearest(words: Sequence[str]) -> list[str]:
 _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
 
 
-def tagging_traits(tokens: Sequence[Token], action: str, tags: Sequence[str], known: Vocabulary) -> Iterator[str]:
-    """Tell of a whole tagging what no single tag shows: where phrases begin and end, how many, what is left over."""
-    seen_as = ["^", *_looks(tokens, known), "$"]
+def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> Iterator[str]:
+    """Tell of a whole tagging what no single tag shows: where phrases begin and end, how many, what is left over.
+
+    `words` are those that `looks` gives.
+    """
+    seen_as = ["^", *words, "$"]
     names = [look in ("A", _DOT) for look in seen_as]
     free = [look for look, tag in zip(seen_as[1:], tags, strict=False) if tag == "O"]
     left = min(sum(look in ("A", _DOT) for look in free), 4)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -24,6 +24,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     NOTHING,
     Classifier,
     classifier,
+    looks,
     tagging_traits,
     tokens_of,
 )
@@ -51,19 +52,18 @@ _ANSWER_TOKENS = 400
 _TIMEOUT_S = 30.0
 
 
-def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+def read_line(line: str, titles: Sequence[str] = ()) -> Parsed:
     """Read what a line asks for.
 
     Args:
         line: as it was typed.
         titles: of the items that there are; one that stands in the line is found as a target.
-        persons: names that are known.
 
     Returns:
         `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
         suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
     """
-    return _reader().read(line, titles, persons)
+    return _reader().read(line, titles)
 
 
 @cache
@@ -91,13 +91,13 @@ class Reader:
         self._trained = trained
         self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
 
-    def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+    def read(self, line: str, titles: Sequence[str] = ()) -> Parsed:
         """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
         line = line[:_LONGEST]
-        ranked = [self.readings(piece, persons) for piece in self.pieces(line)]
+        ranked = [self.readings(piece) for piece in self.pieces(line)]
         intents = _merged([intent for readings in ranked for intent in readings[0].intents])
         nearest = tuple(_nearest(intents, [each for readings in ranked for each in readings]))
         return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
@@ -117,17 +117,18 @@ class Reader:
         """Tell how likely a piece's likeliest action is."""
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
-    def readings(self, piece: str, persons: Collection[str] = ()) -> list[Reading]:
+    def readings(self, piece: str) -> list[Reading]:
         """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
         shares, tokens = self._shares(piece), tokens_of(piece)
         labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
         logs = {label: math.log(share + _LEAST_SHARE) for label, share in shares.items()}
         none = (0.0, 0.0, max(logs[NOTHING], logs[FRAGMENT]), logs[labels[0]])
+        words = looks(tokens, self._trained.vocabulary)
         found = [Reading(intents=(), likelihoods=none, traits=("none", f"none {labels[0]}"))]
         for label, taggings in zip(labels, self._trained.taggings(tokens, labels, _MOST_TAGGINGS), strict=True):
             for rank, (likelihood, tags) in enumerate(taggings):
-                filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)), persons)
-                traits = (*tagging_traits(tokens, label, tags, self._trained.vocabulary), *_traits(filled, label, rank))
+                filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)))
+                traits = (*tagging_traits(words, label, tags), *_traits(filled, label, rank))
                 intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
                 found.append(Reading(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
         return sorted(found, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -124,9 +124,7 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def fill(
-    piece: str, action: Action, tagged: Sequence[tuple[Token, str]], persons: Collection[str] = ()
-) -> list[Intent]:
+def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
     """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {"target": [], "other": [], "value": [], "titles": []}
     for token, tag in tagged:
@@ -147,18 +145,16 @@ def fill(
         Intent(action=action, target=target or "", other=(texts["other"] or [""])[0], value=value or "")
         for target, value in pairs
     ]
-    return [_settled(intent, piece, persons) for intent in intents]
+    return [_settled(intent, piece) for intent in intents]
 
 
 def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: all of what is quoted is one, and what nothing stands between."""
+    """Mend where phrases begin and end: all of what is quoted is one."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
         start, end = next((quote for quote in quotes if quote[0] <= start < quote[1]), (start, end))
-        if whole and not piece[whole[-1][1] : start].strip(" -"):
-            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
-        elif not whole or start >= whole[-1][1]:
+        if not whole or start >= whole[-1][1]:
             whole.append((start, end))
     return whole
 
@@ -187,18 +183,14 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
     return piece
 
 
-def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
+def _settled(intent: Intent, piece: str) -> Intent:
     """Bring values into their form."""
     if intent.action is Action.ASSIGN:
-        said = intent.value or next((name for name in persons if name.lower() in piece.lower()), "")
-        if not said and set(piece.lower().replace("'", " ").split()) & _SPEAKER:
-            said = "me"
-        value = "me" if said.lower() in _SPEAKER else "" if said.lower() in _NOBODY else said
-        return replace(intent, value=value)
+        said = intent.value.lower()
+        return replace(intent, value="me" if said in _SPEAKER else "" if said in _NOBODY else intent.value)
     if intent.action is Action.PRIORITISE:
         rest = piece.replace(intent.target, " ") if intent.target else piece
-        levels = [level for text in (intent.value, rest) if (level := priority_in(text))]
-        return replace(intent, value=next((level for level in levels if level.isdigit()), (levels or [""])[0]))
+        return replace(intent, value=priority_in(intent.value) or priority_in(rest))
     if intent.action is Action.LIST:
         return replace(intent, kind=kind_in(piece))
     return intent
