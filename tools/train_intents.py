@@ -45,12 +45,12 @@ from orchestra_mem.orchestrator.intents.classifier import (
     word_hash,
 )
 from orchestra_mem.orchestrator.intents.grammar import borders, read_whole
-from orchestra_mem.orchestrator.intents.reading import Reader, Reading
+from orchestra_mem.orchestrator.intents.reading import Guess, Reader
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
 Weights = NDArray[np.floating[Any]]
-Judged = tuple[Reading, bool]  # a reading of a line, whether it is right
+Judged = tuple[Guess, bool]  # a reading of a line, whether it is right
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 

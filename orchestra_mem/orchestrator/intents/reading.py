@@ -72,7 +72,7 @@ def _reader() -> Reader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Guess:
     """One way to read a piece of a line.
 
     `likelihoods` are the logs of those of the action, of the tags, of nothing, and of the action that speaks against
@@ -117,24 +117,24 @@ class Reader:
         """Tell how likely a piece's likeliest action is."""
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
-    def readings(self, piece: str) -> list[Reading]:
+    def readings(self, piece: str) -> list[Guess]:
         """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
         shares, tokens = self._shares(piece), tokens_of(piece)
         labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
         logs = {label: math.log(share + _LEAST_SHARE) for label, share in shares.items()}
         none = (0.0, 0.0, max(logs[NOTHING], logs[FRAGMENT]), logs[labels[0]])
         words = looks(tokens, self._trained.vocabulary)
-        found = [Reading(intents=(), likelihoods=none, traits=("none", f"none {labels[0]}"))]
+        found = [Guess(intents=(), likelihoods=none, traits=("none", f"none {labels[0]}"))]
         for label, taggings in zip(labels, self._trained.taggings(tokens, labels, _MOST_TAGGINGS), strict=True):
             for rank, (likelihood, tags) in enumerate(taggings):
                 filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)))
                 traits = (*tagging_traits(words, label, tags), *_traits(filled, label, rank))
                 intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
-                found.append(Reading(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
+                found.append(Guess(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
         return sorted(found, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))
 
 
-def _nearest(intents: Sequence[Intent], readings: Sequence[Reading]) -> Iterable[str]:
+def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
     """Give up to three commands: the suggestion first, then the next best actions where it is no more than one."""
     found = {"; ".join(map(as_command, intents)): None} if intents else {}
     offered = [each for reading in readings for each in reading.intents[:1] if each.sure >= _LEAST]
