@@ -1,7 +1,7 @@
 """Train what reads lines: `python tools/train_intents.py` makes `orchestra_mem/orchestrator/intents/intents.npz`.
 
 It reads the train split of `benchmarks/data/intents.jsonl` and nothing else. The same data give the same file.
-`--cross` trains without one writer after the other instead, and prints how well the lines of each are read then.
+`--cross` trains without one third of the writers after the other, and prints how well the lines of each are read.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import wordllama
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix, hstack
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.svm import LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.intents import judge
+from orchestra_mem.orchestrator.intents import Parsed
 from orchestra_mem.orchestrator.intents.classifier import (
     FRAGMENT,
     MODEL,
@@ -35,17 +39,18 @@ from orchestra_mem.orchestrator.intents.classifier import (
     Classifier,
     Token,
     Vocabulary,
-    best_path,
     line_features,
     tag_features,
     tokens_of,
     word_hash,
 )
-from orchestra_mem.orchestrator.intents.grammar import borders
+from orchestra_mem.orchestrator.intents.grammar import borders, read_whole
+from orchestra_mem.orchestrator.intents.reading import Guess, Reader
 
 DATA = Path(__file__).resolve().parents[1] / "benchmarks" / "data" / "intents.jsonl"
 Record = dict[str, Any]
 Weights = NDArray[np.floating[Any]]
+Judged = tuple[Guess, bool]  # a reading of a line, whether it is right
 Example = tuple[str, str]  # a piece of a line, its class
 Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class, the numbers of their tags
 
@@ -56,7 +61,10 @@ _FEATURES, _LEVELS = 50_000, 30  # of weights, on either side of 0: more feature
 _TAG_FEATURES, _TAG_LEVELS = 34_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
-_EPOCHS = 6
+_ROUNDS = 60
+_TAG_PENALTY = 1.0
+_FOLDS = 3
+_TRAITS, _TRAIT_COUNT, _TRAIT_PENALTY = 5_000, 5, 4.0
 _SEED = 7
 _POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
 
@@ -68,7 +76,32 @@ def read_records() -> list[Record]:
 
 
 def train(records: Sequence[Record]) -> dict[str, Any]:
-    """Train both models; the arrays are what `Classifier` takes."""
+    """Train all three models; the arrays are what `Classifier` takes.
+
+    The choice among readings is taught by what models read that were trained without the writers of the lines.
+    """
+    chosen = [
+        found
+        for kept, left in _folds(records)
+        for reader in [Reader(Classifier({**_tables(kept), **_NO_CHOICE}))]
+        for record in left
+        if (found := _judged(record, reader))
+    ]
+    return {**_tables(records), **_choice(chosen)}
+
+
+def _folds(records: Sequence[Record]) -> Iterable[tuple[list[Record], list[Record]]]:
+    """Part the lines by writers, the same number of lines on each side as nearly as can be; yield rest and part."""
+    parts: list[list[Record]] = [[] for _ in range(_FOLDS)]
+    counts = Counter(record["writer"] for record in records)
+    for writer, _ in counts.most_common():
+        min(parts, key=len).extend(record for record in records if record["writer"] == writer)
+    for part in parts:
+        yield [record for other in parts if other is not part for record in other], part
+
+
+def _tables(records: Sequence[Record]) -> dict[str, Any]:
+    """Train the classes and the tags."""
     words = {"common": np.array(sorted(_common(records))), **kinds_of_words()}
     plain = [(record["line"], label_of(record["intents"])) for record in records if len(record["intents"]) < 2]
     first = Classifier({**words, **_classes(plain, Vocabulary(words)), **_NO_TAGS})
@@ -244,7 +277,12 @@ def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
     return np.round(weights / scale).astype(np.int8), scale
 
 
+_NO_CHOICE: dict[str, Any] = {
+    "shares": np.zeros(4, np.float32), "trait_keys": np.zeros(0, np.uint32), "trait_weights": np.zeros((0, 1), np.int8),
+    "trait_scale": 1.0,
+}  # fmt: skip
 _NO_TAGS: dict[str, Any] = {
+    **_NO_CHOICE,
     "tag_keys": np.zeros(0, dtype=np.uint32), "tag_weights": np.zeros((0, len(TAGS)), dtype=np.int8), "tag_scale": 1.0,
     "steps": np.zeros((len(TAGS) + 1, len(TAGS)), dtype=np.float32),
 }  # fmt: skip
@@ -287,40 +325,124 @@ def tags_of(piece: str, tokens: Sequence[Token], intent: Record) -> list[int] | 
 
 
 def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
-    """Train the tagger: an averaged structured perceptron (Collins 2002)."""
+    """Fit the tagger: a linear-chain conditional random field (Lafferty 2001), its penalty that of a normal prior."""
+    # Longest first, and laid out place by place: the words at place `t` are those of the first `active[t]` pieces.
+    examples = sorted((each for each in examples if each[0]), key=lambda each: -len(each[0]))
     seen = [
         [list(map(word_hash, features)) for features in tag_features(tokens, action, known)]
         for tokens, action, _ in examples
     ]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
     columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
-    rows = [[np.array([columns[key] for key in keys if key in columns], dtype=int) for keys in lines] for lines in seen]
-    weights, steps = np.zeros((len(columns), len(TAGS)), np.float32), _start_steps()
-    summed, summed_steps, turn = np.zeros_like(weights), np.zeros_like(steps), 0
-    rng, order = random.Random(_SEED), list(range(len(examples)))
-    for _ in range(_EPOCHS):
-        rng.shuffle(order)
-        for each in order:
-            turn += 1
-            gold = examples[each][2]
-            if not gold:
-                continue
-            found = best_path(np.stack([weights[keys].sum(axis=0) for keys in rows[each]]), steps)
-            if found == gold:
-                continue
-            for way, sign in ((gold, 1.0), (found, -1.0)):
-                for before, tag, keys in zip([len(TAGS), *way], way, rows[each], strict=False):
-                    weights[keys, tag] += sign
-                    summed[keys, tag] += sign * turn
-                    steps[before, tag] += sign
-                    summed_steps[before, tag] += sign * turn
-    weights -= summed / np.float32(turn)
-    steps -= summed_steps / np.float32(turn)
+    active = [sum(len(lines) > place for lines in seen) for place in range(len(seen[0]))]
+    rows = [
+        [columns[key] for key in lines[place] if key in columns]
+        for place, many in enumerate(active)
+        for lines in seen[:many]
+    ]
+    ends = np.cumsum([0, *map(len, rows)])
+    flat = [at for row in rows for at in row]
+    words = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(rows), len(columns)))
+    gold = np.eye(len(TAGS), dtype=np.float32)[
+        [tags[place] for place, many in enumerate(active) for _, _, tags in examples[:many]]
+    ]
+    weights, steps = _fitted_field(words, gold, active)
     keys = np.array(sorted(columns), dtype=np.uint32)
     kept = _heaviest(weights, _TAG_FEATURES)
     small, scale = _small(weights[kept], _TAG_LEVELS)
     return {
         "tag_keys": _gaps(keys[kept]), "tag_weights": small, "tag_scale": scale, "steps": steps.astype(np.float32),
+    }  # fmt: skip
+
+
+def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tuple[Weights, Weights]:
+    """Find the weights of features and of steps from tag to tag under which the gold tags are likeliest."""
+    size, places = len(TAGS), [slice(end - many, end) for many, end in zip(active, np.cumsum(active), strict=True)]
+    allowed, turned = _start_steps() > -1, words.T.tocsr()
+    gold_words, gold_steps = turned @ gold, np.zeros((size + 1, size), np.float32)
+    gold_steps[-1] = gold[places[0]].sum(axis=0)
+    for before, place in pairwise(places):
+        gold_steps[:-1] += gold[before][: place.stop - place.start].T @ gold[place]
+
+    def loss(flat: Weights) -> tuple[float, Weights]:
+        weights, steps = np.split(flat.astype(np.float32).reshape(-1, size), [words.shape[1]])
+        scores, moves = words @ weights, np.where(allowed, np.exp(steps), 0)
+        tops = scores.max(axis=1, keepdims=True)
+        odds = np.exp(scores - tops)
+        ahead = [odds[places[0]] * moves[-1]]  # what leads to each tag, in shares that sum to 1
+        sums: list[Weights] = []
+        for place in places:
+            if sums:
+                ahead.append((ahead[-1][: place.stop - place.start] @ moves[:-1]) * odds[place])
+            sums.append(ahead[-1].sum(axis=1, keepdims=True))
+            ahead[-1] = ahead[-1] / sums[-1]
+        shares, met = np.empty_like(scores), np.zeros_like(moves)
+        behind = np.ones((0, size), np.float32)  # what each tag leads to
+        for at in range(len(places) - 1, -1, -1):
+            behind = np.concatenate([behind, np.ones((active[at] - len(behind), size), np.float32)])
+            shares[places[at]] = ahead[at] * behind
+            behind = odds[places[at]] * behind / sums[at]
+            if at:
+                met[:-1] += moves[:-1] * (ahead[at - 1][: active[at]].T @ behind)
+                behind = behind @ moves[:-1].T
+        met[-1] = shares[places[0]].sum(axis=0)
+        weighed = np.where(allowed, steps, 0)
+        likely = (
+            (scores * gold).sum() + (weighed * gold_steps).sum() - tops.sum() - sum(np.log(each).sum() for each in sums)
+        )
+        penalty = _TAG_PENALTY / 2 * ((weights**2).sum() + (weighed**2).sum())
+        slopes = turned @ shares - gold_words + _TAG_PENALTY * weights
+        slopes_of_steps = np.where(allowed, met - gold_steps + _TAG_PENALTY * steps, 0)
+        return float(penalty - likely), np.concatenate([slopes, slopes_of_steps]).ravel().astype(np.float64)
+
+    found = minimize(
+        loss, np.zeros((words.shape[1] + size + 1) * size), jac=True, method="L-BFGS-B", options={"maxiter": _ROUNDS}
+    )
+    weights, steps = np.split(found.x.reshape(-1, size), [words.shape[1]])
+    return weights, np.where(allowed, steps, _start_steps())
+
+
+def _judged(record: Record, reader: Reader) -> list[Judged]:
+    """Judge all readings of a line that is read as one piece; none where they are all right or all wrong."""
+    line = record["line"].strip()
+    if read_whole(line) or len(reader.pieces(line)) > 1:
+        return []
+    found = [
+        (each, judge(record, Parsed(intents=each.intents, understood=False)).right) for each in reader.readings(line)
+    ]
+    return found if len({right for _, right in found}) > 1 else []
+
+
+def _choice(examples: Sequence[list[Judged]]) -> dict[str, Any]:
+    """Fit the choice: the share of the right ones among the readings of each line is to be the greatest."""
+    readings = [reading for found in examples for reading, _ in found]
+    rights = np.array([right for found in examples for _, right in found])
+    lines = np.repeat(np.arange(len(examples)), [len(found) for found in examples])
+    counts = Counter(trait for reading in readings for trait in map(word_hash, reading.traits))
+    keys = sorted(key for key, count in counts.items() if count >= _TRAIT_COUNT)
+    columns = {key: at for at, key in enumerate(keys)}
+    rows = [[columns[key] for key in map(word_hash, reading.traits) if key in columns] for reading in readings]
+    flat = [at for row in rows for at in row]
+    traits = csr_matrix((np.ones(len(flat)), flat, np.cumsum([0, *map(len, rows)])), shape=(len(rows), len(keys)))
+    likelihoods = np.array([reading.likelihoods for reading in readings])
+    seen = hstack([csr_matrix(likelihoods), traits]).tocsr()
+    penalty = np.array([0.01] * likelihoods.shape[1] + [_TRAIT_PENALTY] * len(keys))
+
+    def loss(weights: Weights) -> tuple[float, Weights]:
+        scores = seen @ weights
+        tops = np.maximum.reduceat(scores, np.flatnonzero(np.diff(lines, prepend=-1)))
+        odds = np.exp(scores - tops[lines]) + 1e-30
+        whole, right = np.bincount(lines, odds), np.bincount(lines, odds * rights)
+        slopes = seen.T @ (odds / whole[lines] - odds * rights / right[lines])
+        return float(np.log(whole / right).sum() + (penalty * weights**2).sum() / 2), slopes + penalty * weights
+
+    found = minimize(loss, np.zeros(seen.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    shares, weights = np.split(found, [likelihoods.shape[1]])
+    kept = _heaviest(weights[:, None], _TRAITS)
+    small, scale = _small(weights[kept, None], _TAG_LEVELS)
+    return {
+        "shares": shares.astype(np.float32), "trait_keys": _gaps(np.array(keys, dtype=np.uint32)[kept]),
+        "trait_weights": small, "trait_scale": scale,
     }  # fmt: skip
 
 
@@ -360,9 +482,9 @@ def _start_steps() -> np.ndarray:
 
 
 def main() -> None:
-    """Train on all of the train split, or writer by writer with `--cross`."""
+    """Train on all of the train split, or in thirds of the writers with `--cross`."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cross", action="store_true", help="leave out one writer after the other, and judge")
+    options.add_argument("--cross", action="store_true", help="leave out thirds of the writers, and judge")
     records = read_records()
     if options.parse_args().cross:
         cross(records)
@@ -373,17 +495,13 @@ def main() -> None:
 
 def cross(records: Sequence[Record]) -> None:
     """Print how well each writer's lines are read by what the others' have taught."""
-    from benchmarks.intents import judge
-    from orchestra_mem.orchestrator.intents.reading import Reader
-
     rights: dict[str, list[bool]] = defaultdict(list)
-    for writer in sorted({record["writer"] for record in records}):
-        model = Classifier(train([record for record in records if record["writer"] != writer]))
-        reader = Reader(model)
-        for record in records:
-            if record["writer"] == writer:
-                rights[writer].append(judge(record, reader.read(record["line"])).right)
-        print(f"{writer}: {np.mean(rights[writer]):.3f} of {len(rights[writer])}", flush=True)
+    for kept, left in _folds(records):
+        reader = Reader(Classifier(train(kept)))
+        for record in left:
+            rights[record["writer"]].append(judge(record, reader.read(record["line"])).right)
+    for writer, found in sorted(rights.items()):
+        print(f"{writer}: {np.mean(found):.3f} of {len(found)}")
     print(f"all: {np.mean([right for found in rights.values() for right in found]):.3f}")
 
 

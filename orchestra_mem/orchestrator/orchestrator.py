@@ -174,7 +174,7 @@ class Orchestrator:
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
-        return read_line(line, [item.title for item in items], persons_in(self.tracker))
+        return read_line(line, [item.title for item in items])
 
     def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
         """Ask whether a line means what was suggested."""

@@ -114,7 +114,7 @@ def test_what_takes_away_is_done_by_its_plain_words_alone(word: str) -> None:
 @given(st.text(max_size=120))
 def test_any_text_can_be_read(text: str) -> None:
     """Nothing that may be typed raises, and what is not understood comes with a reason."""
-    read = read_line(text, titles=["Login page", "Undo"], persons=["Anna"])
+    read = read_line(text, titles=["Login page", "Undo"])
     assert read.understood or read.reason
     assert len(read.nearest) <= 3
 

@@ -1,6 +1,6 @@
 """The trained reader of lines: which action a piece of a line asks for, and which of its words fill which slot.
 
-Two linear models over hashed features, NumPy alone; `tools/train_intents.py` makes `intents.npz` from the train split
+Three linear models over hashed features, NumPy alone; `tools/train_intents.py` makes `intents.npz` from the train split
 of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
 """
 
@@ -21,6 +21,8 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 Floats = NDArray[np.float32]
+Tagging = tuple[float, list[str]]
+"""The log-likelihood of the tags of a piece, and the tags, each one of `TAGS`."""
 
 MODEL = Path(__file__).with_name("intents.npz")
 NOTHING = "none"
@@ -36,6 +38,7 @@ QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u20
 _GRAMS = (3, 4, 5)
 _MENDED_FROM = 4  # letters
 _MOST_PAIRS = 60
+_BARRED = -1e3  # less than any sum of scores that a way without a barred step has
 _DOT = "\u00b7"
 # Where any word of the piece may tell which of two items waits for the other.
 _TWO_SIDED = frozenset({"depend", "block", "unblock"})
@@ -119,7 +122,7 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
         action: what the piece asks for.
         known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
     """
-    seen_as = [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
+    seen_as = looks(tokens, known)
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
@@ -127,12 +130,12 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
         state = f"{min(colons, 1)}{quotes % 2}{min(numbers, 2)}"
-        shape = _shape(token)
+        look = _shape(token)
         seen = [
             f"w{word}", f"p{before}", f"n{after}", f"q{before2} {before}", f"m{after} {after2}",
-            f"l{before_all[at]}", f"r{after_all[at]}", f"c{state}{shape}", f"h{shape}{at == 0}",
+            f"l{before_all[at]}", f"r{after_all[at]}", f"c{state}{look}", f"h{look}{at == 0}",
             f"b{before} {word}", f"f{word} {after}", f"t{before} {word} {after}",
-            f"x{before_all[at]} {shape} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
+            f"x{before_all[at]} {look} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
         ]  # fmt: skip
         if action in _TWO_SIDED:
             seen += [
@@ -144,6 +147,11 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
         numbers += word == "0"
+
+
+def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
+    """Give each common word as it is, and of any other its shape."""
+    return [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
 
 
 def _shape(token: Token) -> str:
@@ -163,6 +171,35 @@ def _nearest(words: Sequence[str]) -> list[str]:
 
 
 _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
+
+
+def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> Iterator[str]:
+    """Tell of a whole tagging what no single tag shows: where phrases begin and end, how many, what is left over.
+
+    `words` are those that `looks` gives.
+    """
+    seen_as = ["^", *words, "$"]
+    names = [look in ("A", _DOT) for look in seen_as]
+    free = [look for look, tag in zip(seen_as[1:], tags, strict=False) if tag == "O"]
+    left = min(sum(look in ("A", _DOT) for look in free), 4)
+    numbers = min(free.count("0"), 2)
+    counts = "".join(str(min(tags.count(f"B-{slot}"), 2)) for slot in SLOTS)
+    yield from (f"s{counts}", f"s{action}{counts}", f"a{action}")
+    yield from (f"u{left}", f"u{action}{min(left, 2)}", f"n{numbers}", f"n{action}{min(numbers, 1)}")
+    for begin, tag in enumerate(tags):
+        if not tag.startswith("B-"):
+            continue
+        slot = tag[2:]
+        end = next((at for at in range(begin + 1, len(tags)) if tags[at] != f"I-{slot}"), len(tags))
+        for sign, at in (("f", begin + 1), ("l", end), ("p", begin), ("x", end + 1)):
+            yield f"{slot}{action}{sign}{seen_as[at]}"
+        inside = seen_as[begin + 1 : end + 1]
+        yield from (
+            f"{slot}:{min(end - begin, 6)}",
+            f"{slot}<{names[begin] and names[begin + 1]}",
+            f"{slot}>{names[end] and names[end + 1]}",
+            f"{slot}{any(names[begin + 1 : end + 1])}{'0' in inside}",
+        )
 
 
 def word_hash(word: str) -> int:
@@ -185,11 +222,12 @@ class _Table:
 
 
 class Classifier:
-    """The two models as `tools/train_intents.py` has stored them.
+    """The models as `tools/train_intents.py` has stored them.
 
     Args:
         arrays: `labels`, `bias`, `keys`, `weights`, `scale` of the classes; `tag_keys`, `tag_weights`,
-            `tag_scale` and `steps` (from tag to tag) of the tags; and those of `Vocabulary`.
+            `tag_scale` and `steps` (from tag to tag) of the tags; `shares`, `trait_keys`, `trait_weights`,
+            `trait_scale` of the choice among readings; and those of `Vocabulary`.
     """
 
     def __init__(self, arrays: dict[str, NDArray[np.generic]]) -> None:
@@ -199,6 +237,8 @@ class Classifier:
         self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
         self.vocabulary = Vocabulary(arrays)
         self._steps = arrays["steps"].astype(np.float32)
+        self._shares = arrays["shares"]
+        self._traits = _Table(arrays["trait_keys"], arrays["trait_weights"], float(arrays["trait_scale"]))  # type: ignore[arg-type]
 
     def probabilities(self, piece: str) -> dict[str, float]:
         """Give how likely a piece of a line is of each class, the likeliest first."""
@@ -209,32 +249,62 @@ class Classifier:
         shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
-    def tags(self, tokens: Sequence[Token], action: str) -> list[str]:
-        """Give each token of a piece its tag, one of `TAGS`, for an action."""
-        if not tokens:
-            return []
+    def taggings(self, tokens: Sequence[Token], actions: Sequence[str], most: int) -> list[list[Tagging]]:
+        """Give for each action the likeliest ways to tag a piece, the best first."""
+        if not tokens or not actions:
+            return [[] for _ in actions]
         scores = np.stack(
-            [self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self.vocabulary)]
+            [
+                [self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self.vocabulary)]
+                for action in actions
+            ],
+            axis=1,
         )
-        return [TAGS[tag] for tag in best_path(scores, self._steps)]
+        return [
+            [(share, [TAGS[tag] for tag in path]) for share, path in paths]
+            for paths in best_paths(scores, self._steps, most)
+        ]
+
+    def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
+        """Say how good a reading is by its log-likelihoods and its traits; more is better."""
+        return float(self._shares @ np.array(shares) + self._traits.sum(map(word_hash, traits))[0])
 
 
-def best_path(scores: Floats, steps: Floats) -> list[int]:
-    """Find the row of tags with the highest sum of scores and of steps from tag to tag (Viterbi).
+def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[float, list[int]]]]:
+    """Find the rows of tags with the highest sums of scores and of steps from tag to tag (list Viterbi).
 
     Args:
-        scores: float32, shape (tokens, tags).
+        scores: float32, shape (tokens, rows to find at once, tags).
         steps: float32, shape (tags + 1, tags); the last row is the step to the first token.
+        most: how many to find of each.
+
+    Returns:
+        For each the best paths with the log of their share of all paths.
     """
-    best, back = scores[0] + steps[-1], []
+    _, many, tags = scores.shape
+    total = scores[0] + steps[-1]
+    best, backs = total[:, :, None], []
     for row in scores[1:]:
-        ways = best[:, None] + steps[:-1]
-        back.append(ways.argmax(axis=0))
-        best = ways.max(axis=0) + row
-    path = [int(best.argmax())]
-    for came in reversed(back):
-        path.append(int(came[path[-1]]))
-    return path[::-1]
+        total = np.logaddexp.reduce(total[:, :, None] + steps[:-1], axis=1) + row
+        ways = (best[:, :, :, None] + steps[:-1, None, :]).reshape(many, -1, tags)
+        back = np.argsort(-ways, axis=1)[:, :most]
+        backs.append((back, best.shape[2]))
+        best = np.take_along_axis(ways, back, axis=1).transpose(0, 2, 1) + row[:, :, None]
+    found = []
+    for at in range(many):
+        ends = best[at].reshape(-1)
+        paths: list[tuple[float, list[int]]] = []
+        for end in np.argsort(-ends)[:most]:
+            if ends[end] < _BARRED:
+                break
+            tag, rank = divmod(int(end), best.shape[2])
+            path = [tag]
+            for back, width in reversed(backs):
+                tag, rank = divmod(int(back[at, rank, tag]), width)
+                path.append(tag)
+            paths.append((float(ends[end] - np.logaddexp.reduce(total[at])), path[::-1]))
+        found.append(paths)
+    return found
 
 
 @cache

@@ -6,10 +6,12 @@ What a model reads is JSON that a schema binds, checked, and never more than a s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,7 +19,15 @@ from orchestra_mem.core.prompts import intent_prompt
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.intents import DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.orchestrator.intents.classifier import FRAGMENT, NOTHING, Classifier, classifier, tokens_of
+from orchestra_mem.orchestrator.intents.classifier import (
+    FRAGMENT,
+    NOTHING,
+    Classifier,
+    classifier,
+    looks,
+    tagging_traits,
+    tokens_of,
+)
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, read_whole
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
 from orchestra_mem.types import Json
@@ -27,8 +37,9 @@ logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
 _SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
-_LIKELIER = 0.9  # what share of the likelihood that nothing is asked for an action must have to be suggested
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
+_MOST_TAGGINGS = 5  # of an action
+_LEAST_SHARE = 1e-9  # keeps logarithms finite
 _LEAST = 0.02  # how likely an action must be to be suggested at all
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
 _REMEMBERED = 64  # pieces of lines
@@ -41,24 +52,36 @@ _ANSWER_TOKENS = 400
 _TIMEOUT_S = 30.0
 
 
-def read_line(line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+def read_line(line: str, titles: Sequence[str] = ()) -> Parsed:
     """Read what a line asks for.
 
     Args:
         line: as it was typed.
         titles: of the items that there are; one that stands in the line is found as a target.
-        persons: names that are known.
 
     Returns:
         `understood` only where plain commands make up the whole line: that may be done. Else `intents` is the best
         suggestion, empty where the line seems to ask for nothing, and `nearest` are commands to choose from.
     """
-    return _reader().read(line, titles, persons)
+    return _reader().read(line, titles)
 
 
 @cache
 def _reader() -> Reader:
     return Reader(classifier())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """One way to read a piece of a line.
+
+    `likelihoods` are the logs of those of the action, of the tags, of nothing, and of the action that speaks against
+    nothing; `traits` are what else the choice among readings has learnt to look at.
+    """
+
+    intents: tuple[Intent, ...]
+    likelihoods: tuple[float, float, float, float]
+    traits: tuple[str, ...]
 
 
 class Reader:
@@ -68,53 +91,65 @@ class Reader:
         self._trained = trained
         self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
 
-    def read(self, line: str, titles: Sequence[str] = (), persons: Collection[str] = ()) -> Parsed:
+    def read(self, line: str, titles: Sequence[str] = ()) -> Parsed:
         """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
         line = line[:_LONGEST]
-        pieces = self._pieces(line, _MOST_PIECES)
-        intents = [intent for piece in pieces for intent in self._filled(piece, self._best(piece)[0], persons)]
-        intents = _merged(intents)
-        nearest = tuple(self._nearest(line, intents, persons))
+        ranked = [self.readings(piece) for piece in self.pieces(line)]
+        intents = _merged([intent for readings in ranked for intent in readings[0].intents])
+        nearest = tuple(_nearest(intents, [each for readings in ranked for each in readings]))
         return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
 
-    def _pieces(self, line: str, most: int) -> list[str]:
+    def pieces(self, line: str, most: int = _MOST_PIECES) -> list[str]:
         """Cut a line where both halves are likely to be commands of their own."""
         if most < 2:
             return [line]
-        scored = [(min(self._best(left)[1], self._best(right)[1]), left, right) for left, right in _halves(line)]
+        scored = [(min(self._likely(left), self._likely(right)), left, right) for left, right in _halves(line)]
         share, left, right = max(scored, default=(0.0, "", ""))
         if share < _SURE_OF_CUT:
             return [line]
-        head = self._pieces(left, most - 1)
-        return head + self._pieces(right, most - len(head))
+        head = self.pieces(left, most - 1)
+        return head + self.pieces(right, most - len(head))
 
-    def _best(self, piece: str) -> tuple[str, float]:
-        """Give a piece's likeliest class and how likely it is; 0 where that is no command."""
-        shares = self._shares(piece)
-        label = next(label for label in shares if label not in _NO_COMMAND)
-        if shares[label] >= _LIKELIER * max(shares[NOTHING], shares[FRAGMENT]):
-            return label, shares[label]
-        return NOTHING, 0.0
+    def _likely(self, piece: str) -> float:
+        """Tell how likely a piece's likeliest action is."""
+        return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
-    def _filled(self, piece: str, label: str, persons: Collection[str]) -> list[Intent]:
-        if label in _NO_COMMAND:
-            return []
-        tokens = tokens_of(piece)
-        tagged = list(zip(tokens, self._trained.tags(tokens, label), strict=True))
-        sure = round(self._shares(piece)[label], 3)
-        return [replace(intent, sure=sure) for intent in fill(piece, Action(label), tagged, persons)]
+    def readings(self, piece: str) -> list[Guess]:
+        """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
+        shares, tokens = self._shares(piece), tokens_of(piece)
+        labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
+        logs = {label: math.log(share + _LEAST_SHARE) for label, share in shares.items()}
+        none = (0.0, 0.0, max(logs[NOTHING], logs[FRAGMENT]), logs[labels[0]])
+        words = looks(tokens, self._trained.vocabulary)
+        found = [Guess(intents=(), likelihoods=none, traits=("none", f"none {labels[0]}"))]
+        for label, taggings in zip(labels, self._trained.taggings(tokens, labels, _MOST_TAGGINGS), strict=True):
+            for rank, (likelihood, tags) in enumerate(taggings):
+                filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)))
+                traits = (*tagging_traits(words, label, tags), *_traits(filled, label, rank))
+                intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
+                found.append(Guess(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
+        return sorted(found, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))
 
-    def _nearest(self, line: str, intents: Sequence[Intent], persons: Collection[str]) -> dict[str, None]:
-        """Give up to three commands: the suggestion first, then the next likely actions of the whole line."""
-        found = {"; ".join(map(as_command, intents)): None} if intents else {}
-        for label, share in self._shares(line).items():
-            if share < _LEAST or len(intents) > 1 or len(found) == _MOST_OFFERED:
-                break
-            found |= dict.fromkeys(map(as_command, self._filled(line, label, persons)[:1]))
-        return found
+
+def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
+    """Give up to three commands: the suggestion first, then the next best actions where it is no more than one."""
+    found = {"; ".join(map(as_command, intents)): None} if intents else {}
+    offered = [each for reading in readings for each in reading.intents[:1] if each.sure >= _LEAST]
+    for action in dict.fromkeys(each.action for each in offered) if len(intents) < 2 else ():
+        if action not in {intent.action for intent in intents}:
+            found[as_command(next(each for each in offered if each.action is action))] = None
+    return islice(found, _MOST_OFFERED)
+
+
+def _traits(intents: Sequence[Intent], action: str, rank: int) -> Iterator[str]:
+    """Tell what is filled, and which of the taggings has filled it."""
+    intent = intents[0]
+    said = bool(intent.target), bool(intent.other), bool(intent.value), min(len(intent.titles), 2)
+    filled = f"{said}{intent.kind is not None}{intent.count > 0}{len(intents) > 1}"
+    yield from (f"r{rank}", f"i{filled}", f"i{action}{filled}")
 
 
 def _merged(intents: Sequence[Intent]) -> list[Intent]:

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
 from rapidfuzz import fuzz, process
-from rapidfuzz.distance import DamerauLevenshtein
 
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
@@ -43,10 +42,6 @@ _COUNTED = re.compile(
     rf"\b({_A_NUMBER}|a couple of|another|one more)\s+(?:more |new )?(?:{'|'.join(KIND_WORDS)})\b", re.IGNORECASE
 )
 _KIND = re.compile(rf"\b({'|'.join(sorted(KIND_WORDS, key=len, reverse=True))})\b", re.IGNORECASE)
-_REFERENCE = re.compile(
-    r"(?:\b(?:milestone|epic|story|task|subtask)s? )?#?\b\d+\b(?: (?:and|&) #?\d+\b)*|\b(?:both|them|it|that|this)\b",
-    re.IGNORECASE,
-)
 _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.IGNORECASE)
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
@@ -92,17 +87,6 @@ def kind_in(text: str) -> WorkKind | None:
     return KIND_WORDS[match[1].lower()] if match else None
 
 
-def _kind_misspelt(text: str) -> WorkKind | None:
-    """Give the kind that a word of a text is one slip of the keys away from."""
-    near = (
-        kind
-        for word in re.findall(r"[a-z]{4,}", text.lower())
-        for name, kind in KIND_WORDS.items()
-        if DamerauLevenshtein.distance(word, name, score_cutoff=1) <= 1
-    )
-    return next(near, None)
-
-
 def priority_in(text: str) -> str:
     """Give the priority that a text names, "1" to "5", "higher" or "lower"; "" for none."""
     words = re.findall(r"[\w-]+|!+", text.lower())
@@ -140,9 +124,7 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def fill(
-    piece: str, action: Action, tagged: Sequence[tuple[Token, str]], persons: Collection[str] = ()
-) -> list[Intent]:
+def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
     """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {"target": [], "other": [], "value": [], "titles": []}
     for token, tag in tagged:
@@ -163,18 +145,16 @@ def fill(
         Intent(action=action, target=target or "", other=(texts["other"] or [""])[0], value=value or "")
         for target, value in pairs
     ]
-    return [_settled(intent, piece, persons) for intent in intents]
+    return [_settled(intent, piece) for intent in intents]
 
 
 def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Mend where phrases begin and end: all of what is quoted is one, and what nothing stands between."""
+    """Mend where phrases begin and end: all of what is quoted is one."""
     quotes = [match.span() for match in QUOTED.finditer(piece)]
     whole: list[tuple[int, int]] = []
     for start, end in spans:
         start, end = next((quote for quote in quotes if quote[0] <= start < quote[1]), (start, end))
-        if whole and not piece[whole[-1][1] : start].strip(" -"):
-            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
-        elif not whole or start >= whole[-1][1]:
+        if not whole or start >= whole[-1][1]:
             whole.append((start, end))
     return whole
 
@@ -186,14 +166,11 @@ def _bare(text: str) -> str:
 def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
-    kind = kind_in(around) or _kind_misspelt(around)
-    if texts["other"] and not texts["titles"]:  # it is there, and moves
-        moved = texts["target"] or ([] if kind else _REFERENCE.findall(around))
-        if moved:
-            return Intent(action=Action.ADD, target=moved[0], other=other)
+    if texts["other"] and texts["target"] and not texts["titles"]:  # it is there, and moves
+        return Intent(action=Action.ADD, target=texts["target"][0], other=other)
     return Intent(
         action=Action.ADD if other else Action.CREATE,
-        kind=kind,
+        kind=kind_in(around),
         count=count_in(around),
         titles=tuple(title for title in texts["titles"] if title),
         other=other,
@@ -206,27 +183,14 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
     return piece
 
 
-_NEEDS_TARGET = frozenset(
-    {Action.RENAME, Action.START, Action.FINISH, Action.BLOCK, Action.UNBLOCK, Action.DEFER, Action.CANCEL}
-    | {Action.ASSIGN, Action.PRIORITISE, Action.DEPEND}
-)
-
-
-def _settled(intent: Intent, piece: str, persons: Collection[str]) -> Intent:
-    """Bring values into their form, and look for a target by its looks where the tagger has found none."""
-    if not intent.target and intent.action in _NEEDS_TARGET:
-        match = _REFERENCE.search(piece.replace(intent.other, " ") if intent.other else piece)
-        intent = replace(intent, target=match[0] if match else "")
+def _settled(intent: Intent, piece: str) -> Intent:
+    """Bring values into their form."""
     if intent.action is Action.ASSIGN:
-        said = intent.value or next((name for name in persons if name.lower() in piece.lower()), "")
-        if not said and set(piece.lower().replace("'", " ").split()) & _SPEAKER:
-            said = "me"
-        value = "me" if said.lower() in _SPEAKER else "" if said.lower() in _NOBODY else said
-        return replace(intent, value=value)
+        said = intent.value.lower()
+        return replace(intent, value="me" if said in _SPEAKER else "" if said in _NOBODY else intent.value)
     if intent.action is Action.PRIORITISE:
         rest = piece.replace(intent.target, " ") if intent.target else piece
-        levels = [level for text in (intent.value, rest) if (level := priority_in(text))]
-        return replace(intent, value=next((level for level in levels if level.isdigit()), (levels or [""])[0]))
+        return replace(intent, value=priority_in(intent.value) or priority_in(rest))
     if intent.action is Action.LIST:
         return replace(intent, kind=kind_in(piece))
     return intent
