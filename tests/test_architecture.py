@@ -39,22 +39,22 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_250,
-    "orchestra_mem/core": 10_700,
+    "orchestra_mem": 39_300,
+    "orchestra_mem/core": 10_750,
     "orchestra_mem/core/context": 1_250,
     "orchestra_mem/core/documents": 3_450,
     "orchestra_mem/core/facts": 1_550,
     "orchestra_mem/core/summaries": 1_400,
     "orchestra_mem/core/search": 1_950,
     "orchestra_mem/core/work": 400,
-    "orchestra_mem/orchestrator": 4_350,
+    "orchestra_mem/orchestrator": 4_400,
     "orchestra_mem/tiers": 3_550,
     "orchestra_mem/adapters": 8_450,
     "orchestra_mem/memory": 2_350,
     "orchestra_mem/retrieval": 1_650,
     "orchestra_mem/compression": 1_700,
     "orchestra_mem/faces": 2_800,
-    "tests": 31_100,
+    "tests": 31_150,
     "benchmarks": 7_850,
 }
 MAX_MODULE_LINES = 400
