@@ -54,7 +54,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_650,
     "orchestra_mem/compression": 1_700,
     "orchestra_mem/faces": 2_800,
-    "tests": 31_150,
+    "tests": 31_300,
     "benchmarks": 7_850,
 }
 MAX_MODULE_LINES = 400

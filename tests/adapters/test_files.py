@@ -421,3 +421,21 @@ def test_error_inside_the_lock_lets_go_of_it(tmp_path: Path) -> None:
         raise _Stop
     with other.lock():
         pass
+
+
+@pytest.mark.parametrize("point", ["write.after", "fsync.after", "rename.before"])
+def test_version_that_stops_half_way_is_none(tmp_path: Path, point: str) -> None:
+    """There is no version until it is whole."""
+    store = _store(tmp_path, write_point=_stop_at(f"version.{point}"))
+    with pytest.raises(_Stop):
+        _keep(store, "a", "text")
+    assert store.versions("a") == []
+    assert _temporaries(tmp_path) == []
+
+
+def test_version_on_a_full_disk_is_an_error_of_ours(store: FileDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing half-written counts as a version."""
+    _failing_write(monkeypatch, 2)
+    with pytest.raises(StorageFullError, match=r"^keeping a version in .*versions: No space left on device; free some"):
+        _keep(store, "a", "a longer text")
+    assert store.versions("a") == []

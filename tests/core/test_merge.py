@@ -333,3 +333,36 @@ EQUAL = "the same line all over again, of sixty characters or more, ok\n"
 def test_two_documents_of_the_largest_size_merge_in_milliseconds(base: str, machine: str, person: str) -> None:
     """About 120 KB each, also such as defeat line matching."""
     assert_quick(0.1, lambda: merge(base, machine, person))
+
+
+@given(TEXT, TEXT)
+def test_the_same_change_by_both_is_no_conflict(base: str, text: str) -> None:
+    """merge(b, x, x) = x."""
+    assert merge(base, text, text) == Merged(text=text)
+
+
+@given(st.data())
+def test_what_a_person_deleted_is_not_brought_back_from_the_base(data: st.DataObject) -> None:
+    """A line that the person took out and that the machine left alone is gone."""
+    kept = data.draw(st.lists(st.booleans(), min_size=len(SOLID), max_size=len(SOLID)))
+    person = [line for line, keep in zip(SOLID, kept, strict=True) if keep]
+    at = data.draw(st.integers(0, len(SOLID)))
+    machine = [*SOLID[:at], "machine\n", *SOLID[at:]]
+    merged = merge("".join(SOLID), "".join(machine), "".join(person))
+    assert [line for line in merged.text.splitlines(keepends=True) if line != "machine\n"] == person
+
+
+def test_a_document_of_the_largest_size_merges_in_a_moment() -> None:
+    """Lists with blank lines between their items, a tenth of them changed on each side."""
+    base = "".join(f"- fact number {i} about what was done here (K{i})\n\n" for i in range(1_200))
+    machine, person = base.replace("7 about", "7 of"), base.replace("3 about", "3 on")
+    assert merge(base, machine, person) == Merged(text=machine.replace("3 about", "3 on"))
+    assert_quick(0.2, lambda: merge(base, machine, person))
+
+
+def test_many_equal_lines_merge_in_a_moment() -> None:
+    """Five thousand blank lines that both append to."""
+    base = "\n" * 5_000
+    both = f"{base}machine\n", f"person\n{base}"
+    assert merge(base, *both) == Merged(text=f"person\n{base}machine\n")
+    assert_quick(0.2, lambda: merge(base, *both))

@@ -507,3 +507,29 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
     assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
     assert [author for author, _, _ in shelf.versions(STATE)][-1] is Author.PERSON
     shelf.database.close()
+
+
+def test_a_damaged_front_matter_is_told_and_the_text_is_served(shelf: Shelf) -> None:
+    """With the line; what the person wrote stays when the machine writes again."""
+    shelf.memory.update(view([]), VersionReason.REFRESH)
+    shelf.person(shelf.text().replace("format: 1\n", "format one\n").replace("- None", "- Mine", 1))
+    assert [(f.line, f.problem) for f in shelf.memory.faults()] == [(2, "'format one' is no `key: value`")]
+    assert "- Mine" in shelf.memory.get_work_plan(1_000)
+    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
+    shelf.memory.update(view(facts), VersionReason.REFRESH)
+    assert "format one\n" in shelf.text()
+    assert "- Mine\n" in shelf.text()
+    assert "- We defer it. (K1)\n" in shelf.text()
+
+
+def test_documents_are_bounded_however_many_facts_there_are(shelf: Shelf) -> None:
+    """A thousand facts of each kind fit the size that was set."""
+    facts = [
+        MustKeep(id=n, kind=kind, text=f"Fact {n} about the part that matters.", operation=n, timestamp=START)
+        for kind in MustKeepKind
+        for n in range(1, 1_001)
+    ]
+    shelf.memory.update(view(facts, size=2_000), VersionReason.REFRESH)
+    for name in DocumentName:
+        assert COUNTER.count(shelf.text(name)) <= 2_400
+    assert shelf.memory.get_stats()["version_count"] == 0

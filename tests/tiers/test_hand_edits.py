@@ -765,3 +765,43 @@ def test_an_entry_taken_out_of_an_old_text_stays_out_whatever_came_below_it() ->
         "### Use oak (K1)",
         "### Use elm (K3)",
     ]
+
+
+def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(
+    memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Nor does it count as taken out, however often the machine writes."""
+    _edit(memory, PLAN, "- TODO: write the migration guide. (K3)\n", "")
+    for text in ("TODO: write the marble guide.", "The oven was cleaned.", "A bell rang."):
+        _go_on(memory, clock, text)
+    assert memory.conflicts() == []
+    assert _says(memory, MustKeepKind.OPEN_ITEM) == ["TODO: write the marble guide."]
+    assert "write the marble guide" in _path(memory, PLAN).read_text(encoding="utf-8")
+
+
+def test_an_own_item_stands_also_below_a_new_entry(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A line that bears a number is that fact wherever it stands."""
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n- Use bcrypt\n\n")
+    _go_on(memory, clock)
+    _edit(memory, LOG, "## Decisions\n\n", "## Decisions\n\n### Use argon\n\n")
+    assert {"Use bcrypt", "Use argon"} <= set(_says(memory, MustKeepKind.DECISION))
+
+
+def test_a_save_right_after_a_refresh_is_in_the_next_context(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """However soon it comes."""
+    for number in range(5):
+        _go_on(memory, clock, f"The lamp {number} was changed.")
+        _edit(memory, PLAN, "## Backlog\n", f"## Backlog\n\n- Buy a bell {number}\n")
+        assert f"Buy a bell {number}" in memory.get_orchestrator_context("task_execution").render()
+
+
+def test_a_rewording_that_is_undone_and_done_again_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """In the ledger as in the document, with a look at each step."""
+    _edit(memory, STATE, "Never deploy on a Friday.", "Never deploy on a Monday.")
+    _go_on(memory, clock, "We decided to log in JSON.")
+    for before, now in (("Monday", "Friday"), ("Friday", "Monday")):
+        _edit(memory, STATE, f"deploy on a {before}.", f"deploy on a {now}.")
+        assert _says(memory, MustKeepKind.CONSTRAINT) == [f"Never deploy on a {now}."]
+    _go_on(memory, clock, "We decided to drop the cron job.")
+    assert _says(memory, MustKeepKind.CONSTRAINT) == ["Never deploy on a Monday."]
+    assert "Never deploy on a Monday." in _path(memory, STATE).read_text(encoding="utf-8")

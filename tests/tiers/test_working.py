@@ -338,3 +338,9 @@ def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
     start = time.process_time()
     add(many, 10_001)
     assert time.process_time() - start < 5 * early + 0.02
+
+
+def test_the_newest_operation_stays_however_large() -> None:
+    """What was done last is what the next request is about."""
+    assert ids(filled(5, 900).overflow()) == [1]
+    assert filled(900).overflow() == []
