@@ -75,7 +75,7 @@ class Lifecycle:
 
     @contextmanager
     def settled(self) -> Iterator[None]:
-        """Return the same for reading: what is due, a spill or a refresh, comes before."""
+        """Do the same for a read, after what is due: a spill or a refresh."""
         with self.synced():
             self.settle()
             yield

@@ -267,7 +267,7 @@ def improved(
 def news_by_key(
     lines: Mapping[str, Sequence[str]], base: str, room: float, counter: TokenCounter
 ) -> dict[str, list[str]]:
-    """Return of lines under keys those that say something that a text does not, and fit in so many tokens together."""
+    """Return the lines, by their keys, that say what a text does not, as many as fit in so many tokens together."""
     keys = list(lines)
     rows = [
         Extract(key=n, text=line, speaker="", when="")
