@@ -21,14 +21,12 @@ from orchestra_mem.tiers.fact_extractor import load_tables
 
 logger = logging.getLogger(__name__)
 
-# What a caller does between two steps of its own takes less; a model takes longer to answer.
-_STILL_S = 0.03
-# A caller who goes on and on is looked at ever less often: each look takes the interpreter from it for a moment.
-_LONGEST_LOOK_S = 0.5
+# A program that works on calls sooner again; a model takes longer to answer.
+_STILL_S = 0.06
 # A step takes some milliseconds.
 _JOIN_S = 5.0
-# Finding the facts of so many operations at once costs little more than of one, and keeps nobody waiting.
-_OPERATIONS = 16
+# So many operations at a step: some milliseconds, for which a caller who comes back may have to wait.
+_OPERATIONS = 4
 
 
 class PauseWorker:
@@ -70,9 +68,8 @@ class PauseWorker:
     def _run(self) -> None:
         while not self._ended.is_set():
             self._called.wait()
-            look_s = _STILL_S
-            while time.monotonic() < self._last_call_s + _STILL_S and not self._ended.wait(look_s):
-                look_s = min(2 * look_s, _LONGEST_LOOK_S)
+            while (left_s := self._last_call_s + _STILL_S - time.monotonic()) > 0 and not self._ended.wait(left_s):
+                pass
             self._called.clear()
             try:
                 load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
