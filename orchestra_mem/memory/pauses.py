@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 _STILL_S = 0.06
 # A step takes some milliseconds.
 _JOIN_S = 5.0
-# Facts are looked for where so many operations wait, in steps of a few: a caller who comes back waits some milliseconds.
+# Facts are looked for where so many operations wait, in steps of a few: who comes back waits some milliseconds.
 _WORTH_A_LOOK = 16
 _OPERATIONS = 4
 
