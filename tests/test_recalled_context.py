@@ -44,7 +44,7 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert OLD not in plain.render()
     assert asked.render().startswith(f'{asked.prefix}{asked.timeline}<memory part="recalled_memories">\n')
     assert (asked.prefix, asked.timeline, asked.epoch) == (other.prefix, other.timeline, other.epoch)
-    assert f"```recalled op 1 (message, 2025-01-15 10:00, dana)\n{OLD}\n```\n" in asked.recalled
+    assert f"```recalled op 1 (2025-01-15, dana)\n{OLD}\n```\n" in asked.recalled
     assert asked.tokens == memory._parts.counter.count(asked.render()) <= asked.budget_tokens
     assert memory.get_orchestrator_context("step").render() == plain.render()
 

@@ -273,8 +273,8 @@ class Wiring:
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold,
                 clock=clock,
             ),
-            epochs=EpochKeeper(session, episodic, search, settings, counter=counter), reporter=reporter, search=search,
-            open_responses=self._open_responses, assemble=self.models.assemble,
+            epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
+            search=search, open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression),
         )  # fmt: skip
 

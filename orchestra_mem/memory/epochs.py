@@ -26,11 +26,11 @@ from orchestra_mem.core.search.disclosure import Recalled, recalled_item
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.memory.snapshot import Snapshot
-from orchestra_mem.ports import TokenCounter
+from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import DocumentName, Operation
+from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
@@ -41,6 +41,13 @@ _PARTS = {
     DocumentName.DECISION_LOG: Part.DECISIONS,
 }
 _MAX_EPOCHS = 4  # budgets that callers alternate between
+# What search could recall at most is seldom more.
+_MOST_RECALLED_TOKENS = 8_000
+# A context up to this size is used up at once: reading it anew costs a model little, and every token of it counts.
+_SMALL_TOKENS = 500
+# What an operation that holds a decision, a rule, a role or an open item goes before: any other.
+_FACTS_FIRST = 1e12
+_FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines than this is not told line by line: a new epoch shows the document as it is now.
 _MAX_NOTE_LINES = 60
 _SHORT_LINES = 8
@@ -91,6 +98,7 @@ class EpochKeeper:
         session: SessionMemoryManager,
         episodic: EpisodicMemoryManager,
         search: LazySearch,
+        ledger: Ledger,
         settings: Settings,
         *,
         counter: TokenCounter,
@@ -98,6 +106,7 @@ class EpochKeeper:
         self._session = session
         self._episodic = episodic
         self._search = search
+        self._ledger = ledger
         self._counter = counter
         shares = settings.context.shares
         self._shares = {
@@ -140,6 +149,10 @@ class EpochKeeper:
             else:
                 del self._running[key]
 
+    def is_running(self, budget_tokens: int) -> bool:
+        """Tell whether an epoch is under way for a budget."""
+        return any(budget == budget_tokens for budget, _ in self._running)
+
     def context(
         self, for_operation: str, budget_tokens: int, now: Snapshot, recalled: Recalled | None = None
     ) -> OrchestratorContext:
@@ -151,10 +164,11 @@ class EpochKeeper:
         # Where search is broken no room is kept for what it would have found.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self._recalled_share > 0 and not unavailable
+        kept_free = min(int(self._recalled_share * budget_tokens), _MOST_RECALLED_TOKENS) if asked else 0
         key = budget_tokens, asked
         running = self._running.get(key)
-        if running is None or not self._continue(running, now, int(self._recalled_share * budget_tokens * asked)):
-            self._running[key] = begun = self._begin(budget_tokens, now, asked=asked)
+        if running is None or not self._continue(running, now, kept_free // 2):
+            self._running[key] = begun = self._begin(budget_tokens, now, kept_free)
             begun.before, running = running, begun
             while len(self._running) > _MAX_EPOCHS:
                 self._running.popitem(last=False)
@@ -231,7 +245,7 @@ class EpochKeeper:
         document = SessionDocument.parse(self._session.readable_text(now.session))
         return _Documents(blocks, document, now.documents)
 
-    def _begin(self, budget_tokens: int, now: Snapshot, *, asked: bool) -> _Running:
+    def _begin(self, budget_tokens: int, now: Snapshot, kept_free: int) -> _Running:
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
         items = [item for name, part in _PARTS.items() for item in _document_items(name, part, documents.blocks[name])]
@@ -241,11 +255,18 @@ class EpochKeeper:
             sources[Part.SESSION] = f"session {session.id[:8]}"
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
+        small = budget_tokens <= _SMALL_TOKENS
         messages = latest_messages(operations)
-        turns = self._search.turn_window(messages) if messages else None
+        turns = self._search.turn_window(messages) if messages and not small else None
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        items += [_operation_item(entry, in_turn=0 < whole_from <= entry.operation.id) for entry in fresh]
-        left = 1 - self._recalled_share * asked
+        holding = self._holding_facts(border)
+        items += [
+            _operation_item(
+                entry, in_turn=0 < whole_from <= entry.operation.id, holds_facts=entry.operation.id in holding
+            )
+            for entry in fresh
+        ]
+        left = 1 - kept_free / max(1, budget_tokens)
         self.epoch_count += 1
         epoch = begin_epoch(
             items,
@@ -254,11 +275,19 @@ class EpochKeeper:
             counter=self._counter,
             shares={part: share * left for part, share in self._shares.items()},
             sources=sources,
-            fill_at_start=self._fill_at_start,
-            lends=not asked,
+            fill_at_start=1.0 if small else self._fill_at_start,
+            # What no part needs goes to what is recalled, where that could use it.
+            lends=not 0 < kept_free < _MOST_RECALLED_TOKENS,
         )
         through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
+
+    def _holding_facts(self, border: int) -> set[int]:
+        """The operations after one that hold facts which a small context has to show first."""
+        facts = self._ledger.must_keeps(
+            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
+        )
+        return {fact.operation for fact in facts}
 
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
@@ -276,13 +305,13 @@ def _plain_words(prefix: str) -> str:
     return plain_words(prefix)
 
 
-def _operation_item(entry: Entry, *, in_turn: bool = False) -> Item:
+def _operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = False) -> Item:
     """Make an item of an operation in working memory; one of the last turns of a talk is pinned."""
     return Item(
         key=operation_key(entry.operation.id),
         part=Part.OPERATIONS,
         forms=tuple(map(_shown_text, entry_as_read(entry.text))),
-        priority=float(entry.operation.id),
+        priority=entry.operation.id + _FACTS_FIRST * holds_facts,
         pinned=in_turn,
         pinned_for="of the last turns",
         source="working memory",

@@ -330,6 +330,8 @@ class Lifecycle:
 
     def context(self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None) -> OrchestratorContext:
         """Return the context for a budget as things stand."""
+        if not self._parts.epochs.is_running(budget_tokens):
+            self.extract_facts()  # what has to be shown first is known then
         context = self._parts.epochs.context(for_operation, budget_tokens, self.glance(), recalled)
         if not self._window_known and budget_tokens == self.default_budget:
             # The first context of a process: from here on the window holds it, not only the operations since.

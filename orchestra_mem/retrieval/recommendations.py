@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.context.items import neutralise
-from orchestra_mem.core.search.disclosure import SHORT_CHARS, RetrievedPassage, excerpt
+from orchestra_mem.core.search.disclosure import RetrievedPassage, excerpt
 from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
@@ -19,6 +19,7 @@ from orchestra_mem.types import Json, MustKeepKind, Operation
 # The first of these fields that an operation has tells what came of it.
 _OUTCOMES = ("status", "outcome", "result", "error")
 _OUTCOME_CHARS = 120
+_SHORT_CHARS = 240
 _GROUPS = ("decisions", "rules", "failures", "similar_tasks")
 _FACTS = {
     "decisions": MustKeepKind.DECISION,
@@ -125,9 +126,9 @@ def recommend(
 
 
 def _in_short(found: RetrievedPassage, counter: TokenCounter) -> Recommendation:
-    text = excerpt(found.passage, SHORT_CHARS)
+    text = excerpt(found.passage, _SHORT_CHARS)
     if ":" in found.title and plain_words(found.title.partition(":")[2]) not in plain_words(text):
-        text = f"{excerpt(found.title, SHORT_CHARS)}\n{text}"
+        text = f"{excerpt(found.title, _SHORT_CHARS)}\n{text}"
     return Recommendation(
         source=found.source, text=text, why=found.why, full_tokens=counter.count(found.whole), time=found.time,
         agent=found.agent,

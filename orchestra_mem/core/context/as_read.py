@@ -18,6 +18,7 @@ _NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
 _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
 _FIELD = re.compile(r"\*\*([^*\n]+)\*\*:(?: (.*))?")
+_TALK = re.compile(r"Message: (.+) \(op \d+\)")
 _SPEECH = frozenset(map(label, SPEECH_FIELDS)) | {"Input"}
 
 
@@ -35,7 +36,7 @@ def section_as_read(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def entry_as_read(text: str) -> tuple[str, ...]:
-    """Give an operation's entry in one line, and in full where that is more.
+    """Give an operation's entry in one line, and in full where that is more; of talk who speaks and what is said.
 
     The time of day is left out, the date is not where the entry has one: it tells of another day than the session's.
     """
@@ -49,6 +50,8 @@ def entry_as_read(text: str) -> tuple[str, ...]:
     lines = [line for line in rest if line.strip() and not _is_known(line, title)]
     spoken = _FIELD.fullmatch(lines[0]) if lines else None
     if spoken is not None and spoken[1] in _SPEECH and spoken[2]:
+        who = _TALK.fullmatch(title)
+        head = f"- {date or ''} {who[1]}".replace("-  ", "- ") if who else head
         head, lines = f"{head}: {spoken[2]}", lines[1:]
     full = as_form("\n".join([head, *lines]))
     told = "; ".join(line.lstrip("> ").replace("**", "") for line in lines)

@@ -19,7 +19,8 @@ from orchestra_mem.core.text import visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Reasons
 
-SHORT_CHARS = 240
+# An answer cut short is none, so that few memories as people and agents write them are.
+_EXCERPT_CHARS = 480
 WHOLE_CHARS = 8_000
 INDEX_SHARE = 0.3
 """Of the budget, for the index: an entry of it takes some thirty tokens, one in full some hundred and more."""
@@ -54,9 +55,10 @@ class RetrievedPassage:
 
     @property
     def label(self) -> str:
-        """The source with kind, time and agent, in one line."""
-        when = self.time.strftime("%Y-%m-%d %H:%M") if self.time else ""
-        named = (_named(each) for each in (self.kind, when, self.agent or ""))
+        """The source with kind, date and agent, in one line; who speaks says enough of what is said."""
+        kind = "" if self.agent and self.kind == "message" else self.kind
+        when = self.time.strftime("%Y-%m-%d") if self.time else ""
+        named = (_named(each) for each in (kind, when, self.agent or ""))
         return f"{_named(self.source)} ({', '.join(filter(None, named))})"
 
 
@@ -135,7 +137,7 @@ def excerpt(text: str, most: int) -> str:
 def recalled_item(recollection: RetrievedPassage) -> Item:
     """A recollection as an item of a context: an excerpt, the passage, the whole, each fenced with its source."""
     passage = recollection.passage
-    texts = (excerpt(passage, SHORT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
+    texts = (excerpt(passage, _EXCERPT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
     forms = dict.fromkeys(fenced(text, recollection.label) for text in texts)
     longest = 0
     rising = [form for form in forms if len(form) > longest and (longest := len(form))]
