@@ -43,7 +43,7 @@ _PARTS = {
 _MAX_EPOCHS = 4  # budgets that callers alternate between
 # What search could recall at most is seldom more.
 _MOST_RECALLED_TOKENS = 8_000
-# A context up to this size is used up at once: reading it anew costs a model little, and every token of it counts.
+# Where no more than this is left beside what is recalled, all of it is used at once: every token counts.
 _SMALL_TOKENS = 500
 # What an operation that holds a decision, a rule, a role or an open item goes before: any other.
 _FACTS_FIRST = 1e12
@@ -255,7 +255,7 @@ class EpochKeeper:
             sources[Part.SESSION] = f"session {session.id[:8]}"
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
-        small = budget_tokens <= _SMALL_TOKENS
+        small = budget_tokens - kept_free <= _SMALL_TOKENS
         messages = latest_messages(operations)
         turns = self._search.turn_window(messages) if messages and not small else None
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
