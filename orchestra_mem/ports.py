@@ -75,6 +75,11 @@ class MemoryDatabase(Protocol):
         """Write the log back into the database now, so that no record has to wait for it."""
         ...
 
+    @property
+    def problem(self) -> str | None:
+        """Say in words what has happened to its files; None where all is well."""
+        ...
+
 
 class EventLog(Protocol):
     """Keeps operations, immutable and numbered, and the sessions that they belong to."""

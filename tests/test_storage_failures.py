@@ -636,6 +636,45 @@ def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: P
         assert list(_recorded(memory)) == ["before", "after"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
+@pytest.mark.parametrize("deleted", ["obra.db-wal", "obra.db-shm"])
+def test_a_log_that_is_deleted_beside_a_running_process_costs_no_record(tmp_path: Path, deleted: str) -> None:
+    """Cleaners and sync tools do that. The process is killed afterwards; all that it acknowledged is there, and told."""
+    child = f"""
+import os, pathlib
+from orchestra_mem import open_memory
+memory = open_memory({str(tmp_path)!r})
+for number in range(50):
+    if number == 30:
+        pathlib.Path({str(tmp_path)!r}, ".obra", {deleted!r}).unlink()
+    memory.record_operation("note", {{"marker": f"m{{number}}"}})
+(problem,) = memory.get_stats()["problems"]
+print(problem["subject"], problem["problem"], flush=True)
+os._exit(9)
+"""
+    done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 9, done.stderr
+    assert done.stdout.startswith(f"database {tmp_path}/.obra/{deleted} was deleted while it was in use")
+    with _open(tmp_path) as memory:
+        assert list(_recorded(memory)) == [f"m{number}" for number in range(50)]
+        assert memory.get_stats()["problems"] == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
+def test_a_log_that_another_program_began_anew_is_not_written_beside(tmp_path: Path) -> None:
+    """Two logs of one database would undo each other: what came second is refused, what came before stands."""
+    with _open(tmp_path) as memory:
+        _record(memory, "before")
+        (tmp_path / ".obra" / "obra.db-wal").unlink()
+        _record(memory, "between")
+        with _open(tmp_path) as other:
+            _record(other, "elsewhere")
+            with pytest.raises(StorageError, match="obra.db-wal was moved, deleted or replaced while it was open"):
+                _record(memory, "beside")
+    with _open(tmp_path) as memory:
+        assert list(_recorded(memory)) == ["before", "between", "elsewhere"]
+
+
 # Clocks and locks
 
 

@@ -95,6 +95,8 @@ class Lifecycle:
         if changes != self._changes or self.session is None:
             self._catch_up()
             self._changes = changes
+        if problem := self._parts.database.problem:
+            self._parts.reporter.failed("database", StorageError(problem))
         self._look_for_faults(self.take_in_edits())
 
     def _catch_up(self) -> None:

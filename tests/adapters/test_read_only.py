@@ -170,7 +170,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
         memory.record_operation("note", 1)
         for name in ("obra.db", "obra.db-wal"):
             shutil.copyfile(tmp_path / ".obra" / name, tmp_path / name)
-    monkeypatch.setattr("orchestra_mem.adapters.database.connection._is_readable", lambda address: False)
+    monkeypatch.setattr("orchestra_mem.adapters.database.files._is_readable", lambda address: False)
     before = _files(tmp_path)
     database = Database(path, read_only=True)
     assert SqliteEventLog(database).last_operation() == 1

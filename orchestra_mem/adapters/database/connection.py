@@ -6,15 +6,14 @@ long listing never holds up a record.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.adapters.database.rows import Record, Table, Values, bound
 from orchestra_mem.errors import (
@@ -24,12 +23,11 @@ from orchestra_mem.errors import (
     StorageError,
     StorageReadOnlyError,
     database_error,
-    storage_error,
 )
 from orchestra_mem.ports import WritePoint
 
 if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
+    pass
 
 # A checkpoint copies the log back and waits for the disk. Refreshes make one; a record meets one only where 4,000 pages
 # (16 MB) come together without a refresh. SQLite's default of 1,000 would put it near the 99th percentile.
@@ -67,8 +65,8 @@ class Database:
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._closed = False
-        self._file: tuple[int, int] | None = None
-        self._address, self._copy = _readable(path) if read_only else (path.absolute().as_uri(), None)
+        self._files = HeldFiles(path)
+        self._address, self._copy = readable(path) if read_only else (path.absolute().as_uri(), None)
         try:
             with self._translated("opening"):
                 self._writer = self._connect()
@@ -103,8 +101,7 @@ class Database:
             # In a copy there is nobody else.
             with nullcontext(self._writer) if self.read_only else self.transaction("migrate") as connection:
                 self._migrate(connection)
-        with suppress(FileNotFoundError):  # where it is read from a copy
-            self._file = _identity(self.path)
+        self._files.hold()
 
     def _check_ours(self, connection: sqlite3.Connection) -> int:
         """Give the schema's number, 0 for an empty file."""
@@ -159,6 +156,8 @@ class Database:
                     yield connection
                     self._tell(f"{name}.commit.before")
                     connection.execute("COMMIT")
+                    if self._files.problem:
+                        self.checkpoint()
                 except BaseException:
                     # SQLite itself has taken back all after some errors (a full disk is one). Where even this fails,
                     # the next transaction does it; the error that led here is the one to tell.
@@ -264,7 +263,12 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-            for connection in [*self._readers, self._writer]:
+            # Who closes last copies the log back: that must be the log which stands there, not one that was deleted.
+            last = [self._connect()] if self._files.problem else []
+            with suppress(sqlite3.Error):
+                for connection in last:
+                    connection.execute("SELECT 1 FROM sqlite_schema")
+            for connection in [*self._readers, self._writer, *last]:
                 connection.close()
             self._readers.clear()
             self._remove_copy()
@@ -279,19 +283,14 @@ class Database:
         return self._writer
 
     def _check_in_place(self, doing: str) -> None:
-        """Refuse where the file that is open no longer stands at its path: what is written to it may go with it."""
-        try:
-            if self._file is None or _identity(self.path) == self._file:
-                return
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        except OSError:  # it cannot be seen, so it is for SQLite to say what is wrong
-            return
-        raise StorageError(
-            f"{doing}: {self.path} was moved, deleted or replaced while it was open: nothing is recorded any more, as "
-            "it might be lost with the old file; put that back or leave it as it is now, then close this memory and "
-            "open it again"
-        )
+        """Refuse where a file that is open was replaced; save at once what a deleted log alone holds."""
+        if self._files.check(doing):
+            self.checkpoint()
+
+    @property
+    def problem(self) -> str | None:
+        """What has happened to its files, in words; None where all is well."""
+        return self._files.problem
 
     def _tell(self, point: str) -> None:
         if self._write_point is not None:
@@ -303,11 +302,6 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise _translate(error, doing, self.path) from error
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    status = os.stat(path)
-    return status.st_dev, status.st_ino
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
@@ -333,50 +327,3 @@ def _translate(error: sqlite3.Error, doing: str, path: Path) -> StorageError:
             f"{text}; move the file away and put back a copy: the documents beside it are whole"
         )
     return StorageError(text)
-
-
-def _readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
-    """Give the address that SQLite can read a database by.
-
-    Where SQLite cannot read it in its place, or there is none, that is of a copy in a temporary folder.
-    """
-    in_place = f"{path.absolute().as_uri()}?mode=ro"
-    if _has_content(path):
-        if _is_readable(in_place):
-            return in_place, None
-        if not _has_content(_log_of(path)):
-            # Nobody is writing the file: SQLite need not make a log of its own to read it.
-            return f"{in_place}&immutable=1", None
-    from tempfile import TemporaryDirectory  # here, as few projects ever need it
-
-    folder = TemporaryDirectory(prefix="orchestra-mem-")
-    copy = Path(folder.name) / path.name
-    try:
-        for source, target in ((path, copy), (_log_of(path), _log_of(copy))):
-            if _has_content(source):
-                shutil.copyfile(source, target)
-    except OSError as error:
-        folder.cleanup()
-        raise storage_error(error, "copying to read it", path) from error
-    return copy.as_uri(), folder
-
-
-def _is_readable(address: str) -> bool:
-    try:
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.execute("SELECT count(*) FROM sqlite_schema")
-    except sqlite3.Error as error:
-        # Any other fault is told in words when the file is opened.
-        return not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
-    return True
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _has_content(path: Path) -> bool:
-    try:
-        return path.stat().st_size > 0
-    except OSError:
-        return False
