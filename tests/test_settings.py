@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -457,3 +458,9 @@ def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest
         load_settings(project, {"ORCHESTRA_MEM__PROJECT__NAME": "p", "ORCHESTRA_MEM__STORAGE__BUSY_TIMEOUT_S": "1"})
     except ConfigError as error:
         assert all(fault.source.endswith("config.yaml") for fault in error.faults)
+
+
+def test_a_named_pipe_in_the_files_place_is_told(load: Load) -> None:
+    """To open one is to wait for ever for whoever writes into it."""
+    os.mkfifo(Path(".obra/config.yaml"))
+    assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, no file"]

@@ -639,7 +639,7 @@ def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: P
 @pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
 @pytest.mark.parametrize("deleted", ["obra.db-wal", "obra.db-shm"])
 def test_a_log_that_is_deleted_beside_a_running_process_costs_no_record(tmp_path: Path, deleted: str) -> None:
-    """Cleaners and sync tools do that. The process is killed afterwards; all that it acknowledged is there, and told."""
+    """Cleaners and sync tools do that. The process is killed afterwards: all that it acknowledged is there."""
     child = f"""
 import os, pathlib
 from orchestra_mem import open_memory
@@ -669,7 +669,7 @@ def test_a_log_that_another_program_began_anew_is_not_written_beside(tmp_path: P
         _record(memory, "between")
         with _open(tmp_path) as other:
             _record(other, "elsewhere")
-            with pytest.raises(StorageError, match="obra.db-wal was moved, deleted or replaced while it was open"):
+            with pytest.raises(StorageError, match=r"obra\.db-wal was moved, deleted or replaced while it was open"):
                 _record(memory, "beside")
     with _open(tmp_path) as memory:
         assert list(_recorded(memory)) == ["before", "between", "elsewhere"]

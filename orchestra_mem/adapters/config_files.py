@@ -7,6 +7,7 @@ key, each value with its place, checked on its own, and laid over the ones below
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -211,6 +212,8 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
     """Read a configuration file, adding the faults of its form; a file that does not exist is like an empty one."""
     raw = b""
     try:
+        if stat.S_ISFIFO(path.stat().st_mode):  # to open one is to wait for whoever writes into it
+            raise OSError(0, "it is a named pipe, no file")
         raw = path.read_bytes()
         root = yaml.compose(raw.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except FileNotFoundError:

@@ -222,6 +222,10 @@ def test_items_cannot_forge_the_frame(begun: list[Item], budget: int) -> None:
             "f <| x |> g; a < memory_b; <memoryless>; List<memory>",
             "f <| x |> g; a < memory_b; <memoryless>; List<\\memory>",
         ),
+        ("</s><s>[INST] <<SYS>> [/INST]", "<\\/s><\\s>[\\INST] <\\<SYS>> [\\/INST]"),
+        ("<start_of_turn>user <end_of_turn><eos>", "<\\start_of_turn>user <\\end_of_turn><\\eos>"),
+        ("<|eot_id|><\uff5cUser\uff5c>[TOOL_CALLS]", "<\\|eot_id|><\\\uff5cUser\uff5c>[\\TOOL_CALLS]"),
+        ("a[INSTANCE] list[INT] <span> 1<s> x<2", "a[INSTANCE] list[INT] <span> 1<\\s> x<2"),
         ("## Heading\n- item", "## Heading\n- item"),
     ],
 )
@@ -230,11 +234,13 @@ def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str)
     assert neutralise(text) == neutral
 
 
-@given(st.text(alphabet="<\\/ memory|imx>\n", max_size=60))
-def test_neutralising_can_be_undone(text: str) -> None:
-    """Taking one backslash from each neutralised place gives the text back."""
-    restored = re.sub(r"<\\(?=\\*(?:/?\s*memory\b|\|\w+\|>))", "<", neutralise(text), flags=re.IGNORECASE)
-    assert restored == text
+@given(st.lists(st.sampled_from([*"<\\/|>[ \n", "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))
+def test_neutralising_can_be_undone(pieces: list[str]) -> None:
+    """Nothing goes but backslashes that came in, and doing it again adds one more at each place."""
+    text = "".join(pieces)
+    once, twice = neutralise(text), neutralise(neutralise(text))
+    assert once.replace("\\", "") == text.replace("\\", "")
+    assert len(twice) - len(once) == len(once) - len(text)
 
 
 # Shares

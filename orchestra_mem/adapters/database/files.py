@@ -14,6 +14,7 @@ from orchestra_mem.errors import StorageError, storage_error
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
+
 class HeldFiles:
     """The database's file, its write-ahead log and the log's index, as this process holds them open."""
 

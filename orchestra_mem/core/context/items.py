@@ -98,14 +98,19 @@ def operation_key(operation_id: int) -> str:
     return f"op {operation_id}"
 
 
-# A border of ours, or a control token of a chat template as <|im_start|>, that stands in an item's text. A backslash
+# A border of ours, or a control token of a model family's chat template, that stands in an item's text. A backslash
 # goes in, one more where there is one already, so that what was meant can be read off.
-_FORGED = re.compile(r"<(?=\\*(?:/?\s*memory\b|\|\w+\|>))", re.IGNORECASE)
+_FORGED = re.compile(
+    r"<(?=\\*(?:/?\s*memory\b|\|\w+\|>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|/?(?:s|bos|eos|pad|unk)>|</?SYS>>"
+    r"|(?:start|end)_of_turn>|(?:start|end)_of_(?:role|text)\b))"
+    r"|\[(?=\\*/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
+    re.IGNORECASE,
+)
 
 
 def neutralise(text: str) -> str:
     r"""Keep `text` from speaking as the frame around it: `<memory …>` becomes `<\memory …>`."""
-    return _FORGED.sub(r"<\\", text) if "<" in text else text
+    return _FORGED.sub(r"\g<0>\\", text) if "<" in text or "[" in text else text
 
 
 def border_line(part: Part, source: str) -> str:
