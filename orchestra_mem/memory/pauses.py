@@ -73,13 +73,18 @@ class PauseWorker:
                 pass
             self._called.clear()
             try:
-                load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
+                if self._is_worth_it():
+                    load_tables()  # while nobody waits for the lock: it takes a tenth of a second, once
                 while self._step() and not self._called.is_set():
                     pass
             except ClosedError:
                 return
             except Exception:  # the refresh meets it again, and tells
                 logger.debug("nothing is prepared for the next refresh", exc_info=True)
+
+    def _is_worth_it(self) -> bool:
+        life = self._life()
+        return life is not None and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK)
 
     def _step(self) -> bool:
         """Do a little of what the next refresh needs; whether there may be more."""
