@@ -49,6 +49,16 @@ def test_a_record_does_not_wait_for_a_refresh_that_can_wait(memory: Orchestrator
     assert DUE <= tracker.used_tokens() < CRITICAL
 
 
+def test_in_a_loop_that_never_reads_it_comes_soon_after_it_is_due(memory: OrchestratorContextManager) -> None:
+    """Within 3 % of the window, and not just before the window overflows."""
+    tracker = fill(memory, 50)
+    used = 0
+    while tracker.refresh_count == 0:
+        used = tracker.used_tokens()
+        memory.record_operation("note", {"text": "more"}, 50)
+    assert DUE < used + 50 <= DUE + 0.035 * WINDOW
+
+
 @pytest.mark.parametrize(
     "reading",
     [

@@ -32,8 +32,9 @@ logger = logging.getLogger(__name__)
 
 # After a refresh that the disk refused, so many operations pass before the next try.
 _RETRY_AFTER = 25
-# A refresh no longer waits where so many operations as large as the last would make the window critical.
-_ROOM = 2
+# A refresh waits for the next read, though not beyond this share of the window more, nor where so many operations as
+# large as the last would make the window critical.
+_WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
 
 
@@ -205,8 +206,9 @@ class Lifecycle:
             return
         tracker = self._parts.tracker
         self._refresh_due |= tracker.should_refresh()
+        waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
         # The next operations may be as large, and a window that overflows is the worst.
-        if self._refresh_due and (tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling):
+        if self._refresh_due and (waited or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling):
             self.refresh()
 
     @property
