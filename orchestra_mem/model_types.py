@@ -61,8 +61,13 @@ class LanguageModel(Protocol):
         """The window that prompt and answer share, in tokens."""
         ...
 
-    def count_prompt(self, messages: Sequence[Message]) -> int:
-        """Count the tokens of a prompt as the model does, chat template included."""
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
+        """Count the tokens of a prompt as the model does, chat template included.
+
+        Args:
+            messages: the prompt.
+            tools: what the model may call, as OpenAI's protocol has it: `{"type": "function", "function": {…}}`.
+        """
         ...
 
     def generate(
