@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from orchestra_mem.types import Json
 
@@ -100,3 +100,13 @@ class LanguageModel(Protocol):
     def close(self) -> None:
         """Free memory and connections; the next use loads it again."""
         ...
+
+
+class PromptSender(Protocol):
+    """What a host may have for a model: it answers one text with another."""
+
+    def send_prompt(self, prompt: str, /) -> str: ...
+
+
+AnyModel: TypeAlias = LanguageModel | PromptSender | Callable[[str], str]
+"""What is taken for a model."""
