@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
+    from orchestra_mem.compression.compressor import MemoryCompressor
+    from orchestra_mem.core.context.window import ContextWindowTracker
     from orchestra_mem.errors import (
         CircularDependencyError,
         ClosedError,
@@ -28,15 +30,31 @@ if TYPE_CHECKING:
     )
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.vector_store import VectorStore
+    from orchestra_mem.orchestrator.orchestrator import Orchestrator
+    from orchestra_mem.retrieval.response_cache import ResponseCache
+    from orchestra_mem.retrieval.retriever import ContextRetriever
+    from orchestra_mem.tiers.episodic import EpisodicMemoryManager
+    from orchestra_mem.tiers.session import SessionMemoryManager
+    from orchestra_mem.tiers.state import StateManager
+    from orchestra_mem.tiers.working import WorkingMemory
     from orchestra_mem.types import OperationFilter
 else:
     # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
     # line needs no memory. Every name that does not stand here is an error's.
     _WHERE = {
-        "OperationFilter": "orchestra_mem.types",
-        "OrchestratorContextManager": "orchestra_mem.memory.manager",
-        "VectorStore": "orchestra_mem.memory.vector_store",
-        "open_memory": "orchestra_mem.build",
+        "ContextRetriever": "retrieval.retriever",
+        "ContextWindowTracker": "core.context.window",
+        "EpisodicMemoryManager": "tiers.episodic",
+        "MemoryCompressor": "compression.compressor",
+        "OperationFilter": "types",
+        "Orchestrator": "orchestrator.orchestrator",
+        "OrchestratorContextManager": "memory.manager",
+        "ResponseCache": "retrieval.response_cache",
+        "SessionMemoryManager": "tiers.session",
+        "StateManager": "tiers.state",
+        "VectorStore": "memory.vector_store",
+        "WorkingMemory": "tiers.working",
+        "open_memory": "build",
     }
 
     def __getattr__(name: str) -> object:
@@ -44,32 +62,41 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(_WHERE.get(name, "orchestra_mem.errors")), name)
+        return getattr(import_module(f"orchestra_mem.{_WHERE.get(name, 'errors')}"), name)
 
 
 __all__ = [
     "CircularDependencyError",
     "ClosedError",
     "ConfigError",
+    "ContextRetriever",
+    "ContextWindowTracker",
     "DatabaseDamagedError",
     "DocumentConflictError",
     "DocumentError",
     "EmbedderError",
+    "EpisodicMemoryManager",
     "HistoryError",
     "InvalidChangeError",
     "InvalidOperationError",
     "LockTimeoutError",
+    "MemoryCompressor",
     "ModelError",
     "NotFoundError",
     "OperationFilter",
     "OrchestraMemError",
+    "Orchestrator",
     "OrchestratorContextManager",
+    "ResponseCache",
     "SchemaTooNewError",
     "SearchError",
+    "SessionMemoryManager",
+    "StateManager",
     "StorageError",
     "StorageFullError",
     "StorageReadOnlyError",
     "TokenizerError",
     "VectorStore",
+    "WorkingMemory",
     "open_memory",
 ]

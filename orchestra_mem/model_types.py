@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from orchestra_mem.types import Json
 
@@ -61,8 +61,13 @@ class LanguageModel(Protocol):
         """The window that prompt and answer share, in tokens."""
         ...
 
-    def count_prompt(self, messages: Sequence[Message]) -> int:
-        """Count the tokens of a prompt as the model does, chat template included."""
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
+        """Count the tokens of a prompt as the model does, chat template included.
+
+        Args:
+            messages: the prompt.
+            tools: what the model may call, as OpenAI's protocol has it: `{"type": "function", "function": {…}}`.
+        """
         ...
 
     def generate(
@@ -95,3 +100,13 @@ class LanguageModel(Protocol):
     def close(self) -> None:
         """Free memory and connections; the next use loads it again."""
         ...
+
+
+class PromptSender(Protocol):
+    """What a host may have for a model: it answers one text with another."""
+
+    def send_prompt(self, prompt: str, /) -> str: ...
+
+
+AnyModel: TypeAlias = LanguageModel | PromptSender | Callable[[str], str]
+"""What is taken for a model."""

@@ -69,9 +69,10 @@ class ScriptedModel:
         """Its window, in words."""
         return self._context_tokens
 
-    def count_prompt(self, messages: Sequence[Message]) -> int:
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
         """Count the words of a prompt."""
-        return sum(len(message.text.split()) for message in messages)
+        texts = [*(message.text for message in messages), *map(json.dumps, tools)]
+        return sum(len(text.split()) for text in texts)
 
     def generate(
         self,

@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from orchestra_mem.design_names import ReadByKey
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -67,7 +69,7 @@ class MustKeepStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(ReadByKey):
     """One thing the orchestrator did. Immutable: neither the record nor `data` may be changed.
 
     `id` counts up over the whole project and never repeats. `timestamp` is aware and in UTC. `tokens` is what the

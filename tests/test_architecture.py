@@ -21,7 +21,7 @@ PACKAGE = CHECKOUT / "orchestra_mem"
 # The layers by the names of their modules and folders below the package, `""` for its root, and what each may import
 # besides itself.
 LAYERS: dict[str, tuple[str, str]] = {
-    "foundation": ("errors types ports search_types work_types model_types job_types hooks signals", ""),
+    "foundation": ("design_names errors types ports search_types work_types model_types job_types hooks signals", ""),
     "core": ("core settings settings_check serialize", "foundation"),
     "tiers": ("tiers", "core foundation"),
     "adapters": ("adapters", "core foundation"),
@@ -32,14 +32,14 @@ LAYERS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "build memory retrieval compression adapters tiers core foundation"),
     "orchestrator": ("orchestrator", "build memory retrieval compression tiers core foundation"),
     "faces": ("faces __main__", "orchestrator doctor build memory retrieval compression tiers core foundation"),
-    "root": ("", "build memory foundation"),
+    "root": ("", "orchestrator build memory retrieval compression tiers core foundation"),
     "testing": ("testing", "core foundation"),
     "old places": ("manager retriever compressor", ""),
 }
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_300,
+    "orchestra_mem": 39_650,
     "orchestra_mem/core": 10_750,
     "orchestra_mem/core/context": 1_250,
     "orchestra_mem/core/documents": 3_450,
@@ -49,12 +49,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 400,
     "orchestra_mem/orchestrator": 4_400,
     "orchestra_mem/tiers": 3_550,
-    "orchestra_mem/adapters": 8_450,
-    "orchestra_mem/memory": 2_350,
+    "orchestra_mem/adapters": 8_550,
+    "orchestra_mem/memory": 2_355,
     "orchestra_mem/retrieval": 1_650,
     "orchestra_mem/compression": 1_700,
     "orchestra_mem/faces": 2_800,
-    "tests": 31_300,
+    "tests": 31_700,
     "benchmarks": 7_850,
 }
 MAX_MODULE_LINES = 400

@@ -25,11 +25,13 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
     assert orchestra_mem.__all__ == [
-        "CircularDependencyError", "ClosedError", "ConfigError", "DatabaseDamagedError", "DocumentConflictError",
-        "DocumentError", "EmbedderError", "HistoryError", "InvalidChangeError", "InvalidOperationError",
-        "LockTimeoutError", "ModelError", "NotFoundError", "OperationFilter", "OrchestraMemError",
-        "OrchestratorContextManager", "SchemaTooNewError", "SearchError", "StorageError", "StorageFullError",
-        "StorageReadOnlyError", "TokenizerError", "VectorStore", "open_memory",
+        "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker",
+        "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError", "EpisodicMemoryManager",
+        "HistoryError", "InvalidChangeError", "InvalidOperationError", "LockTimeoutError", "MemoryCompressor",
+        "ModelError", "NotFoundError", "OperationFilter", "OrchestraMemError", "Orchestrator",
+        "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError", "SearchError", "SessionMemoryManager",
+        "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError", "TokenizerError", "VectorStore",
+        "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
@@ -106,11 +108,12 @@ def test_a_memory_is_opened_like_this() -> None:
 @pytest.mark.parametrize(
     ("owner", "names"),
     [
-        (WorkingMemory, "get_recent_operations get_operations search clear get_stats"),
-        (SessionMemoryManager, "get_summary generate_summary search get_current_state get_stats"),
+        (WorkingMemory, "get_recent_operations get_operations add_operation search clear get_stats"),
+        (SessionMemoryManager, "get_summary generate_summary search get_current_state compress archive get_stats"),
         (
             EpisodicMemoryManager,
-            "get_project_state get_work_plan get_recent_decisions search history diff restore get_stats",
+            "get_project_state get_work_plan get_recent_decisions update_project_state search history diff restore "
+            "get_stats",
         ),
         (
             ContextWindowTracker,

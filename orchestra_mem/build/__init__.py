@@ -15,16 +15,18 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
     from orchestra_mem.adapters.git_history import open_git_history
     from orchestra_mem.adapters.jsonl_history import open_jsonl_history
+    from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.adapters.watcher import DocumentWatcher
     from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.model_types import LanguageModel
+    from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
     from orchestra_mem.settings import WatchChoice
 
 # The faces know this module, not the adapters: what they need of those is handed on from here.
 __all__ = [
     "CONFIG_PATH", "HOME", "DocumentWatcher", "Initialised", "default_config_text", "find_project", "initialise",
-    "load_settings", "open_git_history", "open_jsonl_history", "open_memory", "open_watcher", "utc_now",
+    "language_model", "load_settings", "open_git_history", "open_jsonl_history", "open_memory", "open_watcher",
+    "utc_now",
 ]  # fmt: skip
 
 # Loaded when they are asked for, as the rest of the program is when a memory is opened: the package is quick to import.
@@ -32,6 +34,7 @@ _ON_FIRST_USE = {
     "DocumentWatcher": "orchestra_mem.adapters.watcher",
     "CONFIG_PATH": "orchestra_mem.adapters.config_files",
     "default_config_text": "orchestra_mem.adapters.config_files",
+    "language_model": "orchestra_mem.adapters.prompted_model",
     "load_settings": "orchestra_mem.adapters.config_files",
     "open_git_history": "orchestra_mem.adapters.git_history",
     "open_jsonl_history": "orchestra_mem.adapters.jsonl_history",
@@ -120,7 +123,7 @@ def open_memory(
     clock: Clock = utc_now,
     counter: TokenCounter | None = None,
     write_point: WritePoint | None = None,
-    model: LanguageModel | None = None,
+    model: AnyModel | None = None,
 ) -> OrchestratorContextManager:
     """Open the memory of a project; the first time makes it, in the folder `.obra` there.
 
@@ -130,13 +133,14 @@ def open_memory(
         clock: gives the present time, aware of its time zone.
         counter: counts tokens; by default the one that the settings name.
         write_point: is told each step that changes the disk; for tests of crashes.
-        model: betters summaries in the background, in place of the one that the settings name; it stays the caller's
-            to close.
+        model: betters summaries in the background, in place of the one that the settings name; a `LanguageModel`, an
+            object with `send_prompt`, or a callable. It stays the caller's to close.
 
     Raises:
         ConfigError: settings that cannot be used; all faults are named.
         StorageError: the folder or what lies in it cannot be used.
         ValueError: the clock gives times without a zone.
+        TypeError: the model is none.
     """
     from orchestra_mem.adapters.config_files import load_settings
     from orchestra_mem.build.wiring import Place, Wiring

@@ -20,6 +20,7 @@ from orchestra_mem.adapters.database import (
     SqliteWorkStore,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
+from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
@@ -39,7 +40,7 @@ from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.memory.parts import MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
-from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.model_types import AnyModel, LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import CounterChoice, Durability, EmbedderChoice, Settings
@@ -191,14 +192,16 @@ class Wiring:
         clock: Clock,
         counter: TokenCounter | None,
         write_point: WritePoint | None,
-        model: LanguageModel | None,
+        model: AnyModel | None,
     ) -> None:
         self.place = place
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
         self.models = open_models(place.project, settings, counter=counter)
-        self.model = model or self.models.model
+        self.model: LanguageModel | None = self.models.model
+        if model is not None:
+            self.model = language_model(model, context_tokens=settings.llm.context_tokens)
         self.counter = self.models.counter
         self.project = settings.project.title or place.project.name
         self.read_only = (why_read_only(place.home) if place.home.is_dir() else None) or ""

@@ -23,6 +23,7 @@ from orchestra_mem.core.summaries.drafts import METHOD, Draft, Material, Source,
 from orchestra_mem.core.summaries.extractive import Extract, Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
@@ -54,7 +55,7 @@ _MOSTLY_FAILED = "it has mostly failed with such content"
 _SESSION = "session"
 
 
-class MemoryCompressor:
+class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interface).compressor"):
     """Compresses operations, texts and documents to a size in tokens. Safe to share between threads.
 
     Args:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
 from orchestra_mem.memory.parts import MemoryParts
@@ -42,13 +43,14 @@ from orchestra_mem.types import (
 )
 
 if TYPE_CHECKING:
+    from orchestra_mem.compression.compressor import MemoryCompressor
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.search import Answer
 
 
-class OrchestratorContextManager:
+class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
@@ -62,6 +64,7 @@ class OrchestratorContextManager:
         self._lock = parts.lock
         self.events = MemoryEvents(self)
         self.compression = parts.compression
+        parts.session.memory = parts.episodic.memory = self
         self._places = SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._life = Lifecycle(parts, self.events)
@@ -100,6 +103,11 @@ class OrchestratorContextManager:
         """The state of work: milestones, epics, stories and tasks, as people have left them in the work plan."""
         with self._life.settled():
             return self._parts.state
+
+    @property
+    def compressor(self) -> MemoryCompressor:
+        """Makes texts shorter, by extraction and with the model where there is one."""
+        return self.compression.compressor
 
     @property
     def model(self) -> LanguageModel | None:

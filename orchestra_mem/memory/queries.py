@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.search.disclosure import Recalled
+from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled
 from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
@@ -155,9 +156,22 @@ class MemoryRetriever:
         """
         return self._retriever.get_recommendations(task, self._now(), agents=agents, limit=limit)
 
-    def clear_cache(self) -> None:
-        """Forget what was retrieved; the next time it is looked for."""
-        self._retriever.clear_cache()
+    def load_layer1(
+        self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3
+    ) -> list[DisclosedEntry]:
+        """Give the best entries that `retrieve_context` finds, each with its source, title and what it costs."""
+        return [*self.retrieve_context(query, agents=agents, pattern=pattern).entries[: max(0, limit)]]
+
+    def load_layer2(self, entries: Sequence[DisclosedEntry], token_budget: int) -> list[DisclosedEntry]:
+        """Give those entries of `load_layer1`, in their order, whose texts fit a budget together."""
+        if any(isinstance(entry, str) for entry in entries):
+            raise TypeError("load_layer2 takes entries of load_layer1, not their names; use memory.expand for a name")
+        sizes = accumulate(entry.tokens for entry in entries)
+        return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
+
+    def clear_cache(self, pattern: str = "") -> None:
+        """Forget what was retrieved; see `ContextRetriever.clear_cache`."""
+        self._retriever.clear_cache(pattern)
 
     def get_stats(self) -> dict[str, Json]:
         """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""

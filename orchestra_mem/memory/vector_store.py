@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.retrieval.recommendations import Recommendations
@@ -46,7 +47,7 @@ class BatchResult:
     errors: Mapping[str, str]
 
 
-class VectorStore:
+class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=config))"):
     """Finds past work by meaning and words. Safe to share between threads.
 
     Args:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from orchestra_mem.build import utc_now
+from orchestra_mem.build import language_model, utc_now
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
@@ -68,7 +69,7 @@ class _Waiting:
     undoing: Operation | None = None
 
 
-class Orchestrator:
+class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=config))"):
     """Understands lines and runs tasks over one memory. Safe to share between threads; lines come one at a time.
 
     Args:
@@ -87,7 +88,7 @@ class Orchestrator:
         memory: OrchestratorContextManager,
         *,
         tracker: WorkTracker | None = None,
-        model: LanguageModel | None = None,
+        model: AnyModel | None = None,
         agent: str = "orchestrator",
         confirm: bool = True,
         least_quality: float = 0.7,
@@ -98,10 +99,10 @@ class Orchestrator:
         self.hooks = Hooks()
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
-        model = model or memory.model
-        self._reader = ModelReader(model, memory.foreground)
+        reads = memory.model if model is None else language_model(model)
+        self._reader = ModelReader(reads, memory.foreground)
         self._commands = Commands(self.tracker)
-        self._answers = Answers(memory, self.tracker, clock, model)
+        self._answers = Answers(memory, self.tracker, clock, reads)
         self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._last: Last | None = None
@@ -110,10 +111,11 @@ class Orchestrator:
 
     # Lines
 
-    def execute(self, line: str) -> Reply:
+    def execute(self, line: str, *, use_memory: bool = True) -> Reply:
         """Do or answer what a line says, and record it; nothing that a line may say raises.
 
-        What the grammar reads whole is done, a question is answered, and everything else is asked about first.
+        What the grammar reads whole is done, a question is answered, and everything else is asked about first. Without
+        `use_memory` no context is built for it.
 
         Raises:
             StorageError: it could not be stored.
@@ -125,7 +127,7 @@ class Orchestrator:
             self._journal.tell_of_changes()
             self.hooks.call("before_execution", kind=LINE, subject=text)
             try:
-                reply = self._replied(text)
+                reply = self._replied(text, use_memory)
             except Exception as error:
                 self.hooks.call("on_error", kind=LINE, subject=text, error=error)
                 raise
@@ -135,11 +137,12 @@ class Orchestrator:
 
     execute_nl_command = execute
 
-    def _replied(self, line: str) -> Reply:
+    def _replied(self, line: str, use_memory: bool) -> Reply:
         waiting, self._waiting = self._waiting, None
         if self._last:
             self._last = replace(self._last, age=self._last.age + 1)
-        self.memory.get_orchestrator_context(LINE)
+        if use_memory:
+            self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
         reply = self._gone_on(waiting, line, talk) if waiting else None
         if reply is not None:
@@ -323,6 +326,7 @@ class Orchestrator:
         timeout_s: float | None = None,
         folder: Path | None = None,
         tokens_used: int | None = None,
+        use_memory: bool = True,
     ) -> TaskResult:
         """Run a task until its result is good enough; each try is recorded, and the item's status follows.
 
@@ -332,6 +336,7 @@ class Orchestrator:
             max_iterations: how often it is tried at most.
             timeout_s, folder: of a shell command.
             tokens_used: of the window, as the host reports them for each try.
+            use_memory: whether the work is given a context; else that is empty.
 
         Raises:
             InvalidChangeError: the item cannot be started as it stands.
@@ -339,7 +344,10 @@ class Orchestrator:
             StorageError: it could not be stored.
         """
         runs = shell_work(work, folder=folder, timeout_s=timeout_s) if isinstance(work, str) else work
-        return self._tasks.run(task, runs, max_iterations=max(1, max_iterations), tokens_used=tokens_used)
+        context_tokens = None if use_memory else 0
+        return self._tasks.run(
+            task, runs, max_iterations=max(1, max_iterations), tokens_used=tokens_used, context_tokens=context_tokens
+        )
 
     # Ending
 

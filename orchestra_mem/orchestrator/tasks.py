@@ -181,14 +181,16 @@ class TaskRunner:
         self._hooks = hooks
         self._least_quality = least_quality
 
-    def run(self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None) -> TaskResult:
+    def run(
+        self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
+    ) -> TaskResult:
         """Try a task until its result is good enough or it has been tried often enough."""
         with self._tracker.together() as changes:
             item = self._tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
             self._hooks.call("before_execution", kind=TASK, subject=item.id)
-            context = self._memory.get_orchestrator_context(TASK)
+            context = self._memory.get_orchestrator_context(TASK, context_tokens)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
             try:
                 result = _tried(work, attempt)

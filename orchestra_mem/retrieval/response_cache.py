@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference, facts_hash, system_hash
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -68,7 +69,7 @@ class CachedResponse:
     age_s: float
 
 
-class ResponseCache:
+class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).response_cache"):
     """Gives earlier answers again while nothing that they depend on has changed. Safe to share between threads.
 
         found = memory.response_cache.get(question, model="qwen", prompt_file="prompt.md")

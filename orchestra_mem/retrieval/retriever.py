@@ -12,6 +12,7 @@ from threading import Lock
 from cachetools import TTLCache
 
 from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import PassageRetriever
@@ -76,7 +77,7 @@ class _Request:
     max_tokens: int
 
 
-class ContextRetriever:
+class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).retriever"):
     """Retrieves what past work says for a task. Safe to share between threads.
 
     An answer is kept until the memory changes in anything, and is never given after that.
@@ -231,10 +232,18 @@ class ContextRetriever:
             limit=limit,
         )
 
-    def clear_cache(self) -> None:
-        """Forget what was retrieved; the next time it is looked for."""
+    def clear_cache(self, pattern: str = "") -> None:
+        """Forget what was retrieved; the next time it is looked for.
+
+        Args:
+            pattern: only what was retrieved for this pattern, or for a task or an agent with these letters.
+        """
+        wanted = pattern.casefold()
         with self._lock:
-            self._cache.clear()
+            for moment, request in list(self._cache):
+                said = (request.task, request.pattern or "", *request.agents)
+                if any(wanted in each.casefold() for each in said):
+                    self._cache.pop((moment, request), None)
 
     def get_stats(self) -> dict[str, Json]:
         """Return figures of the cache: `hits` and `misses` since the start, `prefetched` answers."""

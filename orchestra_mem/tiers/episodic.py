@@ -20,6 +20,7 @@ from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, timeless, with_later_time
 from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
@@ -44,7 +45,7 @@ class _Plan:
     last: WrittenDocument
 
 
-class EpisodicMemoryManager:
+class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
     """The third tier. Safe to share between threads and processes: writes are locked and conditional."""
 
     def __init__(

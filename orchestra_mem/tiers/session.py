@@ -27,6 +27,7 @@ from orchestra_mem.core.documents.session_document import (
     with_unknown_told,
 )
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
+from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.session_place import SessionPlace
@@ -54,7 +55,7 @@ _REMEMBERED = 512
 _TORN_CHARS = len("### [2")
 
 
-class SessionMemoryManager:
+class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config).session_memory"):
     """The second tier. All its methods may be called by several threads and processes; documents are locked."""
 
     def __init__(
@@ -348,8 +349,7 @@ class SessionMemoryManager:
         if self._counter.count(text) <= max_tokens:
             return text
         parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
-        chosen: list[str] = []
-        left = max_tokens
+        chosen, left = list[str](), max_tokens
         for part in reversed(parts):
             left -= self._counter.count(as_form(part.block.text))
             if left < 0:

@@ -20,6 +20,7 @@ from orchestra_mem.core.work.wording import (
     kept_text,
     kept_title,
 )
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.state_change import StateChange
@@ -38,7 +39,7 @@ _NO_LOCK = nullcontext()
 _FREE = "what it waited for is closed"
 
 
-class StateManager:
+class StateManager(MadeOtherwise, use="open_memory(project, config=config).state"):
     """Keeps the state of work; fulfils `WorkTracker`. Safe to share between threads.
 
     Each change is stored whole, with its events, before its method returns, or not at all. Nothing is ever deleted.

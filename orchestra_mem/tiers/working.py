@@ -7,11 +7,15 @@ import threading
 from collections import deque
 from itertools import islice
 
-from orchestra_mem.core.documents.entries import Entry
+from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.types import Json, Operation
 
+# What an entry shows of its operation, as `entries.max_chars` has it by default.
+_ENTRY_CHARS = 4_000
 
-class WorkingMemory:
+
+class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).working_memory"):
     """A deque of entries, up to so many operations and so many tokens. Safe to share between threads.
 
     What is over the limits stays until the caller has put it into the next tier: `overflow` names it, `drop_through`
@@ -26,6 +30,7 @@ class WorkingMemory:
         self._entries: deque[tuple[Entry, int]] = deque()
         # How many of them, from the oldest on, are to leave.
         self._leaving = 0
+        self._newest = 0
         self._lock = threading.RLock()
 
     def add(self, entry: Entry) -> None:
@@ -34,11 +39,27 @@ class WorkingMemory:
             newest, through = self._entries[-1] if self._entries else (None, 0)
             if newest is not None and newest.operation.id == entry.operation.id:
                 return
+            self._newest = entry.operation.id
             self._entries.append((entry, through + entry.operation.entry_tokens))
             staying = len(self._entries) - self._leaving
             if staying > self.max_operations or self._tokens(self._leaving) > self.max_tokens:
                 while self._over_half(self._leaving):
                     self._leaving += 1
+
+    def add_operation(self, operation: Operation) -> None:
+        """Take in an operation that has been recorded; `record_operation` has done it, then this does nothing.
+
+        Raises:
+            TypeError: it is not recorded.
+        """
+        if not isinstance(operation, Operation):
+            raise TypeError(
+                f"a {type(operation).__name__} is no recorded operation: use memory.record_operation(type, data, "
+                "tokens), which stores it and takes it in here"
+            )
+        with self._lock:
+            if operation.id > self._newest:
+                self.add(make_entry(operation, started=operation.timestamp.date(), max_chars=_ENTRY_CHARS))
 
     def _tokens(self, first: int, end: int | None = None) -> int:
         """The tokens of those from a place on, and before another."""

@@ -17,6 +17,7 @@ from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.ports import TokenCounter
+from orchestra_mem.types import Json
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("llama")]
 
@@ -78,6 +79,50 @@ def test_prompts_are_counted_as_the_model_reads_them(smollm: GgufVocabulary, who
     given_messages = [{"role": message.role.value, "content": message.text} for message in messages]
     usage = whole.create_chat_completion(given_messages, max_tokens=1)["usage"]
     assert len(smollm.prompt_tokens(messages)) == usage["prompt_tokens"]
+
+
+TOOLS: list[dict[str, Json]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look_up",
+            "description": 'Give the weather in a city – ö, "quoted".',
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+        },
+    }
+]
+
+
+@pytest.mark.parametrize("gguf", ["qwen_gguf", "smollm_gguf"])
+def test_tools_are_counted_as_the_model_reads_them(gguf: str, request: pytest.FixtureRequest) -> None:
+    """By the usage that the library's own chat completion reports; a template without a place for tools has none."""
+    load_library()
+    import llama_cpp
+
+    path: Path = request.getfixturevalue(gguf)
+    whole = llama_cpp.Llama(str(path), n_ctx=512, n_threads=1, verbose=False)
+    messages = [Message(role=Role.SYSTEM, text="Be brief."), Message(role=Role.USER, text="How is it in Oslo?")]
+    spoken: list[Any] = [{"role": message.role.value, "content": message.text} for message in messages]
+    given_tools: list[Any] = [*TOOLS]
+    usage = whole.create_chat_completion(spoken, tools=given_tools, max_tokens=1)["usage"]  # type: ignore[index]
+    whole.close()
+    model = LlamaModel(GgufVocabulary(path), context_tokens=512, threads=1)
+    assert model.count_prompt(messages, tools=TOOLS) == usage["prompt_tokens"]
+    more = model.count_prompt(messages, tools=TOOLS) - model.count_prompt(messages)
+    assert more > 60 if gguf == "qwen_gguf" else more == 0
+    model.close()
+
+
+def test_a_tool_speaks_no_special_token(qwen: GgufVocabulary) -> None:
+    """Its description may spell one, and must not end the prompt's part."""
+    asked = [Message(role=Role.USER, text="Go on.")]
+    (end,) = qwen.prompt_tokens(asked)[-5:-4]
+    plain, spelled = (
+        qwen.prompt_tokens(asked, [{"type": "function", "function": {"name": "f", "description": said}}])
+        for said in ("It ends.", "It ends <|im_end|>.")
+    )
+    assert plain.count(end) == spelled.count(end) == 2
+    assert len(spelled) == len(plain) + 6
 
 
 def test_counts_stay_the_same_while_the_model_comes_and_goes(smollm_gguf: Path) -> None:

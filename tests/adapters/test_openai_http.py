@@ -21,6 +21,7 @@ from orchestra_mem.adapters.openai_http import OpenAiModel, Server
 from orchestra_mem.core.prompts import notes_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
+from orchestra_mem.types import Json
 
 ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What? \ud800")]
 
@@ -56,7 +57,10 @@ class Llama:
         if path == "/slots":
             return [{"id": n, "n_ctx": 4096, "is_processing": busy} for n, busy in enumerate(self.busy_slots)]
         if path == "/apply-template":
-            return {"prompt": "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in body["messages"])}
+            said = "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in body["messages"])
+            return {"prompt": said + "".join(f"{json.dumps(tool)}\n" for tool in body.get("tools", []))}
+        if "messages" in body:  # as vLLM
+            return {"count": 100 * len(body["messages"]) + 10 * len(body.get("tools", []))}
         assert body["add_special"]
         return {"tokens": list(range(len(body["content"].split())))}
 
@@ -253,6 +257,24 @@ def test_window_and_counts_are_those_of_llama_server(model: OpenAiModel, llama: 
         assert not model.busy()
     llama.busy_slots = [True, True]
     assert model.busy()
+
+
+TOOL: dict[str, Json] = {"type": "function", "function": {"name": "look_up", "description": "Look it up: \ud800"}}
+
+
+def test_tools_are_counted_by_whatever_counts_the_messages(url: str, llama: Llama) -> None:
+    """By llama-server's template, by vLLM's count, and where nobody counts by their bytes."""
+    model = OpenAiModel(Server(url))
+    without = model.count_prompt(ASKED)
+    assert model.count_prompt(ASKED, tools=[TOOL]) == without + len(json.dumps(TOOL).split())
+    # One that lays out messages, and no tools: these are estimated, and messages counted as before.
+    llama.refuse = lambda path, body: 400 if "tools" in body else 0
+    model = OpenAiModel(Server(url))
+    assert model.count_prompt(ASKED, tools=[TOOL]) == 11 // 3 + 7 // 3 + 16 + len(json.dumps(TOOL)) // 3 + 8
+    assert model.count_prompt(ASKED) == without
+    llama.refuse, llama.served = lambda path, body: 0, {"/tokenize"}
+    model = OpenAiModel(Server(url), model="m")
+    assert (model.count_prompt(ASKED), model.count_prompt(ASKED, tools=[TOOL])) == (200, 210)
 
 
 def test_a_server_that_tells_nothing_is_estimated(model: OpenAiModel, llama: Llama) -> None:

@@ -83,13 +83,13 @@ class LlamaModel:
         """Tell whether it answers somebody outside of this program: never."""
         return False
 
-    def count_prompt(self, messages: Sequence[Message]) -> int:
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
         """Count the tokens of a prompt, its chat template included; the vocabulary suffices for it.
 
         Raises:
             ModelError: as `context_tokens`, or the chat template refuses the messages.
         """
-        return len(self._vocabulary.prompt_tokens(messages))
+        return len(self._vocabulary.prompt_tokens(messages, tools))
 
     def generate(
         self,

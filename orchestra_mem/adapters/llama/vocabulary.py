@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from orchestra_mem.adapters.llama.ending import Held
 from orchestra_mem.adapters.llama.library import LoadedModel
 from orchestra_mem.errors import ModelError, TokenizerError
 from orchestra_mem.model_types import Message, Role
+from orchestra_mem.types import Json
 
 # Byte-pair encodings whose pattern, in llama.cpp's `llama-vocab.cpp`, lets no match reach over a line feed into what is
 # not white space, and takes white space up to the last line feed as one: `\s*[\r\n]+`. GPT-2's and SmolLM's do not.
@@ -71,19 +73,26 @@ class GgufVocabulary:
         with self._held.use() as loaded:
             return loaded.tokens(text)
 
-    def prompt_tokens(self, messages: Sequence[Message]) -> list[int]:
+    def prompt_tokens(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Json]] = ()) -> list[int]:
         """Cut a prompt into tokens, laid out by the model's chat template, up to where its answer begins.
+
+        Tools take tokens where the template has a place for them.
 
         Raises:
             ModelError: as `tokens`; or the template refuses the messages.
         """
+        offered = json.dumps(list(tools), ensure_ascii=False)
+        names = (b"tool_use", None) if tools else (None,)
         with self._held.use() as loaded:
             library, vocabulary = loaded.library, loaded.vocabulary
-            sign = _unused_sign([message.text for message in messages])
+            sign = _unused_sign([offered, *(message.text for message in messages)])
             said = [(each.role, _break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
             bos, eos = library.llama_vocab_bos(vocabulary), library.llama_vocab_eos(vocabulary)
-            template = (library.llama_model_chat_template(loaded.model, None) or b"").decode("utf-8", "replace")
-            prompt = _render(template, said, first=loaded.text_of(bos), last=loaded.text_of(eos))
+            # A file may have a template of its own for prompts with tools.
+            found_templates = (library.llama_model_chat_template(loaded.model, name) for name in names)
+            template = next(filter(None, found_templates), b"").decode("utf-8", "replace")
+            given = json.loads(_break_spellings(offered, _spelled(loaded, offered), sign))
+            prompt = _render(template, said, given, first=loaded.text_of(bos), last=loaded.text_of(eos))
             found = [token for piece in prompt.split(sign) for token in loaded.tokens(piece, special=True)]
             if library.llama_vocab_get_add_bos(vocabulary) and not prompt.startswith(loaded.text_of(bos)):
                 found.insert(0, bos)
@@ -120,12 +129,13 @@ def _spelled(loaded: LoadedModel, text: str) -> set[str]:
     return {loaded.text_of(each) for each in tokens if is_special(loaded.vocabulary, each)}
 
 
-def _render(template: str, messages: Sequence[tuple[Role, str]], *, first: str, last: str) -> str:
+def _render(template: str, messages: Sequence[tuple[Role, str]], tools: list[Json], *, first: str, last: str) -> str:
     """Lay out messages by a Jinja template.
 
     Args:
         template: the model's; ChatML where it is empty.
         messages: who speaks, and what.
+        tools: what the model may call.
         first: the text of the token that a prompt begins with.
         last: that of the token that ends an answer.
 
@@ -134,7 +144,7 @@ def _render(template: str, messages: Sequence[tuple[Role, str]], *, first: str, 
     """
     given = [{"role": role.value, "content": text} for role, text in messages]
     try:
-        return str(_formatter(template or _CHATML, first, last)(messages=given).prompt)
+        return str(_formatter(template or _CHATML, first, last)(messages=given, tools=tools or None).prompt)
     except Exception as error:  # a template is a program, and may raise anything
         raise ModelError(f"the model's chat template does not take these messages: {error}") from error
 

@@ -138,24 +138,27 @@ class OpenAiModel:
                 return _positive(_within(each, "max_model_len"))
         return 0
 
-    def count_prompt(self, messages: Sequence[Message]) -> int:
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
         """Count a prompt as the server does; where it does not tell, an estimate on the high side.
 
         Raises:
             ModelError: the server cannot be reached.
         """
-        spoken = _spoken(messages)
-        prompt = _within(self._asked("POST", "/apply-template", {"messages": spoken}), "prompt")
+        said: dict[str, Json] = {"messages": _spoken(messages)}
+        if tools:
+            said["tools"] = json.loads(json.dumps(tools, ensure_ascii=False).encode("utf-8", "replace"))
+        prompt = _within(self._asked("POST", "/apply-template", said), "prompt")
         if isinstance(prompt, str):
             body: Json = {"content": prompt, "add_special": True, "parse_special": True}
             tokens = _within(self._asked("POST", "/tokenize", body), "tokens")
             if isinstance(tokens, list):
                 return len(tokens)
-        elif not self._serves["/apply-template"]:  # then it may be vLLM
-            body = {"model": self._model, "messages": spoken}
-            if count := _positive(_within(self._asked("POST", "/tokenize", body), "count")):
+        elif not self._serves[_question("/apply-template", said)]:  # then it may be vLLM
+            told = self._asked("POST", "/tokenize", {"model": self._model, **said})
+            if count := _positive(_within(told, "count")):
                 return count
-        return sum(_bytes(message) // _BYTES_A_TOKEN + _MARKS for message in messages)
+        sizes = [*map(_bytes, messages), *(len(json.dumps(tool)) for tool in tools)]
+        return sum(size // _BYTES_A_TOKEN + _MARKS for size in sizes)
 
     def busy(self) -> bool:
         """Whether no slot of the server is free, as llama-server tells in `/slots`; no where it does not tell."""
@@ -298,7 +301,7 @@ class OpenAiModel:
         What it has never answered it does not know, and is not asked again. Else the refusal passes, or concerns what
         was sent.
         """
-        key = f"{path} of messages" if isinstance(body, dict) and path == "/tokenize" and "messages" in body else path
+        key = _question(path, body)
         if self._serves.get(key) is False:
             return None
         try:
@@ -311,6 +314,11 @@ class OpenAiModel:
 
     def close(self) -> None:
         """Do nothing: no connection outlives its call."""
+
+
+def _question(path: str, body: Json) -> str:
+    """Name what is asked: a server may count texts and not messages, or messages and no tools."""
+    return " ".join([path, *(part for part in ("messages", "tools") if isinstance(body, dict) and part in body)])
 
 
 def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:

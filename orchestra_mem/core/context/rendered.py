@@ -12,13 +12,14 @@ from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.continuity import TurnWindow
 from orchestra_mem.core.context.filling import PartFill, largest_fit, placed
 from orchestra_mem.core.context.items import Item, Part, PartRoom, Placement, border_line, operation_key
+from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrchestratorContext:
+class OrchestratorContext(ReadByKey):
     """What the model is given before an operation, never over `budget_tokens`.
 
     `tokens` is the count of `render()` by the counter called `counter`; `exact` tells whether that is the serving
@@ -86,7 +87,7 @@ class OrchestratorContext:
         return [{"role": role, "content": content} for role, content in messages if content]
 
     def as_dict(self) -> dict[str, Json]:
-        """Give the context by the source design's keys (section 3.1).
+        """Give the context by the source design's keys (section 3.1), as `context["working_memory"]` does.
 
         Operations come newest first, as there. The decisions stand under both names that the design has for them.
         Where memories were asked for by a query, these stand under `recalled_memories`.
@@ -103,6 +104,8 @@ class OrchestratorContext:
             "decision_history": decisions,
             **({"recalled_memories": recalled} if asked else {}),
         }
+
+    _by_key = as_dict
 
     def explain(self) -> str:
         """Say of each item why it entered, shrank (`~`) or stayed out (`-`), by part, with tokens and shares."""

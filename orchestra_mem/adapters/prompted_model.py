@@ -1,0 +1,86 @@
+"""Use what a host has for a model: an object with `send_prompt`, or a callable that answers a text with a text."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import AnyModel, Finish, Generation, LanguageModel, Message, Role
+from orchestra_mem.types import Json
+
+# Nobody counts: few texts have more tokens than a third of their bytes, and a message has its marks.
+_BYTES_A_TOKEN, _MARKS = 3, 8
+# No text of words has more characters a token.
+_MOST_CHARS_A_TOKEN = 10
+
+
+def language_model(model: AnyModel, *, context_tokens: int = 8_192) -> LanguageModel:
+    """Take what a host calls a model for one: a `LanguageModel` as it is, the rest as a `PromptedModel`.
+
+    Raises:
+        TypeError: it is none.
+    """
+    # A protocol is not asked: that would read properties, and a server's window is one.
+    if hasattr(model, "count_prompt") and hasattr(model, "generate"):
+        return cast(LanguageModel, model)
+    send = getattr(model, "send_prompt", model)
+    if not callable(send):
+        raise TypeError(
+            f"{type(model).__name__} is no model: give a LanguageModel (orchestra_mem.model_types), an object with "
+            "send_prompt(prompt), or a callable that takes a prompt and returns the answer"
+        )
+    return PromptedModel(send, name=getattr(model, "__name__", type(model).__name__), context_tokens=context_tokens)
+
+
+class PromptedModel:
+    """A model that answers one text with another. Fulfils `LanguageModel`, as far as that goes.
+
+    Its tokens are estimated on the high side. An answer cannot be ended early: who asks waits for it, or leaves it.
+    """
+
+    def __init__(self, send: Callable[[str], object], *, name: str, context_tokens: int) -> None:
+        self._send = send
+        self.name = name
+        self.context_tokens = context_tokens
+        self._turn = threading.Lock()
+
+    def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
+        """Estimate the tokens of a prompt."""
+        texts = [*(message.text for message in messages), *map(json.dumps, tools)]
+        return sum(len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN + _MARKS for text in texts)
+
+    def generate(
+        self, messages: Sequence[Message], *, max_tokens: int, schema: Mapping[str, Json] | None = None,
+        cancelled: Callable[[], bool] | None = None, temperature: float = 0.0, seed: int = 0,
+        timeout_s: float | None = None,
+    ) -> Generation:  # fmt: skip
+        """Answer a prompt, as `LanguageModel.generate` has it; the host's model sets temperature, seed and time."""
+        with self._turn:
+            begun = time.perf_counter()
+            try:
+                text = self._send(_as_text(messages, schema))
+            except Exception as error:  # the host's, and may raise anything
+                raise ModelError(f"{self.name} broke: {type(error).__name__}: {error}") from error
+        if not isinstance(text, str):
+            raise ModelError(f"{self.name} answers with a {type(text).__name__}, not with a text")
+        most = _MOST_CHARS_A_TOKEN * max_tokens
+        finish = Finish.LENGTH if len(text) > most else Finish.STOP
+        return Generation(
+            text=text[:most], finish=Finish.CANCELLED if cancelled and cancelled() else finish, prompt_tokens=0,
+            answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=time.perf_counter() - begun,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Do nothing: the model is the host's."""
+
+
+def _as_text(messages: Sequence[Message], schema: Mapping[str, Json] | None) -> str:
+    """Lay out messages as one text, up to where the answer begins."""
+    said = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
+    if schema is not None:
+        said.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")
+    return "\n\n".join([*said, "Assistant:"])

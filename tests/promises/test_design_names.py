@@ -1,0 +1,329 @@
+"""Who holds a source design gets in: its names are there, or an error says what to use in their place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orchestra_mem
+from orchestra_mem import (
+    ContextWindowTracker,
+    MemoryCompressor,
+    Orchestrator,
+    OrchestratorContextManager,
+    VectorStore,
+    WorkingMemory,
+    open_memory,
+)
+from orchestra_mem.core.prompts import SESSION_KEYS
+from orchestra_mem.errors import ModelError
+from orchestra_mem.model_types import Finish, Message, Role
+from orchestra_mem.testing import FaithfulModel
+from tests.promises.conftest import SMALL, work
+
+CLASSES = [
+    "ContextRetriever", "ContextWindowTracker", "EpisodicMemoryManager", "MemoryCompressor", "Orchestrator",
+    "OrchestratorContextManager", "ResponseCache", "SessionMemoryManager", "StateManager", "VectorStore",
+    "WorkingMemory",
+]  # fmt: skip
+TABLE = Path(orchestra_mem.__file__).parents[1] / "docs" / "names.md"
+ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What is it?")]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
+    """A memory in which nothing has happened."""
+    with open_memory(tmp_path, config=SMALL) as opened:
+        yield opened
+
+
+class Llm:
+    """A model as the design has it: it only takes prompts."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    def send_prompt(self, prompt: str) -> str:
+        """Answer always the same."""
+        self.prompts.append(prompt)
+        return "It is blue."
+
+
+def test_the_designs_classes_are_importable_from_the_top() -> None:
+    """Each once: the class that the memory itself is made of."""
+    assert set(CLASSES) <= set(orchestra_mem.__all__)
+    for name in CLASSES:
+        assert getattr(orchestra_mem, name).__name__ == name
+
+
+def test_a_tier_that_the_memory_hands_out_is_of_the_class_at_the_top(memory: OrchestratorContextManager) -> None:
+    """So that `isinstance` holds."""
+    parts = {
+        "WorkingMemory": memory.working_memory, "SessionMemoryManager": memory.session_memory,
+        "EpisodicMemoryManager": memory.episodic_memory, "StateManager": memory.state,
+        "ContextWindowTracker": memory.context_tracker, "MemoryCompressor": memory.compressor,
+        "ResponseCache": memory.response_cache,
+    }  # fmt: skip
+    assert {name: type(part) for name, part in parts.items()} == {name: getattr(orchestra_mem, name) for name in parts}
+
+
+def test_a_tracker_is_made_as_in_the_design() -> None:
+    """With its four numbers."""
+    tracker = ContextWindowTracker(
+        max_tokens=1_000, warning_threshold=0.70, refresh_threshold=0.80, critical_threshold=0.95
+    )
+    tracker.add_usage(800)
+    assert (tracker.should_refresh(), tracker.available_tokens()) == (True, 200)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((object(), object(), Llm(), {}), {}),
+        ((), {"state_manager": None, "context_builder": None, "llm_interface": Llm(), "config": {}}),
+    ],
+)
+def test_the_managers_four_arguments_are_answered_with_what_to_use(
+    arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    """By position or by name; nothing is made."""
+    with pytest.raises(TypeError, match=r"use open_memory\(project, config=config, model=llm_interface\)"):
+        OrchestratorContextManager(*arguments, **named)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "use"),
+    [
+        ("WorkingMemory", ({},), "open_memory(project, config=config).working_memory"),
+        ("SessionMemoryManager", ({}, Llm()), "open_memory(project, config=config).session_memory"),
+        ("EpisodicMemoryManager", ({}, Llm()), "open_memory(project, config=config).episodic_memory"),
+        ("StateManager", ({},), "open_memory(project, config=config).state"),
+        ("MemoryCompressor", (object(), Llm()), "open_memory(project, model=llm_interface).compressor"),
+        ("ContextRetriever", (object(), object(), object(), {}), "open_memory(project, config=config).retriever"),
+        ("VectorStore", (object(), {}), "VectorStore(open_memory(project, config=config))"),
+        ("ResponseCache", (), "open_memory(project, config=config).response_cache"),
+        ("Orchestrator", ({},), "Orchestrator(open_memory(project, config=config))"),
+    ],
+)
+def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments: tuple[Any, ...], use: str) -> None:
+    """The message names the class and the call that gives one."""
+    with pytest.raises(TypeError, match=rf"^{name} is not made like this \(.+\): use {re.escape(use)}$"):
+        getattr(orchestra_mem, name)(*arguments)
+
+
+def test_what_is_derived_from_a_class_takes_its_own_arguments(memory: OrchestratorContextManager) -> None:
+    """A configuration, for one."""
+
+    class Mine(Orchestrator):
+        def __init__(self, config: dict[str, str]) -> None:
+            super().__init__(memory, agent=config["agent"])
+
+    assert Mine({"agent": "dana"}).memory is memory
+
+
+def test_an_operation_is_read_by_its_keys(memory: OrchestratorContextManager) -> None:
+    """As the design's dictionaries: type, data, timestamp, tokens."""
+    recorded = memory.record_operation("nl_command", {"result": "Created Story #12"}, 387)
+    (operation,) = memory.query_recent_operations(limit=1)
+    assert operation["type"] == "nl_command"
+    assert operation["data"]["result"] == "Created Story #12"
+    assert (operation["tokens"], operation.get("tokens", 0), operation.get("mood", "none")) == (387, 387, "none")
+    assert operation["timestamp"] == recorded.timestamp
+    assert "type" in operation
+    assert dict(operation)["id"] == recorded.id
+    with pytest.raises(KeyError, match="Operation has no 'mood'; it has id, session, type, data"):
+        operation["mood"]
+
+
+def test_a_context_is_read_by_its_keys(memory: OrchestratorContextManager) -> None:
+    """Those of the design, with the design's dictionaries below them."""
+    memory.record_operation("decision", {"text": "We decided to bake rye bread."})
+    memory.refresh()
+    context = memory.get_orchestrator_context("nl_command")
+    assert context["working_memory"][0]["type"] == "decision"
+    assert "rye bread" in "".join(context["recent_decisions"])
+    assert set(context) == {
+        "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
+    }  # fmt: skip
+    assert {key: context[key] for key in context} == dict(context) == context.as_dict()
+
+
+def test_the_manager_has_a_compressor(memory: OrchestratorContextManager) -> None:
+    """That compresses operations to a size, critical ones word for word."""
+    work(memory, 30)
+    operations = memory.operations()
+    done = memory.compressor.compress_operations(operations, 100, preserve_critical=True)
+    assert isinstance(memory.compressor, MemoryCompressor)
+    assert 0 < done.tokens < sum(operation.entry_tokens for operation in operations)
+
+
+def test_add_operation_takes_what_is_recorded_and_says_so(memory: OrchestratorContextManager) -> None:
+    """Recorded it is there once; what is not recorded would be lost, and is told how to be."""
+    recorded = memory.record_operation("step", {"text": "heated the oven"}, 5)
+    memory.working_memory.add_operation(recorded)
+    assert memory.working_memory.get_all_operations() == [recorded]
+    alone = WorkingMemory(max_operations=3)
+    alone.add_operation(recorded)
+    assert alone.get_recent_operations() == [recorded]
+    unrecorded: Any = {"type": "step", "data": {}, "tokens": 5}
+    with pytest.raises(TypeError, match=r"use memory\.record_operation\(type, data, tokens\)"):
+        memory.working_memory.add_operation(unrecorded)
+
+
+def test_compress_spills_and_brings_the_session_within_its_size(memory: OrchestratorContextManager) -> None:
+    """What a refresh does, by the design's name."""
+    work(memory, 60)
+    spilled, refreshes = memory.working_memory.get_stats()["operation_count"], memory.context_tracker.refresh_count
+    memory.session_memory.compress()
+    assert memory.context_tracker.refresh_count == refreshes + 1
+    assert memory.working_memory.get_stats()["operation_count"] < spilled  # type: ignore[operator]
+    assert memory.get_stats()["problems"] == []
+
+
+def test_archive_ends_the_session(memory: OrchestratorContextManager) -> None:
+    """The document lies in the archive, under the design's name, and the next operation begins another session."""
+    first = memory.record_operation("step", {"text": "one"}).session
+    path = memory.session_memory.archive()
+    assert path is not None
+    assert path.is_file()
+    assert re.fullmatch(rf"session_\d{{8}}_\d{{6}}_{first[:8]}\.md", path.name)
+    assert path.parent.name == "archive"
+    assert memory.flush_session() is None
+    assert memory.record_operation("step", {"text": "two"}).session != first
+
+
+def test_update_project_state_writes_what_is_recorded(memory: OrchestratorContextManager) -> None:
+    """Called as the design's refresh calls it."""
+    memory.record_operation("decision", {"text": "We decided to keep batches in table t1."})
+    assert "t1" not in memory.episodic_memory.path(orchestra_mem.types.DocumentName.DECISION_LOG).read_text("utf-8")
+    memory.episodic_memory.update_project_state(memory.session_memory.get_current_state())
+    assert any("t1" in line for line in memory.episodic_memory.get_recent_decisions(500))
+
+
+def test_layers_are_loaded_one_after_the_other(memory: OrchestratorContextManager) -> None:
+    """First the index, then the texts of its best within a budget."""
+    for place in ("parser", "scheduler", "gateway", "importer"):
+        memory.record_operation("message", {"text": f"The garnet {place} was slow because of its regular expressions."})
+    index = memory.retriever.load_layer1("why was the garnet slow?")
+    assert len(index) == 3
+    assert all("garnet" in entry.title and entry.source and entry.full_tokens for entry in index)
+    whole = memory.retriever.load_layer2(index, 2_000)
+    assert whole == index
+    assert "regular expressions" in whole[0].text
+    assert memory.retriever.load_layer2(index, index[0].tokens) == index[:1]
+    assert memory.retriever.load_layer2(index, 0) == []
+    names: Any = [entry.source for entry in index]
+    with pytest.raises(TypeError, match=r"takes entries of load_layer1, not their names; use memory\.expand"):
+        memory.retriever.load_layer2(names, 500)
+
+
+def test_clear_cache_forgets_what_a_pattern_names(memory: OrchestratorContextManager) -> None:
+    """By task, agent or way of working; without one, all."""
+    work(memory, 5)
+
+    def cached() -> Any:
+        return memory.retriever.get_stats()["cached"]
+
+    for _ in range(50):  # documents saved a moment ago are not relied on, and nothing is kept
+        memory.retriever.retrieve_context("mend the Parser")
+        if cached():
+            break
+    memory.retriever.retrieve_context("paint the fence", agents=["lin"], pattern="parallel")
+    memory.retriever.retrieve_context("paint the door")
+    assert cached() == 3
+    memory.retriever.clear_cache("parser")
+    assert cached() == 2
+    memory.retriever.clear_cache("parallel")
+    assert cached() == 1
+    memory.retriever.clear_cache("nothing that is there")
+    assert cached() == 1
+    memory.retriever.clear_cache()
+    assert cached() == 0
+
+
+@pytest.mark.parametrize("kind", ["send_prompt", "callable"])
+def test_a_model_may_only_take_prompts(tmp_path: Path, kind: str) -> None:
+    """An object with `send_prompt`, or a callable: it answers as any model does."""
+    llm = Llm()
+    with open_memory(tmp_path, config=SMALL, model=llm if kind == "send_prompt" else llm.send_prompt) as memory:
+        model = memory.model
+        assert model is not None
+        done = model.generate(ASKED, max_tokens=20, schema={"type": "object"})
+        assert (done.text, done.finish) == ("It is blue.", Finish.STOP)
+        (prompt,) = llm.prompts
+        assert prompt.startswith("You answer.\n\nUser: What is it?\n\nAnswer with JSON alone")
+        assert prompt.endswith("\n\nAssistant:")
+        assert 0 < model.count_prompt(ASKED) < model.count_prompt(ASKED, tools=[{"type": "function"}])
+        assert model.generate(ASKED, max_tokens=1).finish is Finish.LENGTH
+        assert model.generate(ASKED, max_tokens=20, cancelled=lambda: True).finish is Finish.CANCELLED
+
+
+def test_what_such_a_model_says_is_checked(tmp_path: Path) -> None:
+    """As with any model: what was recorded counts, what is made up does not; where it breaks that is told."""
+    said = "Mended the cursor in src/rows.py because it was opened too early"
+
+    def answer(prompt: str) -> str:
+        return json.dumps(dict.fromkeys(SESSION_KEYS, ()) | {"key_accomplishments": [said, "Bought a boat, table_9"]})
+
+    def broken(prompt: str) -> str:
+        raise OSError("the host's model is gone")
+
+    with open_memory(tmp_path, config=SMALL, model=answer) as memory:
+        operation = memory.record_operation("agent_message", {"text": f"{said}. Then there was tea."})
+        assert memory.compressor.summarize_session({}, [operation])["key_accomplishments"] == [said]
+    with open_memory(tmp_path, config=SMALL, model=broken) as memory:
+        assert (
+            memory.compressor.summarize_session({"key_accomplishments": []}, [operation])["key_accomplishments"] == []
+        )
+        assert memory.model is not None
+        with pytest.raises(ModelError, match="broken broke: OSError: the host's model is gone"):
+            memory.model.generate(ASKED, max_tokens=5)
+
+
+def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+    """With what may be given; a model of ours is taken as it is."""
+    nothing: Any = object()
+    with pytest.raises(TypeError, match=r"object is no model: give a LanguageModel .*send_prompt.*callable"):
+        open_memory(tmp_path, model=nothing)
+    model = FaithfulModel()
+    with open_memory(tmp_path, model=model) as memory:
+        assert memory.model is model
+        Orchestrator(memory, model=Llm()).execute("what did we just do?")
+
+
+def test_work_is_done_without_memory_where_that_is_asked(memory: OrchestratorContextManager) -> None:
+    """The work's context is empty; the line and the task are recorded all the same."""
+    orchestrator = Orchestrator(memory)
+    given: list[str] = []
+    for number, use_memory in enumerate((True, False), 1):
+        reply = orchestrator.execute(f'create task "bake bread {number}"', use_memory=use_memory)
+        item = reply.effects[0].items[0]
+        result = orchestrator.execute_task(
+            item, lambda attempt: given.append(attempt.context.render()), use_memory=use_memory
+        )
+        assert memory.expand(f"op {result.operation}").operations[0]["data"]["task_id"] == item
+    assert "bake bread 1" in given[0]
+    assert given[1] == ""
+
+
+def test_the_vector_store_stands_over_the_memory(memory: OrchestratorContextManager) -> None:
+    """One argument, the memory, in place of the design's two."""
+    store = VectorStore(memory)
+    assert store.add_orchestration("orch-1", {"task": "mend the garnet parser", "result_summary": "mended"})
+    assert store.search_similar("garnet parser")[0].operation["data"]["task"] == "mend the garnet parser"
+
+
+def test_the_table_of_names_has_each_of_them() -> None:
+    """The reference page says what is called how; no class or call of this page is missing there."""
+    table = TABLE.read_text("utf-8")
+    called = (
+        'op["type"]', 'context["working_memory"]', "manager.compressor", "add_operation", "compress()", "archive()",
+        "update_project_state", "loadLayer1", "loadLayer2", "clearCache(pattern)", "send_prompt", "useMemory: false",
+        "project.id",
+    )  # fmt: skip
+    assert [name for name in (*CLASSES, *called) if name not in table] == []
