@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._harness import Options, Report, Target, fresh, run, say, stopwatch
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.memory.lifecycle import Refreshed
+from orchestra_mem.tiers.session_compaction import Refreshed
 
 TARGETS: dict[str, Target] = {
     "record_p99_ms": ("<=", 1.0),

@@ -16,7 +16,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.errors import ClosedError, StorageError
-from orchestra_mem.memory.lifecycle import Refreshed
+from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.work_types import WorkKind
 
 WINDOW = 10_000

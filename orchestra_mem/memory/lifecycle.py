@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
 from orchestra_mem.memory.snapshot import Snapshot
 from orchestra_mem.tiers.episodic import WRITE_TRIES
-from orchestra_mem.tiers.session_compaction import Compacted
+from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
 
@@ -36,16 +36,6 @@ _RETRY_AFTER = 25
 # large as the last would make the window critical.
 _WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refreshed:
-    """What a refresh did, and how long its caller waited, in milliseconds."""
-
-    spilled_operations: int
-    compacted: Compacted
-    used_tokens: int
-    milliseconds: float
 
 
 class Lifecycle:

@@ -18,7 +18,7 @@ from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError
-from orchestra_mem.memory.lifecycle import Lifecycle, Refreshed
+from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import MemoryRetriever, QueryService
@@ -28,6 +28,7 @@ from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, SearchMode
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
+from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
 from orchestra_mem.types import (

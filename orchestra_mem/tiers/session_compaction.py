@@ -60,6 +60,16 @@ class Compacted:
         return sum(summary.tokens for summary in first) / source if source else 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refreshed:
+    """What a refresh did, and how long its caller waited, in milliseconds."""
+
+    spilled_operations: int
+    compacted: Compacted
+    used_tokens: int
+    milliseconds: float
+
+
 class SessionCompactor:
     """Keeps the session document within its size."""
 
