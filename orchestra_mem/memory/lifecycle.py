@@ -371,7 +371,8 @@ class Lifecycle:
             parts.compactor.improve()
             parts.compactor.settle(session)
             session = parts.log.session(session.id)
-            closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens)
+            work = parts.reporter.view(session.id, ()).work
+            closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
                 return session, closing
             self._catch_up()

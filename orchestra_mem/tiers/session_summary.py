@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import takewhile
 
 from orchestra_mem.core.documents.entries import label
+from orchestra_mem.core.documents.episodic import Mention, WorkView
 from orchestra_mem.core.summaries.drafts import Draft
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
@@ -28,19 +29,23 @@ _NONE = "- None\n"
 _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 
 
-def summarise_session(log: EventLog, ledger: Ledger, session: Session) -> dict[str, Json]:
+def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: WorkView | None = None) -> dict[str, Json]:
     """A session's structured summary, under the keys of the source design (section 3.3).
 
     `total_operations`, `key_accomplishments`, `decisions_made`, `issues_encountered`, `project_state_changes`,
-    `recommended_next_steps`; of each list the newest fifty.
+    `recommended_next_steps`; of each list the newest fifty. `work` is the state of work at its end, where there is one:
+    what was finished meanwhile, and what comes next, belong to them.
     """
     facts = _facts(log, ledger, session)
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
-    done = _texts(facts, MustKeepKind.COMPLETION)
+    finished = (
+        [each for each in work.done if (each.item.finished or session.started) >= session.started] if work else []
+    )
+    done = [*_texts(facts, MustKeepKind.COMPLETION), *_told(finished)]
     decided = _texts(facts, MustKeepKind.DECISION)
     failed = _texts(facts, MustKeepKind.FAILURE)
-    still_open = _texts(facts, MustKeepKind.OPEN_ITEM)
+    still_open = [*_texts(facts, MustKeepKind.OPEN_ITEM), *_told(work.next if work else ())]
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in sorted(counts.items(), key=lambda i: -i[1][0]))
     changes = f"{total:,} operations ({kinds or 'none'}): " + ", ".join(
         f"{len(found):,} {name}"
@@ -76,19 +81,28 @@ def _texts(facts: Sequence[MustKeep], kind: MustKeepKind) -> list[str]:
     return [squeeze(fact.text) for fact in facts if fact.kind is kind and fact.status is MustKeepStatus.STANDING]
 
 
-def closing_sections(log: EventLog, ledger: Ledger, session: Session, window_tokens: int) -> str:
+def _told(mentions: Sequence[Mention]) -> list[str]:
+    return [f"{each.item.name}: {each.words}" if each.words else each.item.name for each in mentions]
+
+
+def closing_sections(
+    log: EventLog, ledger: Ledger, session: Session, window_tokens: int, work: WorkView | None = None
+) -> str:
     """The sections that a session document ends with."""
-    summary = summarise_session(log, ledger, session)
+    summary = summarise_session(log, ledger, session, work)
     counts = log.type_counts(session.id)
     tokens = sum(used for _, used in counts.values())
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in counts.items()) or "none"
     issues = summary["issues_encountered"]
-    lists = "\n".join(f"**{title}**:\n{_bullets(summary[key])}" for key, title in _LISTS.items())
+    lists = [f"**{title}**:\n{_bullets(summary[key])}" for key, title in _LISTS.items()]
+    if work:
+        state = (("Active Work", work.active), ("Blockers", work.blocked))
+        lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
         f"**Tokens Used**: {tokens:,} / {window_tokens:,} ({tokens / window_tokens:.1%})\n"
         f"**Issues**: {len(issues) if isinstance(issues, list) and issues else 'None'}\n\n---\n\n"
-        f"## Current State\n\n{lists}"
+        "## Current State\n\n" + "\n".join(lists)
     )
 
 

@@ -23,6 +23,7 @@ _MOST_FUTURE = 15
 _MOST_STANDING = 20
 _MOST_MISSING = 2 * _MOST_STANDING
 _MOST_ACTIVE = 10
+_MOST_EPICS = 5
 _MOST_BLOCKED = 8
 _MOST_DONE = 8
 _MOST_NEXT = 7
@@ -51,13 +52,18 @@ class Overview:
         deferred = self._tracker.items(WorkFilter(statuses=(WorkStatus.DEFERRED,), limit=_MOST_FUTURE))
         return WorkView(
             counts=self._counts,
-            active=[Mention(item=item, words=self._how_far(item)) for item in active],
+            active=[Mention(item=item, words=self._how_far(item)) for item in [*self._epics(active), *active]],
             done=self._done(),
             blocked=self._blocked(active),
             next=self._next(active, backlog),
             backlog=backlog,
             future=[self._row(item, 0) for item in deferred],
         )
+
+    def _epics(self, active: Sequence[WorkItem]) -> list[WorkItem]:
+        """The epics under way: those of what is active, and those of which nobody has taken anything up yet."""
+        epics = self._tracker.items(WorkFilter(kinds=(WorkKind.EPIC,), statuses=_TO_DO, limit=_MOST_EPICS))
+        return [epic for epic in epics if epic not in active]
 
     def _gather_tree(self) -> None:
         """The tree of what is to be done: all that stands alone first, then what hangs below the first of it."""
