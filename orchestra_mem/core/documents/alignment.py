@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestra_mem.core.documents.markdown import split_blocks
 
-# A stretch without a line of its own is compared cell by cell (one side's lines times the other's), in one call up to
-# so many cells; about 20 ms. Beyond, the stretch counts as rewritten.
-_MOST_CELLS = 20_000_000
 # Stretches within stretches: texts made to need more of them than this are compared no further.
 _MOST_DEPTH = 40
 
@@ -96,7 +93,8 @@ def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int])
     `kept` as many of each line are matched as there can be; of blank lines those beside lines that moved.
     """
     used = set(kept.values())
-    here, there = _said(old, kept), _said(new, used)
+    here = _places(old, (place for place, line in enumerate(old) if place not in kept and line.strip()))
+    there = _places(new, (place for place, line in enumerate(new) if place not in used and line.strip()))
     pairs = {
         places[0]: there[line][0] for line, places in here.items() if len(places) == 1 and len(there.get(line, ())) == 1
     }
@@ -122,24 +120,15 @@ def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int])
     return pairs
 
 
-def _said(lines: Sequence[str], taken: Container[int]) -> dict[str, list[int]]:
-    """The places of each line that is neither blank nor taken."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, line in enumerate(lines):
-        if place not in taken and line and not line.isspace():
-            places[line].append(place)
-    return places
-
-
 def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of places of the same line in the same order: patience first, so that lines that repeat cost nothing.
 
     Lines that stand once on either side hold the rest in place (Bram Cohen's patience diff); only what lies between
-    them is compared line by line, and where that is very large, not at all.
+    them is compared further. Where all lines repeat, the first of a line goes with the first, the second with the
+    second.
     """
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(old), 0, len(new), 0)]
-    cells = _MOST_CELLS
     while waiting:
         a, a_end, b, b_end, depth = waiting.pop()
         while a < a_end and b < b_end and old[a] == new[b]:
@@ -150,34 +139,25 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
             pairs.append((a_end, b_end))
         if depth > _MOST_DEPTH or set(old[a:a_end]).isdisjoint(new[b:b_end]):
             continue
-        unique = _unique_pairs(old, new, a, a_end, b, b_end)
-        if unique:
-            for x, y in [*unique, (a_end, b_end)]:
-                waiting.append((a, x, b, y, depth + 1))
-                if x < a_end:
-                    pairs.append((x, y))
-                a, b = x + 1, y + 1
-        elif (a_end - a) * (b_end - b) <= cells:
-            cells -= (a_end - a) * (b_end - b)
-            pairs += _longest_common(old, new, a, a_end, b, b_end)
+        here, there = _places(old, range(a, a_end)), _places(new, range(b, b_end))
+        both = [(places, there[line]) for line, places in here.items() if line in there]
+        once = [(x[0], y[0]) for x, y in both if len(x) == len(y) == 1]
+        once = once or sorted(pair for x, y in both for pair in zip(x, y, strict=False))
+        for x, y in [*(once[number] for number in longest_ascending([y for _, y in once])), (a_end, b_end)]:
+            waiting.append((a, x, b, y, depth + 1))
+            if x < a_end:
+                pairs.append((x, y))
+            a, b = x + 1, y + 1
     pairs.sort()
     return pairs
 
 
-def _unique_pairs(
-    old: Sequence[str], new: Sequence[str], a: int, a_end: int, b: int, b_end: int
-) -> list[tuple[int, int]]:
-    """The longest row, in order on both sides, of lines that stand once on each."""
-    places: dict[str, int] = {}
-    for place in range(b, b_end):
-        places[new[place]] = -1 if new[place] in places else place
-    first: dict[str, int] = {}
-    for place in range(a, a_end):
-        line = old[place]
-        if places.get(line, -1) >= 0:
-            first[line] = -1 if line in first else place
-    once = [(place, places[line]) for line, place in first.items() if place >= 0]
-    return [once[number] for number in longest_ascending([place for _, place in once])]
+def _places(lines: Sequence[str], among: Iterable[int]) -> dict[str, list[int]]:
+    """Where each line stands among some places."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place in among:
+        places[lines[place]].append(place)
+    return places
 
 
 def longest_ascending(values: Sequence[float]) -> list[int]:
@@ -199,38 +179,6 @@ def longest_ascending(values: Sequence[float]) -> list[int]:
         found.append(position)
         position = before[position]
     return found[::-1]
-
-
-def _longest_common(
-    old: Sequence[str], new: Sequence[str], a: int, a_end: int, b: int, b_end: int
-) -> list[tuple[int, int]]:
-    """A longest common subsequence of two stretches.
-
-    A row of the table is one integer (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): bit i is 0 where
-    one line more of `old` makes the common part longer.
-    """
-    width = a_end - a
-    full = (1 << width) - 1
-    where: dict[str, int] = {}
-    for i in range(a, a_end):
-        where[old[i]] = where.get(old[i], 0) | 1 << (i - a)
-    row, rows = full, [full]
-    for j in range(b, b_end):
-        if same := where.get(new[j], 0):
-            hit = row & same
-            row = ((row + hit) | (row - hit)) & full
-        rows.append(row)
-    pairs: list[tuple[int, int]] = []
-    i, j = width, b_end - b
-    while i and j:
-        if rows[j] >> (i - 1) & 1:
-            i -= 1
-        elif not rows[j - 1] >> (i - 1) & 1:
-            j -= 1
-        else:
-            i, j = i - 1, j - 1
-            pairs.append((a + i, b + j))
-    return pairs
 
 
 def reordered(ranks: Sequence[float]) -> dict[int, float]:
