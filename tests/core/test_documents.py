@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
-from orchestra_mem.core.documents.owned_lines import lines_of
+from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
@@ -117,11 +117,11 @@ def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
     )
     line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
     assert line in (text := render_document(DocumentName.DECISION_LOG, brief))
-    assert next(iter(lines_of(DocumentName.DECISION_LOG, text))).text == "Use MySQL."
+    assert next(line.fact.text for line in owned_lines(text) if line.fact) == "Use MySQL."
     rules = view({MustKeepKind.CONSTRAINT: [fact(1, "No bikes.", MustKeepKind.CONSTRAINT, by=2)]})
     text = render_document(DocumentName.PROJECT_STATE, rules)
     assert "## Rules\n\n- No bikes. (K1) (perhaps superseded by K2)\n" in text
-    assert next((told.number, told.text) for told in lines_of(DocumentName.PROJECT_STATE, text)) == (1, "No bikes.")
+    assert next((line.key, line.fact.text) for line in owned_lines(text) if line.fact) == ("K1", "No bikes.")
 
 
 def test_older_decisions_become_lines_and_then_a_count() -> None:

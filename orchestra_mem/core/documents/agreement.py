@@ -8,26 +8,14 @@ three texts before they are merged; so `merge` only decides where it stands, and
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import (
-    PIN,
-    front_matter_fault,
-    split_blocks,
-    without_front_matter,
-)
+from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import Conflict, Merged, merge
-from orchestra_mem.core.documents.owned_lines import fact_in, owned_keys, with_free_rows
+from orchestra_mem.core.documents.owned_lines import OwnedLine, by_identity, owned_keys, owned_lines, with_free_rows
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import (
-    PlanLine,
-    has_work,
-    plan_lines,
-    render_line,
-)
+from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
@@ -36,21 +24,6 @@ _NONE = re.compile(r"^- None[ \t]*(?=\r?$)", re.MULTILINE)
 # Stands between that line and the name of its section while texts are merged: no document holds it.
 _MARK = "\0"
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """A row with an identity: where it stands, what is compared of it, and the comments behind it.
-
-    `form` is equal for rows that are written alike, `words` for those that say the same.
-    """
-
-    place: int
-    row: str
-    form: object
-    words: object
-    tail: str = ""
-    line: PlanLine | None = None
 
 
 def merged(base: str | None, machine: str, person: str | None) -> Merged:
@@ -114,20 +87,20 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     """
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    alike = set(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    old, new, own = (_owned(text, alike) for text in (base, machine, person))
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    old, new, own = (by_identity(_owned(text, alike)) for text in (base, machine, person))
     in_base: dict[int, str | None] = {}
     in_machine: dict[int, str | None] = {}
     in_person: dict[int, str | None] = {}
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
-        mine = next((each for each in copies if was and each.form == was.form), copies[0])
+        mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
         if now:
             row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
             if was:
                 in_base[was.place] = row
         elif was:
-            taken_back = mine.form == was.form or (key[0] == "#" and not ahead)
+            taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base[was.place] = mine.row if taken_back else None
         elif key[0] == "@" and not ahead:
             in_person |= dict.fromkeys([copy.place for copy in copies])
@@ -142,36 +115,38 @@ def _with_heading(text: str) -> str:
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
-def _row(key: str, was: _Owned | None, now: _Owned, mine: _Owned, *, ahead: bool) -> str:
+def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
     """The row that stands for an identity. The ledger has heard the person, unless they are `ahead` of it."""
-    untouched = was is not None and mine.form == was.form
-    if mine.form == now.form or (mine.words == now.words and not untouched):
+    untouched = was is not None and _form(mine) == _form(was)
+    if _form(mine) == _form(now) or (mine.fact and mine.fact == now.fact and not untouched):
         return mine.row
     if ahead and not untouched and key[0] != "=":
-        if was and was.line and now.line and mine.line:
-            return render_line(merged_line(was.line, now.line, mine.line))
+        if was and was.plan and now.plan and mine.plan:
+            return render_line(merged_line(was.plan, now.plan, mine.plan))
         return mine.row
-    return now.row.removesuffix(now.tail) + (mine.tail or now.tail)
+    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
 
 
-def _owned(text: str, alike: Container[str]) -> dict[str, list[_Owned]]:
-    """The rows of a text that have an identity, by that; of those that are `alike` in all texts the plan's alone."""
-    found: defaultdict[str, list[_Owned]] = defaultdict(list)
-    rows = [row.removesuffix("\r") for row in text.split("\n")]
-    plan = {line.place: line for line in plan_lines(text)} if has_work(text) else {}
-    for place, key in owned_keys(text, alike).items():
-        row, line = rows[place], plan.get(place)
-        if key[0] == "#" and line:
-            found[key].append(_Owned(place, row, line, line, line.tail, line))
-        elif key[0] == "K":
-            tail = row[len(row.replace(PIN, "").rstrip()) :] if row.rstrip().endswith(PIN) else ""
-            found[key].append(_Owned(place, row, squeeze(row), fact_in(row), tail))
-        else:
-            found[key].append(_Owned(place, row, row, row))
-    for place, row in enumerate(rows) if _MARK in text else ():
+def _form(line: OwnedLine) -> object:
+    """What is equal for rows that are written alike."""
+    return line.plan or (squeeze(line.row) if line.fact else line.row)
+
+
+def _tail(line: OwnedLine) -> str:
+    """The comments behind a row."""
+    if line.plan:
+        return line.plan.tail
+    row = line.row.rstrip()
+    return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
+
+
+def _owned(text: str, alike: frozenset[str]) -> Iterator[tuple[str, OwnedLine]]:
+    """The rows of a text that have an identity, each with that; of those `alike` in all texts the plan's alone."""
+    yield from ((line.key, line) for line in owned_lines(text, alike) if line.key)
+    for place, row in enumerate(text.split("\n")) if _MARK in text else ():
         if _MARK in row:
-            found[f"-{row.partition(_MARK)[2]}"].append(_Owned(place, row, row, row))
-    return found
+            key, row = f"-{row.partition(_MARK)[2]}", row.removesuffix("\r")
+            yield key, OwnedLine(place=place, row=row, key=key, section="")
 
 
 def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
