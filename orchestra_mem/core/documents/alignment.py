@@ -89,7 +89,7 @@ def sections(text: str, line_count: int) -> list[Section]:
 def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:
     """Pairs of places of lines that stay but in another order, given those `kept` in order.
 
-    Those that are left once on either side first, then what stands beside them, then of each line the nearest. With
+    Those that are left once on either side first, then what stands beside them, then the first with the first. With
     `kept` as many of each line are matched as there can be; of blank lines those beside lines that moved.
     """
     used = set(kept.values())
@@ -112,11 +112,8 @@ def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int])
                 used.add(j)
                 i, j = i + step, j + step
     for line, places in here.items():
-        free = [place for place in there.get(line, ()) if place not in used]
-        for place in places:
-            if free and place not in pairs:
-                pairs[place] = min(free, key=lambda other, place=place: (abs(other - place), other))  # type: ignore[misc]
-                free.remove(pairs[place])
+        free = (place for place in there.get(line, ()) if place not in used)
+        pairs.update(zip([place for place in places if place not in pairs], free, strict=False))
     return pairs
 
 
@@ -192,27 +189,13 @@ def reordered(ranks: Sequence[float]) -> dict[int, float]:
     """
     staying = longest_ascending(ranks)
     new: dict[int, float] = {}
-    for low, high in zip([-1, *staying], [*staying, len(ranks)], strict=True):
-        moved = range(low + 1, high)
-        if not moved:
-            continue
-        floor = ranks[low] if low >= 0 else None
-        ceiling = ranks[high] if high < len(ranks) else None
-        placed = _spread(len(moved), floor, ceiling)
-        if placed is None:
+    for low, high in pairwise([-1, *staying, len(ranks)]):
+        count = high - low
+        # At either end of the row there is room for as many as there are.
+        floor = ranks[low] if low >= 0 else (ranks[high] - count if high < len(ranks) else 0.0)
+        ceiling = ranks[high] if high < len(ranks) else floor + count
+        placed = [floor + (ceiling - floor) * step / count for step in range(1, count)]
+        if not all(a < b for a, b in pairwise([floor, *placed, ceiling])):
             return {position: float(position + 1) for position in range(len(ranks))}
-        new.update(zip(moved, placed, strict=True))
+        new.update(enumerate(placed, low + 1))
     return new
-
-
-def _spread(count: int, low: float | None, high: float | None) -> list[float] | None:
-    """Ascending numbers between two bounds, None where they do not fit."""
-    if high is None:
-        first = 0.0 if low is None else low
-        placed = [first + 1.0 + step for step in range(count)]
-    elif low is None:
-        placed = [high - float(count - step) for step in range(count)]
-    else:
-        placed = [low + (high - low) * (step + 1) / (count + 1) for step in range(count)]
-    row = [*([] if low is None else [low]), *placed, *([] if high is None else [high])]
-    return placed if all(a < b for a, b in pairwise(row)) else None
