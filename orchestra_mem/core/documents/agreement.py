@@ -8,7 +8,8 @@ three texts before they are merged; so `merge` only decides where it stands, and
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
+from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
@@ -19,9 +20,7 @@ from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
-# Stands in a section that has nothing else, so it comes and goes with the others' lines.
-_NONE = re.compile(r"^- None[ \t]*(?=\r?$)", re.MULTILINE)
-# Stands between that line and the name of its section while texts are merged: no document holds it.
+# Stands between a line that calls a section empty and that section's name while texts are merged: in no document.
 _MARK = "\0"
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 
@@ -42,8 +41,6 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if without_front_matter(person) == person:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
-    titles = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
-    base, machine, person = (_marked(text, titles) for text in (base, machine, person))
     if base != person:
         base, machine, person = _agreed(base, machine, person, ahead=False)
     rows = split_lines(machine)
@@ -64,7 +61,7 @@ def brought_forward(opened: str, left: str, person: str, own: Container[int] = (
         # Somebody has put back a text from before that was damaged, which mends it.
         left = _head(person) + left[len(_head(left)) :]
     base, left, person = _agreed(opened, left, person, ahead=True)
-    return with_free_rows(merge(base, left, person, both=True).text, said, own)
+    return with_free_rows(_unmarked(merge(base, left, person, both=True)).text, said, own)
 
 
 def _has_faulty_front(text: str) -> bool:
@@ -88,10 +85,14 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
     alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    old, new, own = (by_identity(_owned(text, alike)) for text in (base, machine, person))
-    in_base: dict[int, str | None] = {}
-    in_machine: dict[int, str | None] = {}
-    in_person: dict[int, str | None] = {}
+    # Who writes into a section of their own that it is empty is believed.
+    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
+    lines = [
+        [line for line in owned_lines(text, alike) if line.key and (line.key[0] != "-" or line.section in machines)]
+        for text in (base, machine, person)
+    ]
+    old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
+    in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
@@ -107,6 +108,9 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     for key in old.keys() - own.keys():
         stays_away = key in new and (ahead or key[0] in "@=-")
         in_base[old[key][0].place] = new[key][0].row if stays_away else None
+    for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
+        if line.key[0] == "-" and changed.get(line.place, line.row):
+            changed[line.place] = f"{line.row}{_MARK}{line.section}"
     return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
 
 
@@ -140,15 +144,6 @@ def _tail(line: OwnedLine) -> str:
     return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
 
 
-def _owned(text: str, alike: frozenset[str]) -> Iterator[tuple[str, OwnedLine]]:
-    """The rows of a text that have an identity, each with that; of those `alike` in all texts the plan's alone."""
-    yield from ((line.key, line) for line in owned_lines(text, alike) if line.key)
-    for place, row in enumerate(text.split("\n")) if _MARK in text else ():
-        if _MARK in row:
-            key, row = f"-{row.partition(_MARK)[2]}", row.removesuffix("\r")
-            yield key, OwnedLine(place=place, row=row, key=key, section="")
-
-
 def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     """A text with other rows at some places, or without the row that stood there; line ends stay."""
     if not changed:
@@ -161,36 +156,24 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     return "\n".join(rows)
 
 
-def _marked(text: str, titles: Container[str]) -> str:
-    """A text in which the lines that say that a section is empty bear its name, for sections of these names."""
-    if "- None" not in text:
-        return text
-    return "".join(
-        _NONE.sub(lambda said, title=block.title: f"{said.group()}{_MARK}{title}", block.text)  # type: ignore[misc]
-        if block.level == 2 and block.title in titles
-        else block.text
-        for block in split_blocks(text)
-    )
-
-
 def _unmarked(found: Merged) -> Merged:
-    """A merged text without these marks; a section of the machine's says that it is empty only where it is."""
+    """A merged text without marks; a section of the machine's says that it is empty only where it is."""
+    if _MARK not in found.text:
+        return found
     lines = found.text.split("\n")
     surplus: set[int] = set()
-    blocks = split_blocks(found.text) if _MARK in found.text else ()
-    for block, below in zip(blocks, [*blocks[1:], None], strict=True) if blocks else ():
-        places = range(block.line, block.line + block.text.count("\n") + (not block.text.endswith("\n")) - 1)
+    for block, below in pairwise([*split_blocks(found.text), None]):
+        places = range(block.line, block.line - 1 + len(split_lines(block.text))) if block else ()
         marked = {place for place in places if _MARK in lines[place]}
         if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
             surplus |= marked
-    text = "\n".join(line for place, line in enumerate(lines) if place not in surplus)
-    conflicts = tuple(
-        Conflict(
-            line=each.line - sum(place < each.line for place in surplus),
-            base=_MARKED.sub("", each.base),
-            machine=_MARKED.sub("", each.machine),
-            person=_MARKED.sub("", each.person),
-        )
-        for each in found.conflicts
+    return Merged(
+        text=_MARKED.sub("", "\n".join(line for place, line in enumerate(lines) if place not in surplus)),
+        conflicts=tuple(
+            Conflict(
+                line=each.line - sum(place < each.line for place in surplus),
+                **{side: _MARKED.sub("", getattr(each, side)) for side in ("base", "machine", "person")},
+            )
+            for each in found.conflicts
+        ),
     )
-    return Merged(text=_MARKED.sub("", text), conflicts=conflicts)

@@ -1,9 +1,9 @@
 """Tell the machine's own lines of a document from a person's, and what became of them from text to text. Pure text.
 
 A line is owned when it bears an identity: the number of a fact (`K12`), of a work item (`#5`), of the item that a next
-step names (`@5`), or what it counts (`=`). A few texts that the machine writes around these are its own as well. All
-else is free: a person's. `difference` tells of two texts what was taken out, says something else, or is new; for facts
-`hand_edits` says what that means, for work `plan_edits`.
+step names (`@5`), what it counts (`=`), or which section it calls empty (`-`). A few texts that the machine writes
+around these are its own as well. All else is free: a person's. `difference` tells of two texts what was taken out, says
+something else, or is new; for facts `hand_edits` says what that means, for work `plan_edits`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values())
 _TEXTS = re.compile(
-    r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
 )
 # Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
@@ -142,7 +142,8 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
             section = block.title.strip().lower()
         for place, row in enumerate(split_lines(block.text), block.line - 1):
             plan = plans.get(place)
-            if row in but and not plan and section != NEXT:
+            is_empty = block.level == 2 and row.rstrip() == "- None"
+            if row in but and not (plan or is_empty or section == NEXT):
                 continue
             fact = None if block.front else _fact(row, block, is_entry=block.level >= 3 and place == block.line - 1)
             if work and plan and plan.number:
@@ -151,6 +152,8 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
                 key = f"@{step}"
             elif fact and fact.number:
                 key = f"K{fact.number}"
+            elif is_empty:
+                key = f"-{section}"
             elif count := _COUNTER.match(row):
                 key = f"={count['key']}"
             elif fact:
