@@ -163,7 +163,7 @@ def _unmarked(found: Merged) -> Merged:
     lines = found.text.split("\n")
     surplus: set[int] = set()
     for block, below in pairwise([*split_blocks(found.text), None]):
-        places = range(block.line, block.line - 1 + len(split_lines(block.text))) if block else ()
+        places = block.rows[1:] if block else ()
         marked = {place for place in places if _MARK in lines[place]}
         if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
             surplus |= marked

@@ -5,10 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-
-from orchestra_mem.core.documents.markdown import split_blocks
 
 # Stretches within stretches: texts made to need more of them than this are compared no further.
 _MOST_DEPTH = 40
@@ -49,41 +46,6 @@ def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
         for one in (set(line.casefold().split()) for line in gone)
         for other in words
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with its own text (or what stands before the first): lines `start` to `stop`, counted from 0.
-
-    `path` are the titles from the top down to this one.
-    """
-
-    start: int
-    stop: int
-    path: tuple[str, ...]
-
-    @property
-    def is_titled(self) -> bool:
-        """Whether it begins with a heading."""
-        return self.path not in ((), ("---",))
-
-
-def sections(text: str, line_count: int) -> list[Section]:
-    """The sections of a text that has so many lines, in its order; they cover it without a gap."""
-    blocks = split_blocks(text)
-    starts = [block.line - 1 for block in blocks]
-    above: list[tuple[int, str]] = []
-    found: list[Section] = []
-    for block, start, stop in zip(blocks, starts, [*starts[1:], line_count][: len(starts)], strict=True):
-        if block.level:
-            while above and above[-1][0] >= block.level:
-                above.pop()
-            above.append((block.level, block.title))
-            path = tuple(title for _, title in above)
-        else:
-            path = ("---",) if block.front else ()
-        found.append(Section(start, stop, path))
-    return found
 
 
 def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:

@@ -60,6 +60,11 @@ class Block:
     front: bool = False
 
     @property
+    def rows(self) -> range:
+        """The places of its lines, counted from 0."""
+        return range(self.line - 1, self.line + self.text.count("\n") - self.text.endswith("\n"))
+
+    @property
     def pinned(self) -> bool:
         """Whether a person asked to keep this block as it is."""
         return PIN in self.text

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import (
-    Section,
     line_ends,
     look_changed,
     matched_lines,
     moved_lines,
-    sections,
     split_lines,
 )
-from orchestra_mem.core.documents.markdown import line_end
+from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +79,9 @@ class _Merge:
         self._base, self._machine, self._person = map(split_lines, (base, machine, person))
         self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
         self._both, self._follow = both, follow
-        self._sections = sections(base, len(self._base))
+        self._sections = split_blocks(base)
         # The headings at the person's, each with the end of its section.
-        self._heads = {each.start: each.stop for each in sections(person, len(self._person)) if each.is_titled}
+        self._heads = {block.rows[0]: block.rows.stop for block in split_blocks(person) if block.level}
         in_machine = dict(matched_lines(self._base, self._machine))
         in_person = dict(matched_lines(self._base, self._person))
         moved = moved_lines(self._base, self._machine, in_machine)
@@ -94,7 +92,7 @@ class _Merge:
         self._goes = {
             place: in_person[line]
             for line, place in moved.items()
-            if line in in_person and self._base[line].strip() and self._section(line).start in in_machine
+            if line in in_person and self._base[line].strip() and self._section(line).rows[0] in in_machine
         }
         for place, mine in self._out_of_order(follow):
             self._goes[place] = mine
@@ -113,9 +111,9 @@ class _Merge:
         self._collisions: list[_Collision] = []
         self._left_out: dict[int, _Collision] = {}
 
-    def _section(self, line: int) -> Section:
+    def _section(self, line: int) -> Block:
         """The section of base that a line stands in."""
-        return self._sections[bisect_right(self._sections, line, key=lambda section: section.start) - 1]
+        return self._sections[bisect_right(self._sections, line, key=lambda block: block.line - 1) - 1]
 
     def _out_of_order(self, follow: Container[str]) -> Iterator[tuple[int, int]]:
         """Lines to follow the machine that both have and that stand in another order: places at both."""
@@ -169,14 +167,14 @@ class _Merge:
         None where the section in which the hunk stands is there no more.
         """
         section = self._section(max(old.start - 1, 0)) if self._base else None
-        start = section.start if section and not opens else 0
+        start = section.rows[0] if section and not opens else 0
         at = self._above(old.start, start)
         if at >= 0:
             line = self._came_from[at]
             return at, any(self._base[between].strip() for between in range(line + 1, old.start))
-        if opens or section is None or not section.is_titled or section.start >= old.start:
+        if opens or section is None or not section.level or section.rows[0] >= old.start:
             return -1, False
-        below = [self._where[line] for line in range(old.start, section.stop) if self._stands(line)]
+        below = [self._where[line] for line in range(old.start, section.rows.stop) if self._stands(line)]
         if below:
             return min(below) - 1, False
         place = self._above(start, 0) + 1
@@ -225,16 +223,16 @@ class _Merge:
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
-        section = self._section(line)
+        rows = self._section(line).rows
         added = [line for line in added if line.strip()]
-        if not added or (self._both and self._base[section.start].startswith("###")):
+        if not added or (self._both and self._base[rows.start].startswith("###")):
             return  # what explains an entry goes with it
-        found = self._left_out.get(section.start)
+        found = self._left_out.get(rows.start)
         if found is None:
-            at = self._section_end(self._above(section.start, 0)) + 1
-            heading = self._base[section.start]
-            found = _Collision(at, at, self._base[section.start : section.stop], [heading, ""])
-            self._left_out[section.start] = found
+            at = self._section_end(self._above(rows.start, 0)) + 1
+            heading = self._base[rows.start]
+            found = _Collision(at, at, self._base[rows.start : rows.stop], [heading, ""])
+            self._left_out[rows.start] = found
             if self._both:
                 self._behind[at - 1] += ["", heading, ""]
             else:

@@ -140,7 +140,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     for block in split_blocks(text):
         if block.level in (1, 2):
             section = block.title.strip().lower()
-        for place, row in enumerate(split_lines(block.text), block.line - 1):
+        for place, row in zip(block.rows, split_lines(block.text), strict=True):
             plan = plans.get(place)
             is_empty = block.level == 2 and row.rstrip() == "- None"
             if row in but and not (plan or is_empty or section == NEXT):
