@@ -106,8 +106,8 @@ class _Merge:
         self._extra = Counter(self._person[place] for place in own)
         self._went: set[int] = set()
         self._gone: set[int] = set()
-        # What follows a line of the person's: lines of the machine's, and places of lines that are moved there.
-        self._behind: defaultdict[int, list[int | str]] = defaultdict(list)
+        # What follows a line of the person's.
+        self._behind: defaultdict[int, list[str]] = defaultdict(list)
         self._collisions: list[_Collision] = []
         self._left_out: dict[int, _Collision] = {}
 
@@ -152,10 +152,10 @@ class _Merge:
         own = Counter(self._person[place] for place in places if self._is_own(place))
         has_all = added and not Counter(added) - own and len(gone) == len(lost)
         if lost and not has_all and (own or look_changed(Counter(lost), Counter(added))):
-            if not self._both:
+            if self._both:
+                self._insert(new, places.stop - 1, places, opens=False)
+            else:
                 self._collide(places, old, new)
-                new = range(0)
-            self._insert(new, places.stop - 1, places, opens=False)
             return
         replaced = [self._where[line] for line in old if self._where.get(line, -1) in places]
         last = max(replaced, default=places.stop - 1 if own and (changed or lost) else self._below_blank(at, old.start))
@@ -249,7 +249,7 @@ class _Merge:
 
     def _insert(self, new: range, at: int, around: range, *, opens: bool, whole: bool = False) -> None:
         """Put what the machine added or moved there behind a line of the person's; `whole` with its blank lines."""
-        run: list[int | str] = []
+        run: list[str] = []
         for place in new:
             line = self._machine[place]
             if place in self._goes:
@@ -266,16 +266,14 @@ class _Merge:
                 run.append(line)
         self._put(run, at, opens=opens, whole=whole)
 
-    def _with_notes(self, place: int) -> list[int | str]:
+    def _with_notes(self, place: int) -> list[str]:
         """A line that goes elsewhere, with what the person wrote below it."""
-        notes: list[int | str] = [place]
-        self._went.add(place)
-        while self._is_note(place + 1):
-            place += 1
-            notes.append(place)
-            self._went.add(place)
-        self._gone |= self._went
-        return notes
+        stop = place + 1
+        while self._is_note(stop):
+            stop += 1
+        self._went.update(range(place, stop))
+        self._gone.update(range(place, stop))
+        return self._person[place:stop]
 
     def _is_note(self, place: int) -> bool:
         """Whether a line is the person's and indented, so that it belongs to the one above."""
@@ -283,7 +281,7 @@ class _Merge:
             return False
         return self._person[place][0] in (" ", "\t")
 
-    def _put(self, run: Sequence[int | str], at: int, *, opens: bool, whole: bool) -> None:
+    def _put(self, run: Sequence[str], at: int, *, opens: bool, whole: bool) -> None:
         said = [number for number, line in enumerate(run) if line != ""]
         if not said:
             return
@@ -298,13 +296,9 @@ class _Merge:
     def _keep_headings(self) -> None:
         """Keep headings that the machine took out above what a person wrote below them."""
         for start, stop in self._heads.items():
-            below = range(start + 1, stop)
-            if start in self._gone - self._went and any(
-                self._is_own(place) and place not in self._gone for place in below
-            ):
-                around = [
-                    place for place in (start - 1, start + 1) if not "".join(self._person[place : place + 1]).strip()
-                ]
+            written = any(self._is_own(place) and place not in self._gone for place in range(start + 1, stop))
+            if written and start in self._gone - self._went:
+                around = [place for place in (start - 1, start + 1) if not self._person[max(place, 0)].strip()]
                 self._gone.difference_update([start, *around])
 
     def _finished(self) -> Merged:
@@ -329,17 +323,14 @@ class _Merge:
         )
         return Merged(text="".join(texts), conflicts=conflicts)
 
-    def _write(self, run: Sequence[int | str], texts: list[str], below: int) -> None:
+    def _write(self, run: Sequence[str], texts: list[str], below: int) -> None:
         """Add lines to the text; those with a heading stand apart from other text."""
-        apart = any(isinstance(line, str) and line.startswith("#") for line in run)
+        apart = any(line.startswith("#") for line in run)
         if texts and not texts[-1].endswith("\n"):
             texts[-1] += self._end
         if apart and texts and texts[-1].strip() and run[0] != "":
             texts.append(self._end)
-        texts += [
-            line + self._end if isinstance(line, str) else self._person[line] + (self._ends[line] or self._end)
-            for line in run
-        ]
+        texts += [line + self._end for line in run]
         standing = next((place for place in range(below, len(self._person)) if place not in self._gone), None)
         if apart and standing is not None and self._person[standing].strip():
             texts.append(self._end)
