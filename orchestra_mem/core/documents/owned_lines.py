@@ -25,7 +25,7 @@ from orchestra_mem.core.documents.plan_lines import (
     has_work,
     is_mention,
     is_reference,
-    next_step_number,
+    next_step,
     plan_lines,
     remark_number,
 )
@@ -148,7 +148,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
             fact = None if block.front else _fact(row, block, is_entry=block.level >= 3 and place == block.line - 1)
             if work and plan and plan.number:
                 key = f"#{plan.number}"
-            elif work and section == NEXT and (step := next_step_number(row)):
+            elif work and section == NEXT and (step := next_step(row)[0]):
                 key = f"@{step}"
             elif fact and fact.number:
                 key = f"K{fact.number}"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.owned_lines import difference
-from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
+from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_sections
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
@@ -109,7 +109,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
     sections = {name for name, _, _ in work_sections(now)}
     return PlanEdits(
-        changed=tuple(_with_renamed(edits, next_titles(before), next_titles(now), old_lines)),
+        changed=tuple(_with_renamed(edits, before, now)),
         added=tuple(line for line in added if line.place not in no_new),
         removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
@@ -122,18 +122,23 @@ def _numbered(lines: Sequence[PlanLine]) -> list[tuple[str, tuple[PlanLine, str]
     return [(str(line.number), (line, line.section)) for line in lines if line.number]
 
 
-def _with_renamed(
-    edits: Sequence[LineEdit], before: Mapping[int, str], now: Mapping[int, str], lines: Sequence[PlanLine]
-) -> Iterator[LineEdit]:
+def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[LineEdit]:
     """Take a new title in a next step for the item's, unless its line says another."""
-    renamed = {number: title for number, title in now.items() if title and before.get(number, title) != title}
+    found = difference(_steps(before), _steps(now)).said
+    renamed = {int(key): (was, title) for key, (was, title) in found.items() if was and title}
     for edit in edits:
-        title = renamed.pop(edit.number, None)
+        _, title = renamed.pop(edit.number, ("", None))
         yield edit if edit.title else replace(edit, title=title)
-    for number, title in renamed.items():
-        was = next((line for line in lines if line.number == number), PlanLine(number=number, title=before[number]))
-        if was.title != title:
-            yield LineEdit(number=number, was=was, title=title)
+    lines = {line.number: line for line in plan_lines(before)}
+    for number, (was, title) in renamed.items():
+        line = lines.get(number, PlanLine(number=number, title=was))
+        if line.title != title:
+            yield LineEdit(number=number, was=line, title=title)
+
+
+def _steps(text: str) -> list[tuple[str, str]]:
+    """The titles by which the next steps of a plan call items, each with the item's number."""
+    return [(str(step[0]), step[1]) for row in text.split("\n") if (step := next_step(row))[0]]
 
 
 def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:

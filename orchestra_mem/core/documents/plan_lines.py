@@ -50,11 +50,17 @@ _WAITING = re.compile(
     r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
 )
 _ASSIGNEE = re.compile(r"@[^(),@]*[^(),@\s]")
+# A strike around all that a line says, but for what stands before the title and for the brackets.
+_STRUCK = re.compile(
+    rf"(?P<before>(?:{_BULLET.pattern})?(?:{_BOX.pattern})?(?:{_NUMBER.pattern})?)~~(?P<said>(?:(?!~~[^~]).)+)~~"
+    r"(?P<behind>(?:[ \t]+\([^()]*\))?)"
+)
 _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
-_REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
-_MENTION = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) ".*"(?:: (?P<words>[^"]*))?[ \t\r]*')
+_REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
+_MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
+_STEP = re.compile(r"(?:in progress|can be started)(?:, under #\d{1,18})?")
 # How a mention says how its item stands; any other words tell of one in progress.
 _MENTIONED = {
     "can be started": WorkStatus.PENDING,
@@ -62,10 +68,6 @@ _MENTIONED = {
     "blocked": WorkStatus.BLOCKED,
     "failed": WorkStatus.FAILED,
 }
-_NEXT_STEP = re.compile(
-    rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "(?P<title>.*)": (?:in progress|can be started)'
-    r"(?:, under #\d{1,18})?[ \t\r]*"
-)
 _WORK_HEADING = re.compile(r"^## Prioritized Backlog[ \t]*\r?$", re.MULTILINE)
 _TAB = 4
 
@@ -191,8 +193,8 @@ def is_reference(row: str) -> bool:
 def is_mention(row: str) -> bool:
     """Whether a row names a work item as the machine does, with nothing of a person's in it."""
     found = _MENTION.fullmatch(row)
-    is_step = found and (found["words"] or "").startswith(("in progress", "can be started"))
-    return bool(found) and (not is_step or next_step_number(row) > 0)
+    words = (found["words"] or "") if found else ""
+    return bool(found) and (not words.startswith(("in progress", "can be started")) or bool(_STEP.fullmatch(words)))
 
 
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
@@ -212,16 +214,11 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
     return row if status is told else None
 
 
-def next_step_number(row: str) -> int:
-    """The number of the item that a next step names as the machine tells it; 0 where somebody has added something."""
-    found = _NEXT_STEP.fullmatch(row)
-    return int(found["number"]) if found else 0
-
-
-def next_titles(text: str) -> dict[int, str]:
-    """The titles by which a plan's next steps call items, by their numbers."""
-    found = (_NEXT_STEP.fullmatch(row) for row in text.split("\n") if row.startswith("- "))
-    return {int(step["number"]): squeeze(step["title"]) for step in found if step}
+def next_step(row: str) -> tuple[int, str]:
+    """The number and title by which a next step names an item as the machine does; 0 where somebody has added to it."""
+    found = _MENTION.fullmatch(row) if row.startswith("- ") else None
+    is_step = found and _STEP.fullmatch(found["words"] or "")
+    return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
 
 
 def has_work(text: str) -> bool:
@@ -288,39 +285,30 @@ def parse_row(row: str) -> PlanLine | None:
         return None
     row = row.replace("\xa0", " ")
     tail = _COMMENTS.search(row)
-    said, struck = _unwrapped(row[: tail.start()] if tail else row.rstrip())
-    bullet = _BULLET.match(said)
-    if bullet is None or _FACT.search(said):
+    said = (row[: tail.start()] if tail else row).strip()
+    struck = _STRUCK.fullmatch(said)
+    if _FACT.search(said):
         return None
-    said, strike = _unwrapped(said[bullet.end() :])
-    box = _BOX.match(said)
-    said, another = _unwrapped(said[box.end() :] if box else said)
-    struck |= strike | another
-    said, brackets = _without_brackets(_plain(said))
-    said, last = _unwrapped(said)
+    if struck:
+        said = f"{struck['before']} {struck['said']}{struck['behind']}".strip()
+    bullet = _BULLET.match(said)
+    if bullet is None:
+        return None
+    box = _BOX.match(said, bullet.end())
+    said, brackets = _without_brackets(_plain(said[box.end() if box else bullet.end() :].strip()))
     said = _plain(said)
     number = _NUMBER.match(said)
-    said, another = _unwrapped(said[number.end() :] if number else said)
-    title = squeeze(said)
-    struck |= last | another
+    title = squeeze(said[number.end() :] if number else said)
     if not (title or number) or not (box or (number and struck)):
         return None
     return PlanLine(
         number=int(number["number"]) if number else 0,
         title=title,
         ticked=bool(box and box["mark"].strip()),
-        struck=struck,
+        struck=bool(struck),
         tail=tail.group().rstrip() if tail else "",
         **brackets,  # type: ignore[arg-type]
     )
-
-
-def _unwrapped(text: str) -> tuple[str, bool]:
-    """A text without the strike around all of it, and whether there was one."""
-    bare = text.strip()
-    if len(bare) > 4 and bare.startswith("~~") and bare.endswith("~~") and "~~" not in bare[2:-2]:
-        return bare[2:-2].strip(), True
-    return bare, False
 
 
 def _plain(text: str) -> str:
