@@ -27,14 +27,6 @@ def line_ends(text: str) -> list[str]:
     return [*("\r\n" if line.endswith("\r") else "\n" for line in lines), *last]
 
 
-def count_said(lines: Sequence[str]) -> Counter[str]:
-    """Lines that are not blank, each as often as it stands."""
-    counts = Counter(lines)
-    for blank in [line for line in counts if not line or line.isspace()]:
-        del counts[blank]
-    return counts
-
-
 def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
     """Whether lines were changed into others, and not taken out with others written nearby.
 

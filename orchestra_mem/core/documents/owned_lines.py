@@ -3,7 +3,7 @@
 A line is owned when it bears an identity: the number of a fact (`K12`), of a work item (`#5`), of the item that a next
 step names (`@5`), what it counts (`=`), or which section it calls empty (`-`). A few texts that the machine writes
 around these are its own as well. All else is free: a person's. `difference` tells of two texts what was taken out, says
-something else, or is new; for facts `hand_edits` says what that means, for work `plan_edits`.
+something else, or is new; for facts `fact_edits` says what that means, for work `plan_edits`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.episodic import CUT
@@ -33,6 +33,8 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
 T = TypeVar("T")
+Told: TypeAlias = tuple[MustKeepKind | None, str]
+"""What a fact says; of one without a number its kind as well, None outside of the sections."""
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
 SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
@@ -112,18 +114,6 @@ class Difference(Generic[T]):
     gone: Mapping[str, T]
     said: Mapping[str, tuple[T | None, T]]
     added: tuple[T, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandEdits:
-    """What a person has said: numbers taken out, texts by number (before, now), and new facts by kind and text.
-
-    A number that did not stand there before is told with an empty text before.
-    """
-
-    removed: frozenset[int]
-    said: Mapping[int, tuple[str, str]]
-    added: tuple[tuple[MustKeepKind, str], ...]
 
 
 # The same few texts are looked at from several sides while a document is read and written.
@@ -219,8 +209,8 @@ def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     return dict(found)
 
 
-def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> HandEdits:
-    """Compare documents as they were last read with what stands there.
+def fact_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> Difference[Told]:
+    """Compare what documents said of facts when they were last read with what they say, by the facts' numbers.
 
     Args:
         texts: of each document both. A fact that a person moved to another document is still there.
@@ -229,23 +219,15 @@ def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
     before, now = ([each for name in texts for each in _facts(name, texts[name][side], work)] for side in (0, 1))
     found = difference(before, now)
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
-    return HandEdits(
-        removed=frozenset(int(key[1:]) for key in found.gone),
-        # A line that a person has copied says the old and the new.
-        said={
-            int(key[1:]): (was[1] if was else "", said[1])
-            for key, (was, said) in found.said.items()
-            if more[key] <= (was is None)
-        },
-        added=tuple(dict.fromkeys((kind, text) for kind, text in found.added if kind)),
-    )
+    # A line that a person has copied says the old and the new.
+    said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
+    return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
 
 
-def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, tuple[MustKeepKind | None, str]]]:
-    """What a document says of facts; of each without a number the kind as well, None outside of the sections."""
+def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, Told]]:
     for line, fact in _fact_lines(name, text, work):
         kind = SECTIONS[name].get(line.section)
-        yield (f"K{fact.number}", (None, fact.text)) if fact.number else ("", (kind, fact.text))
+        yield (str(fact.number), (None, fact.text)) if fact.number else ("", (kind, fact.text))
 
 
 def _fact_lines(name: DocumentName, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
