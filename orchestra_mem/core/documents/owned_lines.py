@@ -261,7 +261,7 @@ def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> st
     for line, fact in _fact_lines(name, text, has_work(text)) if wanted else ():
         if not fact.number and (number := wanted.get(fact.text)):
             row = rows[line.place]
-            end = len(row.replace(PIN, "").rstrip()) if row.rstrip().endswith(PIN) else len(row.rstrip())
+            end = len(row.rstrip().removesuffix(PIN).rstrip())
             rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
     return "\n".join(rows)
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
+from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
-from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_sections
+from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
@@ -107,7 +108,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     added = [line for line in new_lines if not (line.number or line.struck)]
     numbered = {line.place: _named(rows[line.place]) for line in added}
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
-    sections = {name for name, _, _ in work_sections(now)}
+    sections = {work_section(block) for block in split_blocks(now)}
     return PlanEdits(
         changed=tuple(_with_renamed(edits, before, now)),
         added=tuple(line for line in added if line.place not in no_new),

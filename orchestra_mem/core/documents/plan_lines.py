@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
@@ -227,48 +228,35 @@ def has_work(text: str) -> bool:
     return "## Prioritized Backlog" in text and _WORK_HEADING.search(text) is not None
 
 
+def work_section(block: Block) -> str:
+    """The name of the section that a block begins if a box is work there, else nothing."""
+    return _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else ""
+
+
 # The same few texts are looked at many times while a plan is read and written.
-@lru_cache(maxsize=8)
-def work_sections(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The sections of a plan in which a box is work: name, and the rows from the heading to before the next one."""
-    found: list[tuple[str, int, int]] = []
-    name, start = "", 0
-    for block in split_blocks(text):
-        if block.front or block.level in (1, 2):
-            row = block.line - 1
-            if name:
-                found.append((name, start, row))
-            name, start = _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else "", row
-    if name:
-        found.append((name, start, text.count("\n") + 1))
-    return tuple(found)
-
-
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
     """The lines of a plan that are work, in order; none that bears the number of a fact."""
-    rows = text.split("\n")
-    return tuple(
-        line for name, start, stop in work_sections(text) for line in _section_lines(rows, name, start + 1, stop)
-    )
-
-
-def _section_lines(rows: list[str], name: str, start: int, stop: int) -> Iterator[PlanLine]:
+    found: list[PlanLine] = []
+    name = ""
     above: list[tuple[int, PlanLine | None]] = []
-    for place in range(start, stop):
-        row = rows[place].removesuffix("\r")
-        bare = row.lstrip(" \t")
-        indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
-        line = parse_row(bare)
-        if line is None and not _BULLET.match(bare):
-            continue
-        while above and above[-1][0] + 1 >= indent:
-            above.pop()
-        over = above[-1][1] if above else None
-        if line is not None:
-            line = _placed(line, place, name, indent, over, loose=indent < 2)
-            yield line
-        above.append((indent, line))
+    for block in split_blocks(text):
+        if block.front or block.level in (1, 2):
+            name = work_section(block)
+            above = []
+        for place, row in zip(block.rows, split_lines(block.text), strict=True) if name else ():
+            bare = row.lstrip(" \t")
+            indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
+            line = parse_row(bare)
+            if line is None and not _BULLET.match(bare):
+                continue
+            while above and above[-1][0] + 1 >= indent:
+                above.pop()
+            if line is not None:
+                line = _placed(line, place, name, indent, above[-1][1] if above else None, loose=indent < 2)
+                found.append(line)
+            above.append((indent, line))
+    return tuple(found)
 
 
 def _placed(line: PlanLine, place: int, name: str, indent: int, over: PlanLine | None, *, loose: bool) -> PlanLine:
