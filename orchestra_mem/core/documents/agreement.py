@@ -8,13 +8,14 @@ three texts before they are merged; so `merge` only decides where it stands, and
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Mapping
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import Conflict, Merged, merge
-from orchestra_mem.core.documents.owned_lines import OwnedLine, by_identity, owned_keys, owned_lines, with_free_rows
+from orchestra_mem.core.documents.owned_lines import OwnedLine, by_identity, free_rows, owned_keys, owned_lines
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
@@ -42,7 +43,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        base, machine, person = _agreed(base, machine, person, ahead=False)
+        base, machine, person = _agreed(base, machine, person)
     rows = split_lines(machine)
     # The tracker knows the order of work, a person's too.
     keys = owned_keys(machine) if has_work(machine) else {}
@@ -54,14 +55,16 @@ def brought_forward(opened: str, left: str, person: str, own: Container[int] = (
     """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
 
     Where both wrote at one place, what has come since follows the person's lines: who never saw it has not taken it
-    out. Each free line that the person saved stands; `own` are the facts in their own words, which count as such.
+    out. Each free line that the person saved stands, as the machine takes none of these back: two editors may have been
+    open, or the file was gone for a moment. `own` are the facts in their own words, which count as such.
     """
-    said = person
     if _has_faulty_front(left) and not _has_faulty_front(person):
         # Somebody has put back a text from before that was damaged, which mends it.
         left = _head(person) + left[len(_head(left)) :]
-    base, left, person = _agreed(opened, left, person, ahead=True)
-    return with_free_rows(_unmarked(merge(base, left, person, both=True)).text, said, own)
+    had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
+    free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
+    opened = "\n".join(row for row in opened.split("\n") if row.removesuffix("\r") not in free)
+    return _unmarked(merge(*_agreed(opened, left, person, free), both=True)).text
 
 
 def _has_faulty_front(text: str) -> bool:
@@ -75,13 +78,14 @@ def _head(text: str) -> str:
     return "".join(block.text for block in blocks[:first])
 
 
-def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, str, str]:
-    """The three texts with one row for each identity that machine and person both have.
+def _agreed(base: str, machine: str, person: str, free: Container[str] | None = None) -> tuple[str, str, str]:
+    """The three texts with one row for each identity that machine and person both have, but for those that are `free`.
 
     Of what the machine has no more, a row that the person has not touched goes; one that they changed is theirs. What
     the person took out comes back where the machine's ledger has it nevertheless, and stays away where the texts alone
-    can tell, as they do where the person is `ahead` of the ledgers.
+    can tell, as they do where the person is ahead of the ledgers: then some rows may be free.
     """
+    ahead = free is not None
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
     alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
@@ -96,6 +100,8 @@ def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, 
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
+        if free and mine.row in free:
+            continue
         if now:
             row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
             if was:

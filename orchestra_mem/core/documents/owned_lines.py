@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeAlias, TypeVar
@@ -68,7 +67,7 @@ _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values())
 _TEXTS = re.compile(
-    r"- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
 )
 # Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
@@ -322,27 +321,3 @@ def with_taken_out(before: str, opened: str, person: str) -> str:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}
     return "\n".join([before, *(row for place, row in enumerate(opened.split("\n")) if place in gone)])
-
-
-def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
-    """A text with the free lines of a person's that it lacks, each behind the line that it follows there.
-
-    The machine takes none of these back, so each that a person saved last stands: where two editors were open, or the
-    file was gone for a moment and a new one was begun without them.
-    """
-    rows = text.split("\n")
-    there = [row.rstrip("\r") for row in rows]
-    missing = set(free_rows(said, own)).difference(there)
-    at, above = 0, ""
-    for row in said.split("\n") if missing else ():
-        bare = row.rstrip("\r")
-        if bare in missing:
-            new = [row] if above.strip() or not at or not there[at - 1].strip() else [row.removeprefix(bare), row]
-            rows[at:at] = new
-            there[at:at] = [each.rstrip("\r") for each in new]
-            at += len(new)
-        elif bare.strip():
-            with suppress(ValueError):
-                at = there.index(bare, at) + 1
-        above = row
-    return "\n".join(rows)
