@@ -128,7 +128,7 @@ def _with_heading(text: str) -> str:
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
     """The row that stands for an identity. The ledger has heard the person, unless they are `ahead` of it."""
     untouched = was is not None and _form(mine) == _form(was)
-    if _form(mine) == _form(now) or (mine.fact and mine.fact == now.fact and not untouched):
+    if _form(mine) == _form(now) or (key[0] == "K" and mine.fact == now.fact and not untouched):
         return mine.row
     if ahead and not untouched and key[0] != "=":
         if was and was.plan and now.plan and mine.plan:
