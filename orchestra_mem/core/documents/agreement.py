@@ -63,8 +63,9 @@ def brought_forward(opened: str, left: str, person: str, own: Container[int] = (
         left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
-    opened = "\n".join(row for row in opened.split("\n") if row.removesuffix("\r") not in free)
-    return _unmarked(merge(*_agreed(opened, left, person, free), both=True)).text
+    base, left, person = _agreed(opened, left, person, free)
+    base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
+    return _unmarked(merge(base, left, person, both=True)).text
 
 
 def _has_faulty_front(text: str) -> bool:

@@ -56,7 +56,8 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
         "decision log": MustKeepKind.DECISION,
     },
 }
-_ITEM = re.compile(r"[-*+] (?:\[ \] )?(?P<text>(?!\[[xX]\] )\S.*)")
+_ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
+_TICKED = re.compile(r"[-*+] \[[xX]\] ")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
@@ -230,10 +231,10 @@ def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, Tol
 
 
 def _fact_lines(name: DocumentName, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
-    """The lines of a document that say a fact; with `work` those of a plan that tell of work are passed over."""
+    """The lines that say a fact and are not ticked; with `work` those of a plan that tell of work are passed over."""
     work = work and name is DocumentName.WORK_PLAN
     for line in owned_lines(text):
-        if line.fact and not (work and (line.plan or is_reference(line.row))):
+        if line.fact and not (_TICKED.match(line.row) or (work and (line.plan or is_reference(line.row)))):
             yield line, line.fact
 
 
