@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.documents.agreement import merged
+from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
 from orchestra_mem.core.documents.owned_lines import fact_edits, owned_lines
@@ -245,3 +247,11 @@ def test_one_difference_tells_what_was_taken_out_reworded_and_added() -> None:
     assert set(found.gone) == {"1"}
     assert found.said == {"2": ((None, "b"), (None, "b, too")), "9": (None, (None, "new"))}
     assert found.added == ((MustKeepKind.DECISION, "mine"),)
+
+
+def test_what_a_merge_uses_to_tell_sections_apart_stands_in_no_conflict() -> None:
+    """A section that the person took out, and that the machine calls empty by now."""
+    base = "## Rules\n\n- a\n- b\n\n## Blockers\n\n- c\n"
+    found = merged(base, base.replace("- a\n- b\n", "- None\n"), base.replace("- a\n- b\n", "x\n"))
+    assert "> - None\n" in (text := mark(found))
+    assert "\0" not in text

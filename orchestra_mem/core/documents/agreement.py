@@ -165,8 +165,6 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
 
 def _unmarked(found: Merged) -> Merged:
     """A merged text without marks; a section of the machine's says that it is empty only where it is."""
-    if _MARK not in found.text:
-        return found
     lines = found.text.split("\n")
     surplus: set[int] = set()
     for block, below in pairwise([*split_blocks(found.text), None]):
