@@ -40,9 +40,9 @@ LAYERS: dict[str, tuple[str, str]] = {
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
     "orchestra_mem": 39_650,
-    "orchestra_mem/core": 10_750,
+    "orchestra_mem/core": 10_400,
     "orchestra_mem/core/context": 1_250,
-    "orchestra_mem/core/documents": 3_450,
+    "orchestra_mem/core/documents": 3_100,
     "orchestra_mem/core/facts": 1_550,
     "orchestra_mem/core/summaries": 1_400,
     "orchestra_mem/core/search": 1_950,

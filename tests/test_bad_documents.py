@@ -142,7 +142,7 @@ DAMAGES = {
     ),
     "half a marker": Damage(
         do=_text(lambda text: text.replace(f"{MINE}\n", f"{MINE}\n{MARKER}\n")),
-        problem=":{line}: conflict 3f9a1c has no end: delete this line",
+        problem=":{line}: this marker is of no whole conflict",
         left=False, mend=lambda damaged, good: damaged.replace(f"{MARKER}\n", ""),
     ),
     "Latin-1": Damage(

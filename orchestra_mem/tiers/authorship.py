@@ -109,13 +109,13 @@ class Authorship:
         """What tells where the new lines of a text of somebody's come from."""
         time = _written_at(text)
         if author is Author.PERSON:
-            return lambda line, path: Origin(Writer.PERSON)
+            return lambda line, title: Origin(Writer.PERSON)
 
-        def origin(line: str, path: tuple[str, ...]) -> Origin:
+        def origin(line: str, title: str) -> Origin:
             item = parse_row(line.lstrip(" \t")) if plan else None
             named = names_in(line)
-            if named == Names() and path:
-                named = names_in(path[-1])
+            if named == Names():
+                named = names_in(title)
             return (item and self._work_origin(item.number)) or self._machine_origin(named, time)
 
         return origin

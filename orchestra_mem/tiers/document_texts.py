@@ -6,13 +6,14 @@ was opened on is found again, and what the person did to that is done to the doc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from orchestra_mem.core.documents.agreement import brought_forward
-from orchestra_mem.core.documents.alignment import count_said, split_lines
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
 from orchestra_mem.core.documents.owned_lines import undone, with_numbers, with_taken_out
@@ -163,9 +164,8 @@ def _ancestor(known: Sequence[str], text: str) -> str:
     also have been taken back; who saves without one of many has never had them. Lines that it has and the newest text
     has not were brought back.
     """
-    lines = count_said(split_lines(text))
-    for before, saved in reversed(list(pairwise(known))):
-        was, now = count_said(split_lines(before)), count_said(split_lines(saved))
+    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
+    for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
         came, went = now - was, was - now
         if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
             return undone(saved, known[-1], text)

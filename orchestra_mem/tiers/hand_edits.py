@@ -14,7 +14,7 @@ from dataclasses import replace
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find_conflicts
 from orchestra_mem.core.documents.conflicts import accept as core_accept
 from orchestra_mem.core.documents.conflicts import reject as core_reject
-from orchestra_mem.core.documents.owned_lines import HandEdits, hand_edits, reworded, shows, with_numbers
+from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows, with_numbers
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
@@ -23,7 +23,7 @@ from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -88,17 +88,15 @@ class HandEditManager:
     ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
         """The facts that people have added, and those that they changed (before, now)."""
         plan = texts.get(DocumentName.WORK_PLAN)
-        edits = hand_edits(
+        edits = fact_edits(
             {name: (text.before, text.said) for name, text in texts.items()},
             work=plan is not None and has_work(plan.base),
         )
-        edited = [
-            (fact, _edited(fact, edits))
-            for fact in self._ledger.must_keeps_by_id(sorted({*edits.removed, *edits.said}))
-        ]
+        numbers = sorted(map(int, {*edits.gone, *edits.said}))
+        edited = [(fact, _edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
         return self._new(edits.added), [(before, now) for before, now in edited if now != before]
 
-    def _new(self, added: Sequence[tuple[MustKeepKind, str]]) -> list[MustKeep]:
+    def _new(self, added: Sequence[Told]) -> list[MustKeep]:
         first = self._ledger.next_must_keep_id()
         return [
             MustKeep(
@@ -112,6 +110,7 @@ class HandEditManager:
                 author=Author.PERSON,
             )
             for number, (kind, text) in enumerate(added, first)
+            if kind
         ]
 
     def conflicts(self) -> list[tuple[DocumentName, ConflictBlock]]:
@@ -157,14 +156,14 @@ class HandEditManager:
         raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
 
 
-def _edited(fact: MustKeep, edits: HandEdits) -> MustKeep:
+def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     """A fact as a person's edits leave it: taken out, brought back, or in other words."""
-    if fact.id in edits.removed:
+    if str(fact.id) in edits.gone:
         return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     if fact.status is MustKeepStatus.REMOVED:
         fact = replace(fact, status=MustKeepStatus.STANDING)
-    was, now = edits.said[fact.id]
-    said = visible(reworded(fact.text, was, now))
+    was, (_, now) = edits.said[str(fact.id)]
+    said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact
     if squeeze(said) == squeeze(fact.found):  # what a person said of it is taken back

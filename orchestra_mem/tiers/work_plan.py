@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import WorkView, digest
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.plan_edits import plan_edits, unknown_numbers, with_item_numbers
+from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
@@ -33,7 +33,7 @@ from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.work_edits import TAKEN_OUT, WorkEditor
 from orchestra_mem.tiers.work_overview import Overview
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkItem, WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -188,8 +188,7 @@ class WorkPlan:
         if not has_work(text.base):
             self._ledger.note_read(_PLAN_FILE, text.as_read)
             return
-        known = {item.id: item_line(item) for item in map(self._known, unknown_numbers(text.before, text.said)) if item}
-        edits = plan_edits(text.before, text.said, known)
+        edits = plan_edits(text.before, text.said, self._known)
         self._shown = _numbers(text.said)
         self._hear(text.before, text.said)
         editor = WorkEditor(self._tracker, self._tell)
@@ -209,9 +208,9 @@ class WorkPlan:
         if lines and all(line.number for line in lines) and self._tells_of_plan():
             self._ledger.resolve_notices(_PLAN, self._clock())
 
-    def _known(self, number: int) -> WorkItem | None:
+    def _known(self, number: int) -> PlanLine | None:
         try:
-            return self._tracker.item(number)
+            return item_line(self._tracker.item(number))
         except NotFoundError as error:
             self._tell(number, f"work_plan.md: {error}")
             return None

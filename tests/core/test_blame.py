@@ -46,12 +46,12 @@ ORIGINS = st.builds(
 )
 
 
-def machine(line: str, path: tuple[str, ...]) -> Origin:
+def machine(line: str, title: str) -> Origin:
     """Everything is the machine's."""
     return MACHINE
 
 
-def person(line: str, path: tuple[str, ...]) -> Origin:
+def person(line: str, title: str) -> Origin:
     """Everything is the person's."""
     return PERSON
 
@@ -76,7 +76,7 @@ def test_each_line_has_one_origin(old: str, new: str) -> None:
 @given(TEXTS, ORIGINS)
 def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -> None:
     """Saving without an edit is nobody's work, nor is it one to write other line ends."""
-    blame = new_blame(text, lambda line, path: origin)
+    blame = new_blame(text, lambda line, title: origin)
     assert carry(blame, text, text, person) == blame
     assert carry(blame, text, text.replace("\r\n", "\n"), person) == blame
 
@@ -104,8 +104,8 @@ def test_lines_of_a_section_that_moved_keep_their_origin(order: list[int]) -> No
     old = "".join(SECTIONS)
     text = "".join(SECTIONS[number] for number in order)
 
-    def titled(line: str, path: tuple[str, ...]) -> Origin:
-        return Origin(Writer.MACHINE, ranges([ord(path[-1])]))
+    def titled(line: str, title: str) -> Origin:
+        return Origin(Writer.MACHINE, ranges([ord(title)]))
 
     blames = carry(new_blame(old, titled), old, text, person), new_blame(text, titled)
     for line, found, wanted in zip(text.split("\n"), *blames, strict=False):
@@ -130,7 +130,7 @@ def test_a_line_that_moved_to_another_section_keeps_its_origin() -> None:
 def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
     """Where both are left over, the one close by is more likely the same."""
     old = "x\n# A\n- one\n# B\n- two\n- x\n# C\n- three\n"
-    first = new_blame(old, lambda line, path: AGENT if path == ("B",) else MACHINE)
+    first = new_blame(old, lambda line, title: AGENT if title == "B" else MACHINE)
     text = "x\n# A\n- one\n# B\n- two\n# C\n- three\n- x\n"
     assert carry(first, old, text, person)[-1] == AGENT
 
@@ -152,8 +152,8 @@ def test_the_origin_of_a_new_line_is_asked_with_the_headings_above_it() -> None:
     """So that the lines of an entry are of the operation that its heading names."""
     text = "# Log\n### Said (op 7)\n**Text**: x\n### Chosen (K12)\n"
 
-    def origin(line: str, path: tuple[str, ...]) -> Origin:
-        return Origin(Writer.AGENT, ranges(names_in(path[-1]).operations))
+    def origin(line: str, title: str) -> Origin:
+        return Origin(Writer.AGENT, ranges(names_in(title).operations))
 
     assert new_blame(text, origin) == (
         Origin(Writer.AGENT),

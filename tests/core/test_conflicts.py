@@ -203,12 +203,11 @@ def test_a_block_that_was_edited_inside_is_the_persons_text() -> None:
     edited = MARKED.replace("> - b by the machine", "> - b by both")
     assert find_conflicts(edited) == ()
     assert without_conflicts(edited) == edited
-    assert faults(edited) == ((6, f"conflict {ID} was edited inside: it is your text now; delete its markers"),)
+    assert faults(edited) == ((6, NOT_WHOLE), (8, NOT_WHOLE))
     with pytest.raises(NotFoundError) as error:
         accept(edited, ID)
     assert str(error.value) == (
-        f"there is no conflict '{ID}' in the document; open are: none; "
-        f"line 6: conflict {ID} was edited inside: it is your text now; delete its markers"
+        f"there is no conflict '{ID}' in the document; open are: none; line 6: {NOT_WHOLE}; line 8: {NOT_WHOLE}"
     )
 
 
@@ -220,56 +219,43 @@ def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> N
     assert len(find_conflicts(stripped.replace("\n", "\r\n"))) == 1
 
 
+NOT_WHOLE = "this marker is of no whole conflict: what stands there is your text now, delete this line"
 OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
 
 
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        ([OPENING, MIDDLE], [(1, f"conflict {ID} has no end: delete this line")]),
-        ([MIDDLE, CLOSING], [(2, f"conflict {ID} has no beginning: delete this line")]),
-        (
-            [OPENING, OPENING, MIDDLE, CLOSING, CLOSING],
-            [
-                (1, f"conflict {ID} has another inside: both are text now"),
-                (5, f"conflict {ID} has no beginning: delete this line"),
-            ],
-        ),
-        (
-            ["<!-- conflict 3f9a1c what -->", MIDDLE, CLOSING],
-            [
-                (1, "the beginning of a conflict is damaged: '<!-- conflict 3f9a1c what -->'"),
-                (3, f"conflict {ID} has no beginning: delete this line"),
-            ],
-        ),
-        (
-            [OPENING, "mine", MIDDLE, CLOSING],
-            [(1, f"conflict {ID} was edited inside: it is your text now; delete its markers")],
-        ),
-        (["<!-- /conflict 3f9a -->"], [(1, "the end of a conflict is damaged: '<!-- /conflict 3f9a -->'")]),
+        ([OPENING, MIDDLE], [1]),
+        ([MIDDLE, CLOSING], [2]),
+        ([OPENING, MIDDLE, OPENING, CLOSING], [1, 3, 4]),
+        (["<!-- conflict 3f9a1c what -->", MIDDLE, CLOSING], [1, 3]),
+        ([OPENING, "mine", MIDDLE, CLOSING], [1, 4]),
+        (["<!-- /conflict 3f9a -->"], [1]),
         (["<!-- a conflict of 3f9a -->", "a conflict", "<!-- pin -->"], []),
     ],
-)  # fmt: skip
-def test_damaged_markers_are_text_and_are_told_with_their_line(lines: list[str], found: list[tuple[int, str]]) -> None:
+)
+def test_damaged_markers_are_text_and_are_told_with_their_line(lines: list[str], found: list[int]) -> None:
     """Halves, nested ones, ones that no longer say what they should; a text about conflicts is none."""
     text = "\n".join([*lines, ""])
-    assert list(faults(text)) == found
+    assert list(faults(text)) == [(line, NOT_WHOLE) for line in found]
     assert without_conflicts(text) == text
     assert find_conflicts(text) == ()
 
 
 def test_half_a_block_does_not_swallow_a_whole_one_behind_it() -> None:
     """The one that is whole can still be decided."""
-    text = "<!-- conflict abcdef: half -->\n" + MARKED
-    assert [block.id for block in find_conflicts(text)] == [ID]
-    assert faults(text) == ((1, "conflict abcdef has no end: delete this line"),)
+    for half in ("<!-- conflict abcdef: half -->", OPENING):
+        text = f"{half}\n{MARKED}"
+        assert [block.id for block in find_conflicts(text)] == [ID]
+        assert faults(text) == ((1, NOT_WHOLE),)
 
 
 def test_a_block_pasted_twice_counts_once() -> None:
     """The copy is text, and told."""
     text = MARKED + "\n".join([OPENING, MIDDLE, CLOSING, ""])
     assert len(find_conflicts(text)) == 1
-    assert faults(text) == ((14, f"conflict {ID} stands here again: this copy is text"),)
+    assert faults(text) == ((14, NOT_WHOLE), (16, NOT_WHOLE))
 
 
 def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_trace() -> None:

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.documents.agreement import merged
+from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
-from orchestra_mem.core.documents.owned_lines import lines_of
+from orchestra_mem.core.documents.owned_lines import fact_edits, owned_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
@@ -117,11 +119,11 @@ def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
     )
     line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
     assert line in (text := render_document(DocumentName.DECISION_LOG, brief))
-    assert next(iter(lines_of(DocumentName.DECISION_LOG, text))).text == "Use MySQL."
+    assert next(line.fact.text for line in owned_lines(text) if line.fact) == "Use MySQL."
     rules = view({MustKeepKind.CONSTRAINT: [fact(1, "No bikes.", MustKeepKind.CONSTRAINT, by=2)]})
     text = render_document(DocumentName.PROJECT_STATE, rules)
     assert "## Rules\n\n- No bikes. (K1) (perhaps superseded by K2)\n" in text
-    assert next((told.number, told.text) for told in lines_of(DocumentName.PROJECT_STATE, text)) == (1, "No bikes.")
+    assert next((line.key, line.fact.text) for line in owned_lines(text) if line.fact) == ("K1", "No bikes.")
 
 
 def test_older_decisions_become_lines_and_then_a_count() -> None:
@@ -235,3 +237,21 @@ def test_a_persons_words_make_room_for_other_persons_words_alone(kind: MustKeepK
     assert "In my own words. (K1)" in render_document(name, view({kind: [own, *later]}, size=1_000))
     theirs = [replace(found, author=Author.PERSON) for found in later]
     assert "In my own words." not in render_document(name, view({kind: [own, *theirs]}, size=1_000))
+
+
+def test_one_difference_tells_what_was_taken_out_reworded_and_added() -> None:
+    """By numbers; a copy says nothing, and a line that is moved into one of the machine's sections is of its kind."""
+    before = "## Notes\n\n- mine\n\n## Decisions\n\n- a (K1)\n- b (K2)\n- c (K3)\n"
+    now = "## Notes\n\n## Decisions\n\n- b, too (K2)\n- c (K3)\n- not c (K3)\n- mine\n- new (K9)\n"
+    found = fact_edits({DocumentName.DECISION_LOG: (before, now)}, work=False)
+    assert set(found.gone) == {"1"}
+    assert found.said == {"2": ((None, "b"), (None, "b, too")), "9": (None, (None, "new"))}
+    assert found.added == ((MustKeepKind.DECISION, "mine"),)
+
+
+def test_what_a_merge_uses_to_tell_sections_apart_stands_in_no_conflict() -> None:
+    """A section that the person took out, and that the machine calls empty by now."""
+    base = "## Rules\n\n- a\n- b\n\n## Blockers\n\n- c\n"
+    found = merged(base, base.replace("- a\n- b\n", "- None\n"), base.replace("- a\n- b\n", "x\n"))
+    assert "> - None\n" in (text := mark(found))
+    assert "\0" not in text

@@ -315,7 +315,7 @@ FRONT = b"---\nformat: 1\ndocument: work_plan\n---\n"
         (FRONT + b"# Plan\n\n" + FRONT, 7, "a second front matter; the first counts, delete the other"),
         (FRONT.decode().encode("utf-16"), None, "is UTF-16, not UTF-8; save it as UTF-8"),
         (FRONT + b"caf\xe9\n", 5, "is not UTF-8: 0xe9 at byte 4 of the line (Latin-1?); save it as UTF-8"),
-        (FRONT + b"<!-- conflict abcdef: yours -->\n", 5, "conflict abcdef has no end: delete this line"),
+        (FRONT + b"<!-- conflict abcdef: yours -->\n", 5, "this marker is of no whole conflict"),
     ],
 )
 def test_check_tells_what_a_document_holds_wrong(run: Any, content: bytes, line: int | None, problem: str) -> None:

@@ -698,14 +698,13 @@ ROWS = st.lists(
 ).map(lambda rows: "# Plan\n\n" + "".join(f"{row}\n" for row in rows))  # fmt: skip
 
 
-@given(opened=ROWS, left=ROWS, person=ROWS, name=st.sampled_from(list(DocumentName)))
+@given(opened=ROWS, left=ROWS, person=ROWS, own=st.sampled_from([(), (1,), (1, 2)]))
 def test_every_free_line_that_a_person_saved_last_stands(
-    opened: str, left: str, person: str, name: DocumentName
+    opened: str, left: str, person: str, own: tuple[int, ...]
 ) -> None:
-    """Whatever was opened, and whatever the machine has left since."""
-    found = brought_forward(opened, left, person)
-    rows = set(found.split("\n"))
-    assert [row for row in free_rows(person) if row not in rows] == []
+    """Whatever was opened, and whatever the machine has left since; a fact in the person's own words is one as well."""
+    rows = set(brought_forward(opened, left, person, own).split("\n"))
+    assert [row for row in free_rows(person, own) if row not in rows] == []
 
 
 @pytest.mark.parametrize(

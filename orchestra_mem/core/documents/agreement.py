@@ -8,49 +8,22 @@ three texts before they are merged; so `merge` only decides where it stands, and
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import (
-    PIN,
-    front_matter_fault,
-    split_blocks,
-    without_front_matter,
-)
+from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import Conflict, Merged, merge
-from orchestra_mem.core.documents.owned_lines import fact_in, owned_keys, with_free_rows
+from orchestra_mem.core.documents.owned_lines import OwnedLine, by_identity, free_rows, owned_keys, owned_lines
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import (
-    PlanLine,
-    has_work,
-    plan_lines,
-    render_line,
-)
+from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
-# Stands in a section that has nothing else, so it comes and goes with the others' lines.
-_NONE = re.compile(r"^- None[ \t]*(?=\r?$)", re.MULTILINE)
-# Stands between that line and the name of its section while texts are merged: no document holds it.
+# Stands between a line that calls a section empty and that section's name while texts are merged: in no document.
 _MARK = "\0"
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Owned:
-    """A row with an identity: where it stands, what is compared of it, and the comments behind it.
-
-    `form` is equal for rows that are written alike, `words` for those that say the same.
-    """
-
-    place: int
-    row: str
-    form: object
-    words: object
-    tail: str = ""
-    line: PlanLine | None = None
 
 
 def merged(base: str | None, machine: str, person: str | None) -> Merged:
@@ -69,10 +42,8 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if without_front_matter(person) == person:
         # Taken out, or damaged beyond knowing it: it stays so, and the machine's is no change to merge.
         base, machine = without_front_matter(base), without_front_matter(machine)
-    titles = {block.title for text in (base, machine) for block in split_blocks(text) if block.level == 2}
-    base, machine, person = (_marked(text, titles) for text in (base, machine, person))
     if base != person:
-        base, machine, person = _agreed(base, machine, person, ahead=False)
+        base, machine, person = _agreed(base, machine, person)
     rows = split_lines(machine)
     # The tracker knows the order of work, a person's too.
     keys = owned_keys(machine) if has_work(machine) else {}
@@ -84,14 +55,17 @@ def brought_forward(opened: str, left: str, person: str, own: Container[int] = (
     """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
 
     Where both wrote at one place, what has come since follows the person's lines: who never saw it has not taken it
-    out. Each free line that the person saved stands; `own` are the facts in their own words, which count as such.
+    out. Each free line that the person saved stands, as the machine takes none of these back: two editors may have been
+    open, or the file was gone for a moment. `own` are the facts in their own words, which count as such.
     """
-    said = person
     if _has_faulty_front(left) and not _has_faulty_front(person):
         # Somebody has put back a text from before that was damaged, which mends it.
         left = _head(person) + left[len(_head(left)) :]
-    base, left, person = _agreed(opened, left, person, ahead=True)
-    return with_free_rows(merge(base, left, person, both=True).text, said, own)
+    had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
+    free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
+    base, left, person = _agreed(opened, left, person, free)
+    base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
+    return _unmarked(merge(base, left, person, both=True)).text
 
 
 def _has_faulty_front(text: str) -> bool:
@@ -105,35 +79,45 @@ def _head(text: str) -> str:
     return "".join(block.text for block in blocks[:first])
 
 
-def _agreed(base: str, machine: str, person: str, *, ahead: bool) -> tuple[str, str, str]:
-    """The three texts with one row for each identity that machine and person both have.
+def _agreed(base: str, machine: str, person: str, free: Container[str] | None = None) -> tuple[str, str, str]:
+    """The three texts with one row for each identity that machine and person both have, but for those that are `free`.
 
     Of what the machine has no more, a row that the person has not touched goes; one that they changed is theirs. What
     the person took out comes back where the machine's ledger has it nevertheless, and stays away where the texts alone
-    can tell, as they do where the person is `ahead` of the ledgers.
+    can tell, as they do where the person is ahead of the ledgers: then some rows may be free.
     """
+    ahead = free is not None
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    alike = set(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    old, new, own = (_owned(text, alike) for text in (base, machine, person))
-    in_base: dict[int, str | None] = {}
-    in_machine: dict[int, str | None] = {}
-    in_person: dict[int, str | None] = {}
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    # Who writes into a section of their own that it is empty is believed.
+    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
+    lines = [
+        [line for line in owned_lines(text, alike) if line.key and (line.key[0] != "-" or line.section in machines)]
+        for text in (base, machine, person)
+    ]
+    old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
+    in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
-        mine = next((each for each in copies if was and each.form == was.form), copies[0])
+        mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
+        if free and mine.row in free:
+            continue
         if now:
             row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
             if was:
                 in_base[was.place] = row
         elif was:
-            taken_back = mine.form == was.form or (key[0] == "#" and not ahead)
+            taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base[was.place] = mine.row if taken_back else None
         elif key[0] == "@" and not ahead:
             in_person |= dict.fromkeys([copy.place for copy in copies])
     for key in old.keys() - own.keys():
         stays_away = key in new and (ahead or key[0] in "@=-")
         in_base[old[key][0].place] = new[key][0].row if stays_away else None
+    for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
+        if line.key[0] == "-" and changed.get(line.place, line.row):
+            changed[line.place] = f"{line.row}{_MARK}{line.section}"
     return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
 
 
@@ -142,36 +126,29 @@ def _with_heading(text: str) -> str:
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
-def _row(key: str, was: _Owned | None, now: _Owned, mine: _Owned, *, ahead: bool) -> str:
+def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
     """The row that stands for an identity. The ledger has heard the person, unless they are `ahead` of it."""
-    untouched = was is not None and mine.form == was.form
-    if mine.form == now.form or (mine.words == now.words and not untouched):
+    untouched = was is not None and _form(mine) == _form(was)
+    if _form(mine) == _form(now) or (key[0] == "K" and mine.fact == now.fact and not untouched):
         return mine.row
     if ahead and not untouched and key[0] != "=":
-        if was and was.line and now.line and mine.line:
-            return render_line(merged_line(was.line, now.line, mine.line))
+        if was and was.plan and now.plan and mine.plan:
+            return render_line(merged_line(was.plan, now.plan, mine.plan))
         return mine.row
-    return now.row.removesuffix(now.tail) + (mine.tail or now.tail)
+    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
 
 
-def _owned(text: str, alike: Container[str]) -> dict[str, list[_Owned]]:
-    """The rows of a text that have an identity, by that; of those that are `alike` in all texts the plan's alone."""
-    found: defaultdict[str, list[_Owned]] = defaultdict(list)
-    rows = [row.removesuffix("\r") for row in text.split("\n")]
-    plan = {line.place: line for line in plan_lines(text)} if has_work(text) else {}
-    for place, key in owned_keys(text, alike).items():
-        row, line = rows[place], plan.get(place)
-        if key[0] == "#" and line:
-            found[key].append(_Owned(place, row, line, line, line.tail, line))
-        elif key[0] == "K":
-            tail = row[len(row.replace(PIN, "").rstrip()) :] if row.rstrip().endswith(PIN) else ""
-            found[key].append(_Owned(place, row, squeeze(row), fact_in(row), tail))
-        else:
-            found[key].append(_Owned(place, row, row, row))
-    for place, row in enumerate(rows) if _MARK in text else ():
-        if _MARK in row:
-            found[f"-{row.partition(_MARK)[2]}"].append(_Owned(place, row, row, row))
-    return found
+def _form(line: OwnedLine) -> object:
+    """What is equal for rows that are written alike."""
+    return line.plan or (squeeze(line.row) if line.fact else line.row)
+
+
+def _tail(line: OwnedLine) -> str:
+    """The comments behind a row."""
+    if line.plan:
+        return line.plan.tail
+    row = line.row.rstrip()
+    return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
 
 
 def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
@@ -186,36 +163,22 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     return "\n".join(rows)
 
 
-def _marked(text: str, titles: Container[str]) -> str:
-    """A text in which the lines that say that a section is empty bear its name, for sections of these names."""
-    if "- None" not in text:
-        return text
-    return "".join(
-        _NONE.sub(lambda said, title=block.title: f"{said.group()}{_MARK}{title}", block.text)  # type: ignore[misc]
-        if block.level == 2 and block.title in titles
-        else block.text
-        for block in split_blocks(text)
-    )
-
-
 def _unmarked(found: Merged) -> Merged:
-    """A merged text without these marks; a section of the machine's says that it is empty only where it is."""
+    """A merged text without marks; a section of the machine's says that it is empty only where it is."""
     lines = found.text.split("\n")
     surplus: set[int] = set()
-    blocks = split_blocks(found.text) if _MARK in found.text else ()
-    for block, below in zip(blocks, [*blocks[1:], None], strict=True) if blocks else ():
-        places = range(block.line, block.line + block.text.count("\n") + (not block.text.endswith("\n")) - 1)
+    for block, below in pairwise([*split_blocks(found.text), None]):
+        places = block.rows[1:] if block else ()
         marked = {place for place in places if _MARK in lines[place]}
         if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
             surplus |= marked
-    text = "\n".join(line for place, line in enumerate(lines) if place not in surplus)
-    conflicts = tuple(
-        Conflict(
-            line=each.line - sum(place < each.line for place in surplus),
-            base=_MARKED.sub("", each.base),
-            machine=_MARKED.sub("", each.machine),
-            person=_MARKED.sub("", each.person),
-        )
-        for each in found.conflicts
+    return Merged(
+        text=_MARKED.sub("", "\n".join(line for place, line in enumerate(lines) if place not in surplus)),
+        conflicts=tuple(
+            Conflict(
+                line=each.line - sum(place < each.line for place in surplus),
+                **{side: _MARKED.sub("", getattr(each, side)) for side in ("base", "machine", "person")},
+            )
+            for each in found.conflicts
+        ),
     )
-    return Merged(text=_MARKED.sub("", text), conflicts=conflicts)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from orchestra_mem.core.documents.markdown import split_blocks
-
-# A stretch without a line of its own is compared cell by cell (one side's lines times the other's), in one call up to
-# so many cells; about 20 ms. Beyond, the stretch counts as rewritten.
-_MOST_CELLS = 20_000_000
 # Stretches within stretches: texts made to need more of them than this are compared no further.
 _MOST_DEPTH = 40
 
@@ -33,14 +27,6 @@ def line_ends(text: str) -> list[str]:
     return [*("\r\n" if line.endswith("\r") else "\n" for line in lines), *last]
 
 
-def count_said(lines: Sequence[str]) -> Counter[str]:
-    """Lines that are not blank, each as often as it stands."""
-    counts = Counter(lines)
-    for blank in [line for line in counts if not line or line.isspace()]:
-        del counts[blank]
-    return counts
-
-
 def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
     """Whether lines were changed into others, and not taken out with others written nearby.
 
@@ -54,49 +40,15 @@ def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with its own text (or what stands before the first): lines `start` to `stop`, counted from 0.
-
-    `path` are the titles from the top down to this one.
-    """
-
-    start: int
-    stop: int
-    path: tuple[str, ...]
-
-    @property
-    def is_titled(self) -> bool:
-        """Whether it begins with a heading."""
-        return self.path not in ((), ("---",))
-
-
-def sections(text: str, line_count: int) -> list[Section]:
-    """The sections of a text that has so many lines, in its order; they cover it without a gap."""
-    blocks = split_blocks(text)
-    starts = [block.line - 1 for block in blocks]
-    above: list[tuple[int, str]] = []
-    found: list[Section] = []
-    for block, start, stop in zip(blocks, starts, [*starts[1:], line_count][: len(starts)], strict=True):
-        if block.level:
-            while above and above[-1][0] >= block.level:
-                above.pop()
-            above.append((block.level, block.title))
-            path = tuple(title for _, title in above)
-        else:
-            path = ("---",) if block.front else ()
-        found.append(Section(start, stop, path))
-    return found
-
-
 def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:
     """Pairs of places of lines that stay but in another order, given those `kept` in order.
 
-    Those that are left once on either side first, then what stands beside them, then of each line the nearest. With
+    Those that are left once on either side first, then what stands beside them, then the first with the first. With
     `kept` as many of each line are matched as there can be; of blank lines those beside lines that moved.
     """
     used = set(kept.values())
-    here, there = _said(old, kept), _said(new, used)
+    here = _places(old, (place for place, line in enumerate(old) if place not in kept and line.strip()))
+    there = _places(new, (place for place, line in enumerate(new) if place not in used and line.strip()))
     pairs = {
         places[0]: there[line][0] for line, places in here.items() if len(places) == 1 and len(there.get(line, ())) == 1
     }
@@ -114,32 +66,20 @@ def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int])
                 used.add(j)
                 i, j = i + step, j + step
     for line, places in here.items():
-        free = [place for place in there.get(line, ()) if place not in used]
-        for place in places:
-            if free and place not in pairs:
-                pairs[place] = min(free, key=lambda other, place=place: (abs(other - place), other))  # type: ignore[misc]
-                free.remove(pairs[place])
+        free = (place for place in there.get(line, ()) if place not in used)
+        pairs.update(zip([place for place in places if place not in pairs], free, strict=False))
     return pairs
-
-
-def _said(lines: Sequence[str], taken: Container[int]) -> dict[str, list[int]]:
-    """The places of each line that is neither blank nor taken."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, line in enumerate(lines):
-        if place not in taken and line and not line.isspace():
-            places[line].append(place)
-    return places
 
 
 def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of places of the same line in the same order: patience first, so that lines that repeat cost nothing.
 
     Lines that stand once on either side hold the rest in place (Bram Cohen's patience diff); only what lies between
-    them is compared line by line, and where that is very large, not at all.
+    them is compared further. Where all lines repeat, the first of a line goes with the first, the second with the
+    second.
     """
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(old), 0, len(new), 0)]
-    cells = _MOST_CELLS
     while waiting:
         a, a_end, b, b_end, depth = waiting.pop()
         while a < a_end and b < b_end and old[a] == new[b]:
@@ -150,34 +90,25 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
             pairs.append((a_end, b_end))
         if depth > _MOST_DEPTH or set(old[a:a_end]).isdisjoint(new[b:b_end]):
             continue
-        unique = _unique_pairs(old, new, a, a_end, b, b_end)
-        if unique:
-            for x, y in [*unique, (a_end, b_end)]:
-                waiting.append((a, x, b, y, depth + 1))
-                if x < a_end:
-                    pairs.append((x, y))
-                a, b = x + 1, y + 1
-        elif (a_end - a) * (b_end - b) <= cells:
-            cells -= (a_end - a) * (b_end - b)
-            pairs += _longest_common(old, new, a, a_end, b, b_end)
+        here, there = _places(old, range(a, a_end)), _places(new, range(b, b_end))
+        both = [(places, there[line]) for line, places in here.items() if line in there]
+        once = [(x[0], y[0]) for x, y in both if len(x) == len(y) == 1]
+        once = once or sorted(pair for x, y in both for pair in zip(x, y, strict=False))
+        for x, y in [*(once[number] for number in longest_ascending([y for _, y in once])), (a_end, b_end)]:
+            waiting.append((a, x, b, y, depth + 1))
+            if x < a_end:
+                pairs.append((x, y))
+            a, b = x + 1, y + 1
     pairs.sort()
     return pairs
 
 
-def _unique_pairs(
-    old: Sequence[str], new: Sequence[str], a: int, a_end: int, b: int, b_end: int
-) -> list[tuple[int, int]]:
-    """The longest row, in order on both sides, of lines that stand once on each."""
-    places: dict[str, int] = {}
-    for place in range(b, b_end):
-        places[new[place]] = -1 if new[place] in places else place
-    first: dict[str, int] = {}
-    for place in range(a, a_end):
-        line = old[place]
-        if places.get(line, -1) >= 0:
-            first[line] = -1 if line in first else place
-    once = [(place, places[line]) for line, place in first.items() if place >= 0]
-    return [once[number] for number in longest_ascending([place for _, place in once])]
+def _places(lines: Sequence[str], among: Iterable[int]) -> dict[str, list[int]]:
+    """Where each line stands among some places."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place in among:
+        places[lines[place]].append(place)
+    return places
 
 
 def longest_ascending(values: Sequence[float]) -> list[int]:
@@ -201,38 +132,6 @@ def longest_ascending(values: Sequence[float]) -> list[int]:
     return found[::-1]
 
 
-def _longest_common(
-    old: Sequence[str], new: Sequence[str], a: int, a_end: int, b: int, b_end: int
-) -> list[tuple[int, int]]:
-    """A longest common subsequence of two stretches.
-
-    A row of the table is one integer (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): bit i is 0 where
-    one line more of `old` makes the common part longer.
-    """
-    width = a_end - a
-    full = (1 << width) - 1
-    where: dict[str, int] = {}
-    for i in range(a, a_end):
-        where[old[i]] = where.get(old[i], 0) | 1 << (i - a)
-    row, rows = full, [full]
-    for j in range(b, b_end):
-        if same := where.get(new[j], 0):
-            hit = row & same
-            row = ((row + hit) | (row - hit)) & full
-        rows.append(row)
-    pairs: list[tuple[int, int]] = []
-    i, j = width, b_end - b
-    while i and j:
-        if rows[j] >> (i - 1) & 1:
-            i -= 1
-        elif not rows[j - 1] >> (i - 1) & 1:
-            j -= 1
-        else:
-            i, j = i - 1, j - 1
-            pairs.append((a + i, b + j))
-    return pairs
-
-
 def reordered(ranks: Sequence[float]) -> dict[int, float]:
     """New ranks for as few items as can be, so that all ascend in the order that they are wanted in.
 
@@ -244,27 +143,13 @@ def reordered(ranks: Sequence[float]) -> dict[int, float]:
     """
     staying = longest_ascending(ranks)
     new: dict[int, float] = {}
-    for low, high in zip([-1, *staying], [*staying, len(ranks)], strict=True):
-        moved = range(low + 1, high)
-        if not moved:
-            continue
-        floor = ranks[low] if low >= 0 else None
-        ceiling = ranks[high] if high < len(ranks) else None
-        placed = _spread(len(moved), floor, ceiling)
-        if placed is None:
+    for low, high in pairwise([-1, *staying, len(ranks)]):
+        count = high - low
+        # At either end of the row there is room for as many as there are.
+        floor = ranks[low] if low >= 0 else (ranks[high] - count if high < len(ranks) else 0.0)
+        ceiling = ranks[high] if high < len(ranks) else floor + count
+        placed = [floor + (ceiling - floor) * step / count for step in range(1, count)]
+        if not all(a < b for a, b in pairwise([floor, *placed, ceiling])):
             return {position: float(position + 1) for position in range(len(ranks))}
-        new.update(zip(moved, placed, strict=True))
+        new.update(enumerate(placed, low + 1))
     return new
-
-
-def _spread(count: int, low: float | None, high: float | None) -> list[float] | None:
-    """Ascending numbers between two bounds, None where they do not fit."""
-    if high is None:
-        first = 0.0 if low is None else low
-        placed = [first + 1.0 + step for step in range(count)]
-    elif low is None:
-        placed = [high - float(count - step) for step in range(count)]
-    else:
-        placed = [low + (high - low) * (step + 1) / (count + 1) for step in range(count)]
-    row = [*([] if low is None else [low]), *placed, *([] if high is None else [high])]
-    return placed if all(a < b for a, b in pairwise(row)) else None

@@ -13,7 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, sections, split_lines
+from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
+from orchestra_mem.core.documents.markdown import split_blocks
 
 _NAMES = re.compile(
     r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18}))(?=[),; ])|\bSummary S(?P<summary>\d{1,18})\b"
@@ -40,8 +41,8 @@ class Origin:
 
 Blame: TypeAlias = tuple[Origin, ...]
 """The origin of each line of a text."""
-OriginOf: TypeAlias = Callable[[str, tuple[str, ...]], Origin]
-"""Gives the origin of a new line, from its text and the titles of the headings above it from the top down."""
+OriginOf: TypeAlias = Callable[[str, str], Origin]
+"""Gives the origin of a new line, from its text and the title of the heading above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def carry(blame: Blame, old_text: str, new_text: str, origin_of_new: OriginOf) -
     kept = dict(matched_lines(old, new))
     came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}
     return tuple(
-        blame[came_from[place]] if place in came_from else origin_of_new(new[place], section.path)
-        for section in sections(new_text, len(new))
-        for place in range(section.start, section.stop)
+        blame[came_from[place]] if place in came_from else origin_of_new(new[place], block.title)
+        for block in split_blocks(new_text)
+        for place in block.rows
     )

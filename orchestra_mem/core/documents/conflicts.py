@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,9 +24,13 @@ from orchestra_mem.core.documents.merge import Conflict, Merged
 from orchestra_mem.errors import NotFoundError
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
-_OPENING = re.compile(rf"<!-- conflict {_ID}: [^\n]*-->[ \t\r]*")
-_CLOSING = re.compile(rf"<!-- /conflict {_ID}: (?P<count>\d{{1,9}}) lines?, (?P<digest>[0-9a-f]{{6}}) -->[ \t\r]*")
-_TRACE = re.compile(r"[ \t]*<!-+[ \t]*(?P<slash>/?)[ \t]*conflict[ \t]+[0-9a-f]{4}", re.IGNORECASE)
+_BLOCK = re.compile(
+    rf"^<!-- conflict {_ID}: [^\n]*-->[ \t\r]*\n(?P<said>(?:>[^\n]*\n)*)"
+    r"<!-- /conflict (?P=id): (?P<count>\d{1,9}) lines?, (?P<digest>[0-9a-f]{6}) -->[ \t\r]*$",
+    re.MULTILINE,
+)
+_MARKER = re.compile(r"[ \t]*<!-+[ \t]*/?[ \t]*conflict[ \t]+[0-9a-f]{4}", re.IGNORECASE)
+_NOT_WHOLE = "this marker is of no whole conflict: what stands there is your text now, delete this line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,15 +61,6 @@ class Resolved:
     line: int
     replaced: bool
     note: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """What of conflicts is in a document; `lines` are without line feeds, blocks and faults in their order."""
-
-    lines: list[str]
-    blocks: list[ConflictBlock]
-    faults: list[tuple[int, str]]
 
 
 def mark(merged: Merged, before: str = "") -> str:
@@ -131,18 +126,18 @@ def _yours(count: int) -> str:
 
 def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlock, list[str]]]:
     """The blocks of an earlier text, each with the place behind the line that it followed, and with its lines."""
-    scan = _scan(before)
-    if not scan.blocks:
+    blocks = find_conflicts(before)
+    if not blocks:
         return []
-    bare = [line.removesuffix("\r") for line in _without(scan)]
+    bare = split_lines(without_conflicts(before))
     now = dict(matched_lines(bare, [line.removesuffix("\r") for line in lines]))
     found: list[tuple[int, ConflictBlock, list[str]]] = []
     taken = 0
-    for block in scan.blocks:
+    for block in blocks:
         above = block.line - 2 - taken
         while above >= 0 and above not in now:
             above -= 1
-        raw = scan.lines[block.line - 1 : block.last_line]
+        raw = before.split("\n")[block.line - 1 : block.last_line]
         if raw[0].endswith("\r") and not raw[-1].endswith("\r"):
             raw[-1] += "\r"  # it was the last line of the text
         found.append((now[above] + 1 if above >= 0 else 0, block, raw))
@@ -160,13 +155,34 @@ def _supersedes(conflict: Conflict, own: range, block: ConflictBlock, place: int
 
 
 def find_conflicts(text: str) -> tuple[ConflictBlock, ...]:
-    """The intact blocks of a document, in its order."""
-    return tuple(_scan(text).blocks)
+    """The intact blocks of a document, in its order; of two with one id the first."""
+    found: dict[str, ConflictBlock] = {}
+    lines = split_lines(text) if "<!-- conflict " in text else []
+    for match in _BLOCK.finditer(text) if lines else ():
+        start, count = text.count("\n", 0, match.start()), int(match["count"])
+        machine = [line[2:] if line.startswith("> ") else line[1:] for line in split_lines(match["said"])]
+        if match["id"] in found or match["id"].partition("-")[0] != _digest([match["digest"], str(count), *machine]):
+            continue
+        above = lines[max(0, start - count) : start]
+        found[match["id"]] = ConflictBlock(
+            id=match["id"],
+            line=start + 1,
+            last_line=start + 2 + len(machine),
+            machine="".join(f"{line}\n" for line in machine),
+            person_lines=count,
+            unchanged=len(above) == count and _digest(above) == match["digest"],
+        )
+    return tuple(found.values())
 
 
 def faults(text: str) -> tuple[tuple[int, str], ...]:
     """What is wrong with markers in a document: line (from 1) and problem. All of it is served as text."""
-    return tuple(_scan(text).faults)
+    whole = {number for block in find_conflicts(text) for number in (block.line, block.last_line)}
+    return tuple(
+        (number, _NOT_WHOLE)
+        for number, line in enumerate(text.split("\n"), 1)
+        if "<!-" in line and number not in whole and _MARKER.match(line)
+    )
 
 
 def without_conflicts(text: str) -> str:
@@ -174,8 +190,11 @@ def without_conflicts(text: str) -> str:
 
     A block that a person edited inside is that person's text and stays.
     """
-    scan = _scan(text)
-    return "\n".join(_without(scan)) if scan.blocks else text
+    blocks = find_conflicts(text)
+    lines = text.split("\n") if blocks else []
+    for block in reversed(blocks):
+        del lines[block.line - 1 : block.last_line]
+    return "\n".join(lines) if blocks else text
 
 
 def accept(text: str, conflict_id: str) -> Resolved:
@@ -186,7 +205,7 @@ def accept(text: str, conflict_id: str) -> Resolved:
     Raises:
         NotFoundError: there is no intact block with that id.
     """
-    scan, block = _found(text, conflict_id)
+    lines, block = text.split("\n"), _found(text, conflict_id)
     cr = "\r" if line_end(text) == "\r\n" else ""
     machine = [f"{line}{cr}" for line in split_lines(block.machine)]
     start = block.line - 1
@@ -197,96 +216,29 @@ def accept(text: str, conflict_id: str) -> Resolved:
         note = "the lines above were changed meanwhile: they stay, and the machine's follow them"
     else:
         note = "the lines above were changed meanwhile: they stay; the machine would have taken them out"
-    lines = [*scan.lines[:start], *machine, *scan.lines[block.last_line :]]
-    if block.last_line == len(scan.lines) and lines:
+    at_end = block.last_line == len(lines)
+    lines[start : block.last_line] = machine
+    if at_end and lines:
         lines[-1] = lines[-1].removesuffix("\r")
     return Resolved(text="\n".join(lines), line=block.line, replaced=block.unchanged, note=note)
 
 
 def reject(text: str, conflict_id: str) -> Resolved:
     """Take a block out; the person's lines stand. See `accept`."""
-    scan, block = _found(text, conflict_id)
-    lines = [*scan.lines[: block.line - 1], *scan.lines[block.last_line :]]
+    lines, block = text.split("\n"), _found(text, conflict_id)
+    del lines[block.line - 1 : block.last_line]
     return Resolved(text="\n".join(lines), line=block.line, replaced=False, note="your lines stand")
 
 
-def _found(text: str, conflict_id: str) -> tuple[_Scan, ConflictBlock]:
-    scan = _scan(text)
-    for block in scan.blocks:
-        if block.id == conflict_id:
-            return scan, block
-    there = ", ".join(block.id for block in scan.blocks) or "none"
-    damaged = "".join(f"; line {line}: {problem}" for line, problem in scan.faults if conflict_id in problem)
-    raise NotFoundError(f"there is no conflict {conflict_id!r} in the document; open are: {there}{damaged}")
-
-
-def _scan(text: str) -> _Scan:
-    scan = _Scan(text.split("\n"), [], [])
-    if "conflict" not in text.lower():
-        return scan
-    markers = [place for place, line in enumerate(scan.lines) if "<!-" in line]
-    closings: defaultdict[str, deque[int]] = defaultdict(deque)
-    for place in markers:
-        if closing := _CLOSING.fullmatch(scan.lines[place]):
-            closings[closing["id"]].append(place)
-    done = 0
-    for place in markers:
-        line = scan.lines[place]
-        if place < done:
-            continue
-        if opening := _OPENING.fullmatch(line):
-            ends = closings[opening["id"]]
-            while ends and ends[0] < place:
-                ends.popleft()
-            done = _read_block(scan, place, opening["id"], ends[0] if ends else None)
-        elif closing := _CLOSING.fullmatch(line):
-            scan.faults.append((place + 1, f"conflict {closing['id']} has no beginning: delete this line"))
-        elif trace := _TRACE.match(line):
-            what = "end" if trace["slash"] else "beginning"
-            scan.faults.append((place + 1, f"the {what} of a conflict is damaged: {line.strip()[:80]!r}"))
-    return scan
-
-
-def _read_block(scan: _Scan, start: int, name: str, end: int | None) -> int:
-    """Take note of the block that begins at a line, or of what is wrong with it; return where to read on."""
-    if end is None:
-        scan.faults.append((start + 1, f"conflict {name} has no end: delete this line"))
-        return start + 1
-    inside = [line.removesuffix("\r") for line in scan.lines[start + 1 : end]]
-    machine = [line[2:] if line.startswith("> ") else line[1:] for line in inside]
-    closing = _CLOSING.fullmatch(scan.lines[end])
-    assert closing is not None
-    if any(_OPENING.match(line) or _CLOSING.match(line) for line in inside):
-        scan.faults.append((start + 1, f"conflict {name} has another inside: both are text now"))
-    elif not all(line.startswith(">") for line in inside) or name.partition("-")[0] != _digest(
-        [closing["digest"], str(int(closing["count"])), *machine]
-    ):
-        scan.faults.append((start + 1, f"conflict {name} was edited inside: it is your text now; delete its markers"))
-    elif any(block.id == name for block in scan.blocks):
-        scan.faults.append((start + 1, f"conflict {name} stands here again: this copy is text"))
-    else:
-        count = int(closing["count"])
-        above = [line.removesuffix("\r") for line in scan.lines[max(0, start - count) : start]]
-        scan.blocks.append(
-            ConflictBlock(
-                id=name,
-                line=start + 1,
-                last_line=end + 1,
-                machine="".join(f"{line}\n" for line in machine),
-                person_lines=count,
-                unchanged=len(above) == count and _digest(above) == closing["digest"],
-            )
-        )
-    return end + 1
-
-
-def _without(scan: _Scan) -> list[str]:
-    lines: list[str] = []
-    at = 0
-    for block in scan.blocks:
-        lines += scan.lines[at : block.line - 1]
-        at = block.last_line
-    return lines + scan.lines[at:]
+def _found(text: str, conflict_id: str) -> ConflictBlock:
+    blocks = {block.id: block for block in find_conflicts(text)}
+    if conflict_id in blocks:
+        return blocks[conflict_id]
+    lines = text.split("\n")
+    damaged = "".join(f"; line {line}: {problem}" for line, problem in faults(text) if conflict_id in lines[line - 1])
+    raise NotFoundError(
+        f"there is no conflict {conflict_id!r} in the document; open are: {', '.join(blocks) or 'none'}{damaged}"
+    )
 
 
 def _digest(lines: Sequence[str]) -> str:

@@ -23,18 +23,7 @@ _LEAST_CHARS = 80
 _CLIP_NOTE = 60
 _TITLE_CHARS = 100
 # The first of these that an operation has says what it is about, and stands in the heading.
-_TITLE_FIELDS = (
-    "title",
-    "subject",
-    "task_title",
-    "name",
-    "intent_type",
-    "intent",
-    "speaker",
-    "role",
-    "tool",
-    "command",
-)
+_TITLE_FIELDS = "title subject task_title name intent_type intent speaker role tool command".split()
 # Fields that hold speech: their text needs no label in front to be understood.
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()

@@ -28,6 +28,7 @@ _NONE = "- None\n"
 # How much of the work plan lines of work may take.
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
+_TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
 # The least by which two dates differ as they are written.
@@ -154,23 +155,22 @@ def _project_state(view: ProjectView) -> str:
     failures = view.standing(MustKeepKind.FAILURE)
     blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if "block" in fact.text.lower()]
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
-    roles = view.standing(MustKeepKind.ROLE)
-    rules = view.standing(MustKeepKind.CONSTRAINT)
-    insights = view.standing(MustKeepKind.INSIGHT)
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
-    progress = [*filter(_is_persons, older), *newest]
+    progress = [*(fact for fact in older if fact.author is Author.PERSON), *newest]
     active = done = stuck = ""
     if work := view.work:
-        active = _mentions(work.active) + _more_active(work)
+        active = _mentions(work.active) + _more(work.count(WorkStatus.IN_PROGRESS) - len(work.active))
         done = _mentions(work.done)
-        stuck = _mentions(work.blocked) + _more_blocked(work)
+        stopped = WorkStatus.BLOCKED, WorkStatus.FAILED
+        hidden = work.count(*stopped) - sum(each.item.status in stopped for each in work.blocked)
+        stuck = _mentions(work.blocked) + _more(hidden)
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
-        + _section("Rules", rules, view, 0.35, _count_found(view, MustKeepKind.CONSTRAINT))
-        + _section("People and Roles", roles, view, 0.10, _count_found(view, MustKeepKind.ROLE))
-        + (_section("Insights", insights, view, 0.10, _count_found(view, MustKeepKind.INSIGHT)) if insights else "")
+        + _kind("Rules", MustKeepKind.CONSTRAINT, view, 0.35)
+        + _kind("People and Roles", MustKeepKind.ROLE, view, 0.10)
+        + (_kind("Insights", MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
         + "\n## Active Work\n\n"
         + (active + "".join(view.recent) or _NONE)
         + _section("Recent Progress", progress, view, 0.20, above=done)
@@ -179,9 +179,10 @@ def _project_state(view: ProjectView) -> str:
     )
 
 
-def _count_found(view: ProjectView, kind: MustKeepKind) -> int:
-    """How many facts of a kind hold that the machine has found."""
-    return view.standing_counts.get(kind, 0) - view.by_hand.get(kind, 0)
+def _kind(title: str, kind: MustKeepKind, view: ProjectView, share: float) -> str:
+    """A section with the facts of a kind, and how many more of it the machine has found."""
+    found = view.standing_counts.get(kind, 0) - view.by_hand.get(kind, 0)
+    return _section(title, view.standing(kind), view, share, found)
 
 
 def _statistics(view: ProjectView) -> str:
@@ -193,8 +194,12 @@ def _statistics(view: ProjectView) -> str:
         ("Open Items", view.standing_counts.get(MustKeepKind.OPEN_ITEM, 0)),
         ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),
     ]
-    if view.work:
-        rows += _work_statistics(view.work)
+    if work := view.work:
+        totals = [(f"Total {kind.plural.capitalize()}", sum(work.counts.get(kind, {}).values())) for kind in WorkKind]
+        rows += [total for total in totals if total[1]]
+        rows.append(("Work Done", work.count(WorkStatus.DONE)))
+        rows.append(("Work In Progress", work.count(WorkStatus.IN_PROGRESS)))
+        rows.append(("Work Blocked", work.count(WorkStatus.BLOCKED)))
     return "\n## Statistics\n\n" + "".join(f"- **{name}**: {count:,}\n" for name, count in rows)
 
 
@@ -209,8 +214,8 @@ def _work_plan(view: ProjectView) -> str:
     # Where there is work its items stand first, and what was found in operations below them.
     next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
     upcoming = _mentions(work.next) if work else ""
-    backlog = _backlog_rows(work, int(room * _WORK_SHARE)) if work else ""
-    future = _future_rows(work, int(room * _FUTURE_SHARE)) if work else ""
+    backlog = _rows(work.backlog, int(room * _WORK_SHARE), work.count(*_TO_DO)) if work else ""
+    future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
     return (
         _head("Work Plan", view)
         + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
@@ -271,10 +276,6 @@ def _fact_line(fact: MustKeep) -> str:
     return f"- {squeeze(fact.text)} (K{fact.id}){_doubt(fact)}\n"
 
 
-def _is_persons(fact: MustKeep) -> bool:
-    return fact.author is Author.PERSON
-
-
 def _is_doubted(fact: MustKeep) -> bool:
     return fact.status is MustKeepStatus.STANDING and fact.superseded_by > 0
 
@@ -293,7 +294,7 @@ def _best(
     """
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
-    for fact in sorted(facts, key=lambda fact: (not _is_persons(fact), -fact.weight, -fact.id)):
+    for fact in sorted(facts, key=lambda fact: (fact.author is not Author.PERSON, -fact.weight, -fact.id)):
         room -= len(line(fact))
         if len(chosen) == most or (room < 0 and chosen):
             break
@@ -303,65 +304,25 @@ def _best(
 
 def _mentions(told: Iterable[Mention]) -> str:
     """Items in a list, without a box."""
-    return "".join(f"- {_name(each.item)}{f': {each.words}' if each.words else ''}\n" for each in told)
+    return "".join(
+        f'- {each.item.kind.capitalize()} #{each.item.id} "{shown_title(each.item.title)}"'
+        f"{f': {each.words}' if each.words else ''}\n"
+        for each in told
+    )
 
 
-def _name(item: WorkItem) -> str:
-    return f'{item.kind.capitalize()} #{item.id} "{shown_title(item.title)}"'
-
-
-def _more_active(view: WorkView) -> str:
-    """How many items in progress are not shown."""
-    return _more(view.count(WorkStatus.IN_PROGRESS) - len(view.active))
-
-
-def _more_blocked(view: WorkView) -> str:
-    """How many items that are blocked or have failed are not shown."""
-    shown = sum(1 for each in view.blocked if each.item.status in (WorkStatus.BLOCKED, WorkStatus.FAILED))
-    return _more(view.count(WorkStatus.BLOCKED, WorkStatus.FAILED) - shown)
-
-
-def _work_statistics(view: WorkView) -> list[tuple[str, int]]:
-    """The rows of the statistics."""
-    totals = {kind: sum(view.counts.get(kind, {}).values()) for kind in WorkKind}
-    return [
-        *((f"Total {kind.plural.capitalize()}", count) for kind, count in totals.items() if count),
-        ("Work Done", view.count(WorkStatus.DONE)),
-        ("Work In Progress", view.count(WorkStatus.IN_PROGRESS)),
-        ("Work Blocked", view.count(WorkStatus.BLOCKED)),
-    ]
-
-
-def _backlog_rows(view: WorkView, room: int) -> str:
-    """The tree of what is to be done, in so many characters, and how much more there is."""
-    shown = _fitting(view.backlog, room)
-    left = view.count(WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-    is_open = sum(1 for row in shown if not (row.line.ticked or row.line.struck))
-    return _rows(shown) + _more(left - is_open)
-
-
-def _future_rows(view: WorkView, room: int) -> str:
-    """What is deferred; see `backlog`."""
-    shown = _fitting(view.future, room)
-    return _rows(shown) + _more(view.count(WorkStatus.DEFERRED) - len(shown))
-
-
-def _fitting(rows: Sequence[PlanRow], room: int) -> list[PlanRow]:
-    shown: list[PlanRow] = []
+def _rows(rows: Sequence[PlanRow], room: int, total: int) -> str:
+    """The first of some lines of work, in so many characters, and how many more there are of a total that is open."""
+    shown: list[str] = []
     for row in rows:
-        room -= len(_rows([row]))
+        lines = [render_line(row.line), *(remark_row(text, row.line.indent + 2) for text in row.remarks)]
+        text = "".join(f"{line}\n" for line in lines)
+        room -= len(text)
         if room < 0 and shown:
             break
-        shown.append(row)
-    return shown
-
-
-def _rows(rows: Iterable[PlanRow]) -> str:
-    return "".join(
-        f"{line}\n"
-        for row in rows
-        for line in [render_line(row.line), *(remark_row(text, row.line.indent + 2) for text in row.remarks)]
-    )
+        shown.append(text)
+        total -= not (row.line.ticked or row.line.struck)
+    return "".join(shown) + _more(total)
 
 
 def _more(count: int) -> str:

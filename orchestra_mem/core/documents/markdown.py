@@ -4,25 +4,27 @@ A block is a heading with what follows it, up to the next heading of any level; 
 (front matter, then text) makes blocks of its own.
 
 Headings are those that CommonMark sees in the document itself, `#` or underlined; what looks like one in fenced code,
-HTML, a quotation or a list is text. A line that begins with `#` outside a fence is one in any case, so one search
-finds nearly all. Where a line suggests more (an underline, HTML, something indented), markdown-it-py reads the stretch
-around it. Two things differ from CommonMark on purpose: a fence or an HTML comment that nothing closes is text, as one
-slip must not hide the rest; and only a line feed ends a line.
+HTML, a quotation or a list is text. One search finds nearly all; where a line suggests more than `#` and fences (an
+underline, HTML, something indented), markdown-it-py reads the text. Two things differ from CommonMark on purpose: a
+fence or an HTML comment that nothing closes is text, as one slip must not hide the rest; and only a line feed ends a
+line.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
+    from markdown_it.rules_block import StateBlock
+
+    _Rule = Callable[[StateBlock, int, int, bool], bool]
 
 PIN = "<!-- pin -->"
 
@@ -40,20 +42,8 @@ _MARK = re.compile(
     re.MULTILINE,
 )
 _FIRST_MARK = re.compile(_MARK.pattern.removeprefix(r"\n"), re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6}(?:[ \t\r].*)?$", re.MULTILINE)
 _UNDERLINE = re.compile(r"(?:=+|-+) *$")
 _RULE = re.compile(r" {0,3}-{3,}[ \t\r]*$", re.MULTILINE)
-# The HTML blocks of CommonMark 0.31 that end with something else than a blank line: how they begin, and what ends them.
-_HTML = (
-    (r"<(?:script|pre|style|textarea)(?=[ \t>]|$)", r"</(?:script|pre|style|textarea)>"),
-    ("<!--", "-->"),
-    (r"<\?", r"\?>"),
-    ("<![A-Za-z]", ">"),
-    (r"<!\[CDATA\[", r"\]\]>"),
-)
-_BLANK = r"^[ \t]*\r?$"
-# What stands for a line that opens something which nothing closes: it ends whatever stood above, and begins nothing.
-_NEUTRAL = "***"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +58,11 @@ class Block:
     title: str = ""
     line: int = 1
     front: bool = False
+
+    @property
+    def rows(self) -> range:
+        """The places of its lines, counted from 0."""
+        return range(self.line - 1, self.line + self.text.count("\n") - self.text.endswith("\n"))
 
     @property
     def pinned(self) -> bool:
@@ -163,26 +158,25 @@ def line_end(text: str) -> str:
     return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
-def _headings(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    """Yield place, level and title of each heading from `start` on."""
-    unclosed: dict[str, int] = {}
-    certain = start
+def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
+    """List place, level and title of each heading from `start` on."""
+    found: list[tuple[int, int, str]] = []
     mark = _FIRST_MARK.match(text, start) or _MARK.search(text, start)
     while mark:
-        line, at = mark.start("indent"), mark.end()
+        at = mark.end()
         if mark["hashes"] and not mark["indent"]:
-            yield line, len(mark["hashes"]), _clean_title(mark["title"])
-            certain = at
+            found.append((mark.start("indent"), len(mark["hashes"]), _clean_title(mark["title"])))
         elif mark["fence"] and not mark["indent"]:
             # CommonMark: the info string of a back-tick fence holds no back-tick; such a line is inline code.
             if mark["fence"][0] == "~" or "`" not in mark["info"]:
-                end = _end_of(_closing_fence(mark["fence"]), text, at, unclosed)
-                certain, at = (certain, at) if end is None else (end, end)
-        elif not mark["line"] or _underlines(text, start, line):
-            found, certain = _read(text, certain + text.startswith("\n", certain), at, unclosed)
-            yield from found
-            at = certain - 1
+                closing = _compiled(_closing_fence(mark["fence"])).search(text, at)
+                if closing is None:
+                    return _read(text, start)
+                at = closing.end()
+        elif not mark["line"] or _underlines(text, start, mark.start("indent")):
+            return _read(text, start)
         mark = _MARK.search(text, at)
+    return found
 
 
 def _underlines(text: str, start: int, at: int) -> bool:
@@ -192,92 +186,56 @@ def _underlines(text: str, start: int, at: int) -> bool:
 
 
 def _closing_fence(fence: str) -> str:
-    return rf"^ {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*\r?$"
+    return rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$"
 
 
-def _end_of(closing: str, text: str, at: int, unclosed: dict[str, int]) -> int | None:
-    """Where the first match of a closing pattern ends, None where there is none; `unclosed` remembers that."""
-    found = None if at >= unclosed.get(closing, len(text) + 1) else _compiled(closing).search(text, at)
-    if found is None:
-        unclosed[closing] = min(at, unclosed.get(closing, at))
-        return None
-    return found.end()
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE | re.IGNORECASE)
-
-
-def _read(text: str, begin: int, at: int, unclosed: dict[str, int]) -> tuple[list[tuple[int, int, str]], int]:
-    """Read from a place where nothing is open to the next certain heading behind `at`: what is found, and where."""
-    stop = _next_heading(text, at)
-    neutral: list[str] = []
-    while True:
-        stretch = text[begin:stop]
-        found, opening = _outline(stretch, tuple(neutral))
-        if opening is None or opening[0] in neutral or (opening[1] == _BLANK and stop == len(text)):
-            break
-        pattern, closing = opening
-        end = _end_of(closing, text, stop, unclosed)
-        if end is not None:
-            stop = _next_heading(text, end)
-        elif closing == _BLANK:
-            stop = len(text)
-        else:
-            neutral.append(pattern)
-    starts = [begin, *accumulate((len(line) + 1 for line in stretch.split("\n")), initial=begin)][1:]
-    return [(starts[line], level, title) for line, level, title in found], stop
-
-
-def _next_heading(text: str, at: int) -> int:
-    found = _HEADING.search(text, at)
-    return found.start() if found else len(text)
-
-
-# A text that is edited is read again and again; mostly the edit is elsewhere.
 @lru_cache(maxsize=64)
-def _outline(text: str, neutral: tuple[str, ...]) -> tuple[list[tuple[int, int, str]], tuple[str, str] | None]:
-    """The headings of a stretch as line, level and title; and what is open at its end: how it begins, what ends it."""
-    text = text.replace("\r\n", "\n").replace("\r", " ")
-    for pattern in neutral:
-        text = _compiled(pattern).sub(_NEUTRAL, text)
-    tokens = _parser().parse(text)
-    found = [
-        (token.map[0], int(token.tag[1]), " ".join(line.strip() for line in said.content.split("\n")))
-        for token, said in pairwise(tokens)
-        if token.type == "heading_open" and token.level == 0 and token.map
-    ]
-    return found, _left_open(tokens, text)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.MULTILINE)
 
 
-def _left_open(tokens: list[Token], text: str) -> tuple[str, str] | None:
-    """What a fence or an HTML block that reaches to a text's end began with, and would end with."""
-    last = tokens[-1] if tokens else None
-    if last is None or last.level or last.map is None:
-        return None
-    lines = text.split("\n")[last.map[0] : last.map[1]]
-    if last.type == "fence":
-        closing = _closing_fence(last.markup)
-        mark = re.escape(last.markup[0])
-        info = "[^`\n]*" if last.markup[0] == "`" else ".*"
-        closed = len(lines) > 1 and _compiled(closing).match(lines[-1] or lines[-2])
-        return None if closed else (rf"^ {{0,3}}{mark}{{{len(last.markup)},}}{info}$", closing)
-    if last.type != "html_block":
-        return None
-    first = lines[0].lstrip(" ")
-    for start, end in _HTML:
-        if _compiled(start).match(first):
-            closed = _compiled(end).search("\n".join(lines))
-            return None if closed else (rf"^ {{0,3}}{start}(?:(?!{end}).)*$", end)
-    return None if text.endswith("\n\n") else ("(?!)", _BLANK)
+def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the same as `_headings`, as CommonMark's own reader finds it."""
+    lines = text[start:].split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=start))
+    tokens = _parser().parse("\n".join(line.removesuffix("\r").replace("\r", " ") for line in lines))
+    for token, said in pairwise(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            title = " ".join(line.strip() for line in said.content.split("\n"))
+            yield starts[token.map[0]], int(token.tag[1]), title
 
 
 @cache
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # here, as few documents need it
+    from markdown_it.rules_block import fence, html_block
 
-    return MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
+    reader = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
+    above = ["paragraph", "reference", "blockquote"]
+    reader.block.ruler.at("fence", partial(_closed_or_text, fence), {"alt": [*above, "list"]})
+    reader.block.ruler.at("html_block", partial(_closed_or_text, html_block), {"alt": above})
+    return reader
+
+
+def _closed_or_text(rule: _Rule, state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """Read a fence or HTML in the document itself, but where nothing closes it take its first line for text."""
+    if silent or state.level or not rule(state, line, end_line, True):
+        return rule(state, line, end_line, silent)
+    from markdown_it.rules_block.html_block import HTML_SEQUENCES
+
+    begin, end = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+    said = state.src[begin:end]
+    if said[0] == "<":
+        closing = next(closing for opening, closing, _ in HTML_SEQUENCES if opening.search(said))
+    else:
+        begin, closing = end, _compiled(_closing_fence(said[: len(said) - len(said.lstrip(said[0]))]))
+    unclosed = state.env.setdefault("unclosed", set())
+    # What ends with a blank line ends with the document as well.
+    if closing not in unclosed and (closing.search("") or closing.search(state.src, begin)):
+        return rule(state, line, end_line, silent)
+    unclosed.add(closing)
+    state.line = line + 1
+    return True
 
 
 def _clean_title(title: str | None) -> str:

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import (
-    Section,
     line_ends,
     look_changed,
     matched_lines,
     moved_lines,
-    sections,
     split_lines,
 )
-from orchestra_mem.core.documents.markdown import line_end
+from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +79,9 @@ class _Merge:
         self._base, self._machine, self._person = map(split_lines, (base, machine, person))
         self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
         self._both, self._follow = both, follow
-        self._sections = sections(base, len(self._base))
+        self._sections = split_blocks(base)
         # The headings at the person's, each with the end of its section.
-        self._heads = {each.start: each.stop for each in sections(person, len(self._person)) if each.is_titled}
+        self._heads = {block.rows[0]: block.rows.stop for block in split_blocks(person) if block.level}
         in_machine = dict(matched_lines(self._base, self._machine))
         in_person = dict(matched_lines(self._base, self._person))
         moved = moved_lines(self._base, self._machine, in_machine)
@@ -94,7 +92,7 @@ class _Merge:
         self._goes = {
             place: in_person[line]
             for line, place in moved.items()
-            if line in in_person and self._base[line].strip() and self._section(line).start in in_machine
+            if line in in_person and self._base[line].strip() and self._section(line).rows[0] in in_machine
         }
         for place, mine in self._out_of_order(follow):
             self._goes[place] = mine
@@ -108,14 +106,14 @@ class _Merge:
         self._extra = Counter(self._person[place] for place in own)
         self._went: set[int] = set()
         self._gone: set[int] = set()
-        # What follows a line of the person's: lines of the machine's, and places of lines that are moved there.
-        self._behind: defaultdict[int, list[int | str]] = defaultdict(list)
+        # What follows a line of the person's.
+        self._behind: defaultdict[int, list[str]] = defaultdict(list)
         self._collisions: list[_Collision] = []
         self._left_out: dict[int, _Collision] = {}
 
-    def _section(self, line: int) -> Section:
+    def _section(self, line: int) -> Block:
         """The section of base that a line stands in."""
-        return self._sections[bisect_right(self._sections, line, key=lambda section: section.start) - 1]
+        return self._sections[bisect_right(self._sections, line, key=lambda block: block.line - 1) - 1]
 
     def _out_of_order(self, follow: Container[str]) -> Iterator[tuple[int, int]]:
         """Lines to follow the machine that both have and that stand in another order: places at both."""
@@ -154,10 +152,10 @@ class _Merge:
         own = Counter(self._person[place] for place in places if self._is_own(place))
         has_all = added and not Counter(added) - own and len(gone) == len(lost)
         if lost and not has_all and (own or look_changed(Counter(lost), Counter(added))):
-            if not self._both:
+            if self._both:
+                self._insert(new, places.stop - 1, places, opens=False)
+            else:
                 self._collide(places, old, new)
-                new = range(0)
-            self._insert(new, places.stop - 1, places, opens=False)
             return
         replaced = [self._where[line] for line in old if self._where.get(line, -1) in places]
         last = max(replaced, default=places.stop - 1 if own and (changed or lost) else self._below_blank(at, old.start))
@@ -169,14 +167,14 @@ class _Merge:
         None where the section in which the hunk stands is there no more.
         """
         section = self._section(max(old.start - 1, 0)) if self._base else None
-        start = section.start if section and not opens else 0
+        start = section.rows[0] if section and not opens else 0
         at = self._above(old.start, start)
         if at >= 0:
             line = self._came_from[at]
             return at, any(self._base[between].strip() for between in range(line + 1, old.start))
-        if opens or section is None or not section.is_titled or section.start >= old.start:
+        if opens or section is None or not section.level or section.rows[0] >= old.start:
             return -1, False
-        below = [self._where[line] for line in range(old.start, section.stop) if self._stands(line)]
+        below = [self._where[line] for line in range(old.start, section.rows.stop) if self._stands(line)]
         if below:
             return min(below) - 1, False
         place = self._above(start, 0) + 1
@@ -225,16 +223,16 @@ class _Merge:
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
-        section = self._section(line)
+        rows = self._section(line).rows
         added = [line for line in added if line.strip()]
-        if not added or (self._both and self._base[section.start].startswith("###")):
+        if not added or (self._both and self._base[rows.start].startswith("###")):
             return  # what explains an entry goes with it
-        found = self._left_out.get(section.start)
+        found = self._left_out.get(rows.start)
         if found is None:
-            at = self._section_end(self._above(section.start, 0)) + 1
-            heading = self._base[section.start]
-            found = _Collision(at, at, self._base[section.start : section.stop], [heading, ""])
-            self._left_out[section.start] = found
+            at = self._section_end(self._above(rows.start, 0)) + 1
+            heading = self._base[rows.start]
+            found = _Collision(at, at, self._base[rows.start : rows.stop], [heading, ""])
+            self._left_out[rows.start] = found
             if self._both:
                 self._behind[at - 1] += ["", heading, ""]
             else:
@@ -251,7 +249,7 @@ class _Merge:
 
     def _insert(self, new: range, at: int, around: range, *, opens: bool, whole: bool = False) -> None:
         """Put what the machine added or moved there behind a line of the person's; `whole` with its blank lines."""
-        run: list[int | str] = []
+        run: list[str] = []
         for place in new:
             line = self._machine[place]
             if place in self._goes:
@@ -268,16 +266,14 @@ class _Merge:
                 run.append(line)
         self._put(run, at, opens=opens, whole=whole)
 
-    def _with_notes(self, place: int) -> list[int | str]:
+    def _with_notes(self, place: int) -> list[str]:
         """A line that goes elsewhere, with what the person wrote below it."""
-        notes: list[int | str] = [place]
-        self._went.add(place)
-        while self._is_note(place + 1):
-            place += 1
-            notes.append(place)
-            self._went.add(place)
-        self._gone |= self._went
-        return notes
+        stop = place + 1
+        while self._is_note(stop):
+            stop += 1
+        self._went.update(range(place, stop))
+        self._gone.update(range(place, stop))
+        return self._person[place:stop]
 
     def _is_note(self, place: int) -> bool:
         """Whether a line is the person's and indented, so that it belongs to the one above."""
@@ -285,7 +281,7 @@ class _Merge:
             return False
         return self._person[place][0] in (" ", "\t")
 
-    def _put(self, run: Sequence[int | str], at: int, *, opens: bool, whole: bool) -> None:
+    def _put(self, run: Sequence[str], at: int, *, opens: bool, whole: bool) -> None:
         said = [number for number, line in enumerate(run) if line != ""]
         if not said:
             return
@@ -300,13 +296,9 @@ class _Merge:
     def _keep_headings(self) -> None:
         """Keep headings that the machine took out above what a person wrote below them."""
         for start, stop in self._heads.items():
-            below = range(start + 1, stop)
-            if start in self._gone - self._went and any(
-                self._is_own(place) and place not in self._gone for place in below
-            ):
-                around = [
-                    place for place in (start - 1, start + 1) if not "".join(self._person[place : place + 1]).strip()
-                ]
+            written = any(self._is_own(place) and place not in self._gone for place in range(start + 1, stop))
+            if written and start in self._gone - self._went:
+                around = [place for place in (start - 1, start + 1) if not self._person[max(place, 0)].strip()]
                 self._gone.difference_update([start, *around])
 
     def _finished(self) -> Merged:
@@ -331,17 +323,14 @@ class _Merge:
         )
         return Merged(text="".join(texts), conflicts=conflicts)
 
-    def _write(self, run: Sequence[int | str], texts: list[str], below: int) -> None:
+    def _write(self, run: Sequence[str], texts: list[str], below: int) -> None:
         """Add lines to the text; those with a heading stand apart from other text."""
-        apart = any(isinstance(line, str) and line.startswith("#") for line in run)
+        apart = any(line.startswith("#") for line in run)
         if texts and not texts[-1].endswith("\n"):
             texts[-1] += self._end
         if apart and texts and texts[-1].strip() and run[0] != "":
             texts.append(self._end)
-        texts += [
-            line + self._end if isinstance(line, str) else self._person[line] + (self._ends[line] or self._end)
-            for line in run
-        ]
+        texts += [line + self._end for line in run]
         standing = next((place for place in range(below, len(self._person)) if place not in self._gone), None)
         if apart and standing is not None and self._person[standing].strip():
             texts.append(self._end)

@@ -1,34 +1,39 @@
-"""Tell the machine's own lines of a document from a person's, and what a person said by editing either. Pure text.
+"""Tell the machine's own lines of a document from a person's, and what became of them from text to text. Pure text.
 
-A line is owned when it bears an identity (the number of a fact, `K12`, of a work item, `#5`, or of an operation),
-counts something, or is one of the few texts that the machine writes around these. All else is free: a person's.
-An owned line that is gone was taken out, one that says something else was reworded, and a new list item or entry in one
-of the machine's sections is a fact of that section's kind.
+A line is owned when it bears an identity: the number of a fact (`K12`), of a work item (`#5`), of the item that a next
+step names (`@5`), what it counts (`=`), or which section it calls empty (`-`). A few texts that the machine writes
+around these are its own as well. All else is free: a person's. `difference` tells of two texts what was taken out, says
+something else, or is new; for facts `fact_edits` says what that means, for work `plan_edits`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
+    PlanLine,
     has_work,
     is_mention,
     is_reference,
-    next_step_number,
+    next_step,
     plan_lines,
     remark_number,
-    work_sections,
 )
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
+
+T = TypeVar("T")
+Told: TypeAlias = tuple[MustKeepKind | None, str]
+"""What a fact says; of one without a number its kind as well, None outside of the sections."""
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
 SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
@@ -52,6 +57,7 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
     },
 }
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
+_TICKED = re.compile(r"[-*+] \[[xX]\] ")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
@@ -71,142 +77,165 @@ _COUNTER = re.compile(
     r"(?P<key>updated: (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
 )
-_TICKED = re.compile(r"[-*+] \[[xX]\] ")
 
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """What a row with the number of a fact says, without bullet, stamp and pin: equal for rows that say the same."""
+    """What a list item or an entry's heading says, without bullet, stamp and pin; `number` is 0 where it bears none."""
 
     number: int
     text: str
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A list item or an entry's heading. `number` is 0 where it bears none, `kind` None outside of the sections.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedLine:
+    """A line with an identity, its `key`; or without one (""), where it may be a new fact.
 
-    `place` counts lines from 0. `text` is what it says: no stamp, no number, no mark.
+    `place` counts lines from 0. `section` is the title above, in lower case. A box is a fact where no work is known,
+    and work where it is: such a line is told as both.
     """
 
     place: int
-    text: str
-    number: int
-    kind: MustKeepKind | None
+    row: str
+    key: str
+    section: str
+    fact: FactRow | None = None
+    plan: PlanLine | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandEdits:
-    """What a person has said: numbers taken out, texts by number (before, now), and new facts by kind and text.
+@dataclass(frozen=True, slots=True)
+class Difference(Generic[T]):
+    """Lines by their identities: those that are gone, those that say something else (before and now), and new ones.
 
-    A number that did not stand there before is told with an empty text before.
+    What did not stand there before is told with None before.
     """
 
-    removed: frozenset[int]
-    said: Mapping[int, tuple[str, str]]
-    added: tuple[tuple[MustKeepKind, str], ...]
+    gone: Mapping[str, T]
+    said: Mapping[str, tuple[T | None, T]]
+    added: tuple[T, ...]
 
 
-def hand_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> HandEdits:
-    """Compare documents as they were last read with what stands there.
+# The same few texts are looked at from several sides while a document is read and written.
+@lru_cache(maxsize=16)
+def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
+    """The lines of a document that bear an identity or may be facts, in order; in the rows of `but` only work.
 
-    Args:
-        texts: of each document both. A fact that a person moved to another document is still there.
-        work: whether boxes in the work plan are work, and no facts.
+    What is indented, quoted or stands below an entry belongs to the line above it, unless it bears a number.
     """
-    before: defaultdict[int, list[str]] = defaultdict(list)
-    now: defaultdict[int, list[str]] = defaultdict(list)
-    added: list[tuple[MustKeepKind, str]] = []
-    for name, (read, current) in texts.items():
-        old = list(lines_of(name, read, work=work))
-        known = Counter(line.text for line in old)
-        for line in old:
-            before[line.number].append(line.text)
-        for line in lines_of(name, current, work=work):
-            if line.number:
-                now[line.number].append(line.text)
-            elif known[line.text] > 0:
-                known[line.text] -= 1
-            elif line.kind is not None:
-                added.append((line.kind, line.text))
-    said: dict[int, tuple[str, str]] = {}
-    for number, texts_now in now.items():
-        fresh = [text for text in texts_now if text not in before[number]]
-        # A line that a person has copied says the old and the new.
-        if fresh and len(texts_now) <= max(1, len(before[number])):
-            said[number] = before[number][0] if before[number] else "", fresh[0]
-    removed = {number for number, old in before.items() if old and number} - now.keys()
-    return HandEdits(removed=frozenset(removed), said=said, added=tuple(dict.fromkeys(added)))
-
-
-def lines_of(name: DocumentName, text: str, *, work: bool = False) -> Iterator[Line]:
-    """The list items and entries of a document that say something, in order.
-
-    What is indented, quoted or stands below an entry belongs to the line above it. With `work` the lines of a plan's
-    work items are passed over.
-    """
-    work = work and name is DocumentName.WORK_PLAN
-    sections = SECTIONS[name]
-    items = {line.place for line in plan_lines(text)} if work else ()
-    kind: MustKeepKind | None = None
+    work = has_work(text)
+    plans = {line.place: line for line in plan_lines(text)}
+    found: list[OwnedLine] = []
+    section = ""
     for block in split_blocks(text):
-        if block.front:
-            continue
         if block.level in (1, 2):
-            kind = sections.get(block.title.strip().lower())
-        rows = block.text.split("\n")
-        start = block.line - 1
-        if block.level >= 3:
-            entry = _ENTRY.match(rows[0])
-            if entry and (line := _line(start, _whole(entry["text"], block), kind)):
-                yield line
-        for place, row in enumerate(rows, start):
-            item = _ITEM.match(row) if not work or (place not in items and not is_reference(row)) else None
-            line = _line(place, item["text"], kind) if item and not _TICKED.match(row) else None
-            # Below an entry stands what explains it, unless it bears a number.
-            if line and (block.level < 3 or line.number):
-                yield line
+            section = block.title.strip().lower()
+        for place, row in zip(block.rows, split_lines(block.text), strict=True):
+            plan = plans.get(place)
+            is_empty = block.level == 2 and row.rstrip() == "- None"
+            if row in but and not (plan or is_empty or section == NEXT):
+                continue
+            fact = None if block.front else _fact(row, block, is_entry=block.level >= 3 and place == block.line - 1)
+            if work and plan and plan.number:
+                key = f"#{plan.number}"
+            elif work and section == NEXT and (step := next_step(row)[0]):
+                key = f"@{step}"
+            elif fact and fact.number:
+                key = f"K{fact.number}"
+            elif is_empty:
+                key = f"-{section}"
+            elif count := _COUNTER.match(row):
+                key = f"={count['key']}"
+            elif fact:
+                key = ""
+            else:
+                continue
+            found.append(OwnedLine(place=place, row=row, key=key, section=section, fact=fact, plan=plan))
+    return tuple(found)
 
 
-def fact_in(row: str) -> FactRow | None:
-    """What a list item or an entry's heading says of a fact; None where it bears no number."""
-    if "(K" not in row:
+def _fact(row: str, block: Block, *, is_entry: bool) -> FactRow | None:
+    """What a row of a block says of a fact, if it may be one."""
+    said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
+    if said is None:
         return None
-    said = _ITEM.match(row) or _ENTRY.match(row)
-    text, found = _said(said["text"]) if said else ("", None)
-    return FactRow(int(found["number"]), text, found["state"] or "") if found else None
+    fact = _said(_whole(said["text"], block) if is_entry else said["text"])
+    is_below = block.level >= 3 and not is_entry
+    return fact if fact.number or (fact.text and not is_below and not _OURS.fullmatch(fact.text)) else None
 
 
-def number_of(row: str) -> int:
-    """The number of the fact that a row tells, 0 where it bears none."""
-    fact = fact_in(row)
-    return fact.number if fact else 0
-
-
-def _said(text: str) -> tuple[str, re.Match[str] | None]:
+def _said(text: str) -> FactRow:
     """What a row's text says without stamp, number and pin; and its number."""
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
     found = _NUMBER.search(bare)
-    return squeeze(bare[: found.start()] if found else bare), found
-
-
-def _line(place: int, said: str, kind: MustKeepKind | None) -> Line | None:
-    text, found = _said(said)
-    if not text or (found is None and _OURS.fullmatch(text)):
-        return None
-    return Line(place, text, int(found["number"]) if found else 0, kind)
+    if found is None:
+        return FactRow(0, squeeze(bare), "")
+    return FactRow(int(found["number"]), squeeze(bare[: found.start()]), found["state"] or "")
 
 
 def _whole(heading: str, block: Block) -> str:
     """An entry's heading, with the whole of what it says where that is quoted below it."""
-    found = _NUMBER.search(heading.replace(PIN, "").strip())
     bare = heading.replace(PIN, "").strip()
+    found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
     if not said.endswith(CUT.strip()):
         return heading
     quoted = [match["text"] for row in block.text.split("\n")[1:] if (match := _QUOTE.match(row))]
     return f"{' '.join(quoted)}{found.group() if found else ''}" if quoted else heading
+
+
+def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) -> Difference[T]:
+    """Compare lines, each with its identity ("" for none). Of copies one says something that none said before."""
+    old, new = by_identity(before), by_identity(now)
+    known = Counter(old.pop("", ()))
+    added: list[T] = []
+    for line in new.pop("", ()):
+        known[line] -= 1
+        if known[line] < 0:
+            added.append(line)
+    said: dict[str, tuple[T | None, T]] = {}
+    for key, lines in new.items():
+        was = old.get(key, ())
+        if fresh := next((line for line in lines if line not in was), None):
+            said[key] = (was[0] if was else None), fresh
+    return Difference({key: lines[0] for key, lines in old.items() if key not in new}, said, tuple(added))
+
+
+def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """Group lines by what comes before each."""
+    found: defaultdict[str, list[T]] = defaultdict(list)
+    for key, line in lines:
+        found[key].append(line)
+    return dict(found)
+
+
+def fact_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> Difference[Told]:
+    """Compare what documents said of facts when they were last read with what they say, by the facts' numbers.
+
+    Args:
+        texts: of each document both. A fact that a person moved to another document is still there.
+        work: whether boxes in the work plan are work, and no facts.
+    """
+    before, now = ([each for name in texts for each in _facts(name, texts[name][side], work)] for side in (0, 1))
+    found = difference(before, now)
+    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
+    # A line that a person has copied says the old and the new.
+    said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
+    return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
+
+
+def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, Told]]:
+    for line, fact in _fact_lines(name, text, work):
+        kind = SECTIONS[name].get(line.section)
+        yield (str(fact.number), (None, fact.text)) if fact.number else ("", (kind, fact.text))
+
+
+def _fact_lines(name: DocumentName, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
+    """The lines that say a fact and are not ticked; with `work` those of a plan that tell of work are passed over."""
+    work = work and name is DocumentName.WORK_PLAN
+    for line in owned_lines(text):
+        if line.fact and not (_TICKED.match(line.row) or (work and (line.plan or is_reference(line.row)))):
+            yield line, line.fact
 
 
 def reworded(text: str, before: str, now: str) -> str:
@@ -228,67 +257,44 @@ def shows(shown: str, text: str) -> bool:
 def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> str:
     """A document in which the facts that a person has written bear their numbers; all else stays byte for byte."""
     wanted = {squeeze(fact.text): fact.id for fact in facts}
-    if not wanted:
-        return text
     rows = text.split("\n")
-    for line in lines_of(name, text, work=name is DocumentName.WORK_PLAN and has_work(text)):
-        number = wanted.get(line.text)
-        if number and not line.number:
+    for line, fact in _fact_lines(name, text, has_work(text)) if wanted else ():
+        if not fact.number and (number := wanted.get(fact.text)):
             row = rows[line.place]
-            end = len(row.replace(PIN, "").rstrip()) if row.rstrip().endswith(PIN) else len(row.rstrip())
+            end = len(row.rstrip().removesuffix(PIN).rstrip())
             rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
     return "\n".join(rows)
 
 
-def owned_keys(text: str, but: Container[str] = ()) -> dict[int, str]:
-    """The identities of a text's rows by their places.
-
-    `K12` for a fact, `#5` for a work item, `@5` for a next step that names one, `=` and its name for a counter. In the
-    rows of `but` no facts and counters are looked for.
-    """
-    rows = text.split("\n")
-    keys: dict[int, str] = {}
-    if has_work(text):
-        keys = {line.place: f"#{line.number}" for line in plan_lines(text) if line.number}
-        steps = [range(start, stop) for name, start, stop in work_sections(text) if name == NEXT]
-        keys |= {place: f"@{number}" for each in steps for place in each if (number := next_step_number(rows[place]))}
-    for place, row in enumerate(rows):
-        if place in keys or row in but:
-            continue
-        if "(K" in row and (number := number_of(row)):
-            keys[place] = f"K{number}"
-        elif count := _COUNTER.match(row.removesuffix("\r")):
-            keys[place] = f"={count['key']}"
-    return keys
+def owned_keys(text: str) -> dict[int, str]:
+    """The identities of a text's rows by their places."""
+    return {line.place: line.key for line in owned_lines(text) if line.key}
 
 
 def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
     """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
-    rows = text.split("\n")
-    keys = owned_keys(text)
+    lines = {line.place: line for line in owned_lines(text) if line.key}
     seen: set[str] = set()
     for block in split_blocks(text):
-        start = block.line - 1
-        quoted = bool(block.level and number_of(rows[start].rstrip("\r")))
+        head = lines.get(block.line - 1)
+        quoted = bool(block.level and head and head.fact)
         titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
-        for place in range(start + bool(titled), start + len(split_lines(block.text))):
-            row = rows[place].rstrip("\r") if not block.front else ""
-            quoted = quoted and (not row.strip() or row.startswith((">", "*")))
-            key = keys.get(place, "")
+        for place, row in enumerate(split_lines(block.text) if not block.front else (), block.line - 1):
+            if not row.strip() or (titled and place == block.line - 1):
+                continue
+            line = lines.get(place)
+            quoted = quoted and row.startswith((">", "*"))
             # The machine writes each number once: a copy is a person's.
-            is_owned = bool(key) and key not in seen
-            seen.add(key)
-            is_machines = is_owned or (quoted and row.startswith(">")) or _is_machines(row)
-            if row.strip() and (not is_machines or number_of(row) in own):
+            is_machines = (line and line.key not in seen) or (quoted and row.startswith(">")) or _is_machines(row)
+            if line:
+                seen.add(line.key)
+            if not is_machines or (line and line.fact and line.fact.number in own):
                 yield row
 
 
 def _is_machines(row: str) -> bool:
     """Whether a row without a number of its own is as the machine writes it."""
-    return bool(
-        _TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row)
-        or _OPERATION.match(row)
-    )  # fmt: skip
+    return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
 
 
 def undone(opened: str, later: str, said: str) -> str:
@@ -316,27 +322,3 @@ def with_taken_out(before: str, opened: str, person: str) -> str:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}
     return "\n".join([before, *(row for place, row in enumerate(opened.split("\n")) if place in gone)])
-
-
-def with_free_rows(text: str, said: str, own: Container[int] = ()) -> str:
-    """A text with the free lines of a person's that it lacks, each behind the line that it follows there.
-
-    The machine takes none of these back, so each that a person saved last stands: where two editors were open, or the
-    file was gone for a moment and a new one was begun without them.
-    """
-    rows = text.split("\n")
-    there = [row.rstrip("\r") for row in rows]
-    missing = set(free_rows(said, own)).difference(there)
-    at, above = 0, ""
-    for row in said.split("\n") if missing else ():
-        bare = row.rstrip("\r")
-        if bare in missing:
-            new = [row] if above.strip() or not at or not there[at - 1].strip() else [row.removeprefix(bare), row]
-            rows[at:at] = new
-            there[at:at] = [each.rstrip("\r") for each in new]
-            at += len(new)
-        elif bare.strip():
-            with suppress(ValueError):
-                at = there.index(bare, at) + 1
-        above = row
-    return "\n".join(rows)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
-from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_titles, plan_lines, work_sections
+from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.owned_lines import difference
+from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number, whatever marks stand before it: a line of work that was put where it is none, or
@@ -82,73 +84,62 @@ def key_of(line: PlanLine) -> int:
     return line.number or -1 - line.place
 
 
-def plan_edits(before: str, now: str, known: Mapping[int, PlanLine] | None = None) -> PlanEdits:
+def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = lambda number: None) -> PlanEdits:
     """Compare a plan as it was with what a person has made of it.
 
     Args:
         before: the text that the person's is a change of.
         now: the text that stands there.
-        known: the lines, as the machine would write them, of items that `now` has and `before` has not.
+        known: gives by its number the line, as the machine would write it, of an item that only `now` has.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
-    copies, standing = _by_number(old_lines), _by_number(new_lines)
-    added = standing.pop(0, [])
-    old = {number: lines[0] for number, lines in copies.items() if number}
-    base = {**(known or {}), **old}
-    changed = [
-        edit
-        for number, lines in standing.items()
-        if (was := base.get(number)) is not None
-        # Of copies those say something that did not stand there before.
-        for edit in [_edit(was, next((line for line in lines if not _is_among(line, copies[number])), was), standing)]
-        if not edit.says_nothing
+    found = difference(_numbered(old_lines), _numbered(new_lines))
+    standing = {line.number for line in new_lines}
+    edits = [
+        _edit(was, line, standing)
+        for key, (old, (line, _)) in found.said.items()
+        if (was := old[0] if old else known(int(key)))
     ]
-    changed = list(_with_renamed(changed, next_titles(before), next_titles(now), base))
-    gone = {number: line for number, line in old.items() if number not in standing}
+    edits = [edit for edit in edits if not edit.says_nothing]
+    gone = {line.number: line for line, _ in found.gone.values()}
     rows, stood = now.split("\n"), {*before.split("\n")}
     named = {_named(row) for row in rows} if gone else set()
     # A line that begins with a number in a way that is not read is none of a new item.
+    added = [line for line in new_lines if not (line.number or line.struck)]
     numbered = {line.place: _named(rows[line.place]) for line in added}
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
-    sections = {name for name, _, _ in work_sections(now)}
+    sections = {work_section(block) for block in split_blocks(now)}
     return PlanEdits(
-        changed=tuple(changed),
-        added=tuple(line for line in added if not line.struck and line.place not in no_new),
+        changed=tuple(_with_renamed(edits, before, now)),
+        added=tuple(line for line in added if line.place not in no_new),
         removed=tuple(line for number, line in gone.items() if number not in named and line.section in sections),
         orders=tuple(_orders(old_lines, new_lines)),
         unread=tuple(named.intersection(gone)),
     )
 
 
-def _with_renamed(
-    changed: Sequence[LineEdit], before: Mapping[int, str], now: Mapping[int, str], base: Mapping[int, PlanLine]
-) -> Iterator[LineEdit]:
+def _numbered(lines: Sequence[PlanLine]) -> list[tuple[str, tuple[PlanLine, str]]]:
+    """The lines that bear a number, each with that and its section: where it stands says something."""
+    return [(str(line.number), (line, line.section)) for line in lines if line.number]
+
+
+def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[LineEdit]:
     """Take a new title in a next step for the item's, unless its line says another."""
-    renamed = {number: title for number, title in now.items() if title and before.get(number, title) != title}
-    for edit in changed:
-        title = renamed.pop(edit.number, None)
+    found = difference(_steps(before), _steps(now)).said
+    renamed = {int(key): (was, title) for key, (was, title) in found.items() if was and title}
+    for edit in edits:
+        _, title = renamed.pop(edit.number, ("", None))
         yield edit if edit.title else replace(edit, title=title)
-    for number, title in renamed.items():
-        was = base.get(number) or PlanLine(number=number, title=before[number])
-        if was.title != title:
-            yield LineEdit(number=number, was=was, title=title)
+    lines = {line.number: line for line in plan_lines(before)}
+    for number, (was, title) in renamed.items():
+        line = lines.get(number, PlanLine(number=number, title=was))
+        if line.title != title:
+            yield LineEdit(number=number, was=line, title=title)
 
 
-def unknown_numbers(before: str, now: str) -> list[int]:
-    """The numbers of items that `now` has and `before` has not."""
-    return sorted({line.number for line in plan_lines(now)} - {line.number for line in plan_lines(before)} - {0})
-
-
-def _by_number(lines: Sequence[PlanLine]) -> defaultdict[int, list[PlanLine]]:
-    found: defaultdict[int, list[PlanLine]] = defaultdict(list)
-    for line in lines:
-        found[line.number].append(line)
-    return found
-
-
-def _is_among(line: PlanLine, others: Sequence[PlanLine]) -> bool:
-    """Whether a line says what one of others does, in the same section."""
-    return any(line == other and line.section == other.section for other in others)
+def _steps(text: str) -> list[tuple[str, str]]:
+    """The titles by which the next steps of a plan call items, each with the item's number."""
+    return [(str(step[0]), step[1]) for row in text.split("\n") if (step := next_step(row))[0]]
 
 
 def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
@@ -50,11 +51,17 @@ _WAITING = re.compile(
     r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
 )
 _ASSIGNEE = re.compile(r"@[^(),@]*[^(),@\s]")
+# A strike around all that a line says, but for what stands before the title and for the brackets.
+_STRUCK = re.compile(
+    rf"(?P<before>(?:{_BULLET.pattern})?(?:{_BOX.pattern})?(?:{_NUMBER.pattern})?)~~(?P<said>(?:(?!~~[^~]).)+)~~"
+    r"(?P<behind>(?:[ \t]+\([^()]*\))?)"
+)
 _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
-_REFERENCE = re.compile(rf'- (?:{_NAMED}) #\d{{1,18}} "')
-_MENTION = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) ".*"(?:: (?P<words>[^"]*))?[ \t\r]*')
+_REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
+_MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
+_STEP = re.compile(r"(?:in progress|can be started)(?:, under #\d{1,18})?")
 # How a mention says how its item stands; any other words tell of one in progress.
 _MENTIONED = {
     "can be started": WorkStatus.PENDING,
@@ -62,10 +69,6 @@ _MENTIONED = {
     "blocked": WorkStatus.BLOCKED,
     "failed": WorkStatus.FAILED,
 }
-_NEXT_STEP = re.compile(
-    rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "(?P<title>.*)": (?:in progress|can be started)'
-    r"(?:, under #\d{1,18})?[ \t\r]*"
-)
 _WORK_HEADING = re.compile(r"^## Prioritized Backlog[ \t]*\r?$", re.MULTILINE)
 _TAB = 4
 
@@ -191,8 +194,8 @@ def is_reference(row: str) -> bool:
 def is_mention(row: str) -> bool:
     """Whether a row names a work item as the machine does, with nothing of a person's in it."""
     found = _MENTION.fullmatch(row)
-    is_step = found and (found["words"] or "").startswith(("in progress", "can be started"))
-    return bool(found) and (not is_step or next_step_number(row) > 0)
+    words = (found["words"] or "") if found else ""
+    return bool(found) and (not words.startswith(("in progress", "can be started")) or bool(_STEP.fullmatch(words)))
 
 
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
@@ -212,16 +215,11 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
     return row if status is told else None
 
 
-def next_step_number(row: str) -> int:
-    """The number of the item that a next step names as the machine tells it; 0 where somebody has added something."""
-    found = _NEXT_STEP.fullmatch(row)
-    return int(found["number"]) if found else 0
-
-
-def next_titles(text: str) -> dict[int, str]:
-    """The titles by which a plan's next steps call items, by their numbers."""
-    found = (_NEXT_STEP.fullmatch(row) for row in text.split("\n") if row.startswith("- "))
-    return {int(step["number"]): squeeze(step["title"]) for step in found if step}
+def next_step(row: str) -> tuple[int, str]:
+    """The number and title by which a next step names an item as the machine does; 0 where somebody has added to it."""
+    found = _MENTION.fullmatch(row) if row.startswith("- ") else None
+    is_step = found and _STEP.fullmatch(found["words"] or "")
+    return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
 
 
 def has_work(text: str) -> bool:
@@ -230,48 +228,35 @@ def has_work(text: str) -> bool:
     return "## Prioritized Backlog" in text and _WORK_HEADING.search(text) is not None
 
 
+def work_section(block: Block) -> str:
+    """The name of the section that a block begins if a box is work there, else nothing."""
+    return _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else ""
+
+
 # The same few texts are looked at many times while a plan is read and written.
-@lru_cache(maxsize=8)
-def work_sections(text: str) -> tuple[tuple[str, int, int], ...]:
-    """The sections of a plan in which a box is work: name, and the rows from the heading to before the next one."""
-    found: list[tuple[str, int, int]] = []
-    name, start = "", 0
-    for block in split_blocks(text):
-        if block.front or block.level in (1, 2):
-            row = block.line - 1
-            if name:
-                found.append((name, start, row))
-            name, start = _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else "", row
-    if name:
-        found.append((name, start, text.count("\n") + 1))
-    return tuple(found)
-
-
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
     """The lines of a plan that are work, in order; none that bears the number of a fact."""
-    rows = text.split("\n")
-    return tuple(
-        line for name, start, stop in work_sections(text) for line in _section_lines(rows, name, start + 1, stop)
-    )
-
-
-def _section_lines(rows: list[str], name: str, start: int, stop: int) -> Iterator[PlanLine]:
+    found: list[PlanLine] = []
+    name = ""
     above: list[tuple[int, PlanLine | None]] = []
-    for place in range(start, stop):
-        row = rows[place].removesuffix("\r")
-        bare = row.lstrip(" \t")
-        indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
-        line = parse_row(bare)
-        if line is None and not _BULLET.match(bare):
-            continue
-        while above and above[-1][0] + 1 >= indent:
-            above.pop()
-        over = above[-1][1] if above else None
-        if line is not None:
-            line = _placed(line, place, name, indent, over, loose=indent < 2)
-            yield line
-        above.append((indent, line))
+    for block in split_blocks(text):
+        if block.front or block.level in (1, 2):
+            name = work_section(block)
+            above = []
+        for place, row in zip(block.rows, split_lines(block.text), strict=True) if name else ():
+            bare = row.lstrip(" \t")
+            indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
+            line = parse_row(bare)
+            if line is None and not _BULLET.match(bare):
+                continue
+            while above and above[-1][0] + 1 >= indent:
+                above.pop()
+            if line is not None:
+                line = _placed(line, place, name, indent, above[-1][1] if above else None, loose=indent < 2)
+                found.append(line)
+            above.append((indent, line))
+    return tuple(found)
 
 
 def _placed(line: PlanLine, place: int, name: str, indent: int, over: PlanLine | None, *, loose: bool) -> PlanLine:
@@ -288,39 +273,30 @@ def parse_row(row: str) -> PlanLine | None:
         return None
     row = row.replace("\xa0", " ")
     tail = _COMMENTS.search(row)
-    said, struck = _unwrapped(row[: tail.start()] if tail else row.rstrip())
-    bullet = _BULLET.match(said)
-    if bullet is None or _FACT.search(said):
+    said = (row[: tail.start()] if tail else row).strip()
+    struck = _STRUCK.fullmatch(said)
+    if _FACT.search(said):
         return None
-    said, strike = _unwrapped(said[bullet.end() :])
-    box = _BOX.match(said)
-    said, another = _unwrapped(said[box.end() :] if box else said)
-    struck |= strike | another
-    said, brackets = _without_brackets(_plain(said))
-    said, last = _unwrapped(said)
+    if struck:
+        said = f"{struck['before']} {struck['said']}{struck['behind']}".strip()
+    bullet = _BULLET.match(said)
+    if bullet is None:
+        return None
+    box = _BOX.match(said, bullet.end())
+    said, brackets = _without_brackets(_plain(said[box.end() if box else bullet.end() :].strip()))
     said = _plain(said)
     number = _NUMBER.match(said)
-    said, another = _unwrapped(said[number.end() :] if number else said)
-    title = squeeze(said)
-    struck |= last | another
+    title = squeeze(said[number.end() :] if number else said)
     if not (title or number) or not (box or (number and struck)):
         return None
     return PlanLine(
         number=int(number["number"]) if number else 0,
         title=title,
         ticked=bool(box and box["mark"].strip()),
-        struck=struck,
+        struck=bool(struck),
         tail=tail.group().rstrip() if tail else "",
         **brackets,  # type: ignore[arg-type]
     )
-
-
-def _unwrapped(text: str) -> tuple[str, bool]:
-    """A text without the strike around all of it, and whether there was one."""
-    bare = text.strip()
-    if len(bare) > 4 and bare.startswith("~~") and bare.endswith("~~") and "~~" not in bare[2:-2]:
-        return bare[2:-2].strip(), True
-    return bare, False
 
 
 def _plain(text: str) -> str:

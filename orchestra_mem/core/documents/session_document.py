@@ -50,13 +50,11 @@ class SessionDocument:
 
     parts: tuple[Part, ...]
 
-    @classmethod
-    def parse(cls, text: str) -> SessionDocument:
-        """Find the operations and summaries in a document. Any text is one, if need be without either.
-
-        The last few are remembered: a refresh looks at the same text from several sides.
-        """
-        return _parsed(text)
+    @staticmethod
+    @lru_cache(maxsize=2)  # a refresh looks at the same text from several sides
+    def parse(text: str) -> SessionDocument:
+        """Find the operations and summaries in a document. Any text is one, if need be without either."""
+        return SessionDocument(tuple(map(_part, split_blocks(text))))
 
     def text(self) -> str:
         """The document as a text."""
@@ -78,11 +76,6 @@ def _by_number(numbered: Iterable[tuple[int, Block]]) -> dict[int, Block]:
             same = found.get(number)
             found[number] = replace(same, text=same.text + block.text) if same else block
     return found
-
-
-@lru_cache(maxsize=2)
-def _parsed(text: str) -> SessionDocument:
-    return SessionDocument(tuple(_part(block) for block in split_blocks(text)))
 
 
 def _part(block: Block) -> Part:
@@ -219,14 +212,13 @@ def _place(parts: list[Part], new: Summary, firsts: Mapping[int, int]) -> None:
 
 def finished(text: str, *, status: SessionStatus, closing: str) -> str:
     """The document of an ended session: its status told, and the closing sections at the end, once."""
-    blocks = [replace(block) for block in split_blocks(text)]
     if closing.strip() in text:
         return text
-    head = [i for i, block in enumerate(blocks) if block.front or block.level == 1]
-    for i in head:
-        old = blocks[i].text
-        new = re.sub(r"^status: active(?=\r?$)", f"status: {status.value}", old, count=1, flags=re.MULTILINE)
-        new = re.sub(r"^\*\*Status\*\*: Active(?=\r?$)", "**Status**: Ended", new, count=1, flags=re.MULTILINE)
-        blocks[i] = replace(blocks[i], text=new)
-    body = join_blocks(blocks)
+    body = ""
+    for block in split_blocks(text):
+        new = block.text
+        if block.front or block.level == 1:
+            new = re.sub(r"^status: active(?=\r?$)", f"status: {status.value}", new, count=1, flags=re.MULTILINE)
+            new = re.sub(r"^\*\*Status\*\*: Active(?=\r?$)", "**Status**: Ended", new, count=1, flags=re.MULTILINE)
+        body += new
     return f"{body.rstrip()}\n\n{closing}" if body.strip() else closing
