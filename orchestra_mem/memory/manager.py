@@ -143,6 +143,7 @@ class OrchestratorContextManager:
         with self._lock:
             recorded = self._life.record(draft)
         self._pauses.note_call()
+        self._parts.search.note_change()
         return recorded
 
     # Keeping within limits
