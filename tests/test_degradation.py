@@ -111,6 +111,7 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
     """Line 2: after one failure no search asks it; the background does, and once it answers, meaning finds again."""
     with open_memory(tmp_path, config=served(server, reset_s=2.0)) as memory:
         fill(memory)
+        memory.update_index()
         assert sources(memory, "doctor")[0] == "op 3"
         assert problems(memory) == "[]"
         server.broken = True

@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 _AT_ONCE_S = 0.5
 _CLOSING_S = 2.0
 # A server that is well embeds what is new in so long; else it is found by its words until that is done.
-_PATIENCE_S = 0.2
+_PATIENCE_S = 0.5
 _STEP_S = 0.05
 _UPKEEP_AFTER = 2_000
 # Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.

@@ -154,7 +154,7 @@ def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
 
 @pytest.mark.parametrize("dimensions", [0, 64])
 def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, silent: str, dimensions: int) -> None:
-    """Each search answers by words within half a second, from the first on, and tells what is missing."""
+    """Each search answers by words within a second, from the first on, and tells what is missing."""
     search = {"embedder": "http", "base_url": silent, "model": "m", "dimensions": dimensions}
     with open_memory(tmp_path, config={"search": search}) as memory:
         record(memory, 5)
@@ -162,7 +162,7 @@ def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, s
         for _ in range(6):
             start = time.monotonic()
             answer = memory.search("step number 3")
-            assert time.monotonic() - start < 0.5
+            assert time.monotonic() - start < 1
             assert answer.hits[0].chunk.source == "op 3"
             assert answer.notes
         until(lambda: "does not answer" in str(memory.get_stats()["problems"]), 10)
