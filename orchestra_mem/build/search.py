@@ -52,23 +52,24 @@ def open_search(
         notes.append(f"search by meaning is off, words alone answer: {error}")
     # One table for passages and words: it is loaded once.
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
-    guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
-    guarded = GuardedTable(table, guard) if embedder is not None else None
+    failures, reset_s = settings.search.breaker_failures, settings.search.breaker_reset_s
+    guard = Guard(failures=failures, reset_s=reset_s)
     # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
-    cutter = GuardedTable(table, Guard(failures=1, reset_s=settings.search.breaker_reset_s)) if embedder else None
-    if cutter is not None:
+    words = GuardedTable(table, Guard(failures=failures, reset_s=reset_s)) if embedder else None
+    if words is not None:
         with suppress(EmbedderError):
-            cutter.cut([])  # loads the table now: a search's time for what is new is for that alone
+            words.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
     models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
-    embedders = [GuardedEmbedder(each, guard) for each in models]
+    is_remote = settings.search.embedder is EmbedderChoice.HTTP
+    embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
     first = embedders[0] if embedders else None
-    index, scratch = _open_index(folder, settings, cutter, write_point, read_only=read_only)
+    index, scratch = _open_index(folder, settings, words, write_point, read_only=read_only)
     # Those that hold a model of their own have something to close.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
-        index, embedders, guarded, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, notes=notes,
-        guard=guard, release=lambda: [close() for close in closing],
+        index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, notes=notes,
+        guard=guard, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
 
 
@@ -120,7 +121,5 @@ def _embedder(settings: Settings) -> Embedder | None:
             from orchestra_mem.adapters.openai_http.embedder import HttpEmbedder
         except ImportError as error:
             raise EmbedderError(f"search.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
-        server = HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
-        server.model  # noqa: B018 (asked now: where it cannot be had, words answer, and that is told)
-        return server
+        return HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
     return WordLlamaEmbedder() if choice is EmbedderChoice.WORDLLAMA else None

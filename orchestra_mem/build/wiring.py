@@ -43,7 +43,7 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.model_types import AnyModel, LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.settings import CounterChoice, Durability, EmbedderChoice, Settings
+from orchestra_mem.settings import CounterChoice, Durability, Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -260,10 +260,7 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
-        search = LazySearch(
-            lambda: self._open_search(episodic, place, state),
-            is_remote=settings.search.embedder is EmbedderChoice.HTTP,
-        )
+        search = LazySearch(lambda: self._open_search(episodic, place, state))
         compression = self._compression(episodic)
         window = settings.orchestrator.context_window
         return MemoryParts(

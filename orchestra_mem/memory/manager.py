@@ -152,6 +152,7 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
         with self._lock:
             recorded = self._life.record(draft)
         self._pauses.note_call()
+        self._parts.search.note_change()
         return recorded
 
     # Keeping within limits

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -18,8 +19,6 @@ from orchestra_mem.types import Json, MustKeep, Operation
 # The design's names for the modes, beside ours.
 _MODES = {"vector": SearchMode.DENSE, "fts": SearchMode.KEYWORD}
 _OPERATIONS = SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))
-# Several passages may be of one operation, and some are dropped.
-_MORE = 4
 _TYPE = "orchestration"
 
 
@@ -126,18 +125,20 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         """
         mode = _MODES.get(search_mode) or SearchMode(search_mode)
         where = replace(_OPERATIONS, pattern=pattern)
-        hits = self._memory.search(query, where=where, mode=mode, limit=max(0, limit) * _MORE).hits
-        best: dict[int, Hit] = {}
-        for hit in hits:
-            if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
-                best.setdefault(hit.chunk.operation, hit)
         observations = self._observations() if include_observations else {}
-        similar = []
-        for number, hit in best.items():
-            operation = self._operation(number)
-            if operation is not None:
-                similar.append(self._similar(operation, hit, observations))
-        return similar[: max(0, limit)]
+
+        def similar(hits: Sequence[Hit]) -> list[SimilarOperation]:
+            best: dict[int, Hit] = {}
+            for hit in hits:  # several passages may be of one operation
+                if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
+                    best.setdefault(hit.chunk.operation, hit)
+            found = [(self._operation(number), hit) for number, hit in best.items()]
+            return [self._similar(operation, hit, observations) for operation, hit in found if operation]
+
+        def ask(size: int) -> Sequence[Hit]:
+            return self._memory.search(query, where=where, mode=mode, limit=size).hits
+
+        return enough_of(ask, similar, max(0, limit))
 
     def _operation(self, number: int) -> Operation | None:
         try:

@@ -1,15 +1,13 @@
-"""Put a circuit breaker around an embedder: after some failures in a row it is not called for a while.
+"""Guard an embedder: what has failed is left alone for a while, and nobody who searches waits for a server.
 
-pybreaker was looked at first: it holds one lock through each call, so that a query would wait for a batch of the
-indexing. circuitbreaker counts by the monotonic clock and holds none.
+A server is asked in the background. A query alone is sent while somebody waits, and only to one that answers.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from circuitbreaker import CircuitBreaker
 
 from orchestra_mem.errors import EmbedderError
 from orchestra_mem.search_types import Embedder, EmbeddingModel, Tokens, Vector, Vectors, WordEmbedder
@@ -20,66 +18,96 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# After the first failures in a row: the back-off of the source design.
+_PAUSES_S = (5.0, 10.0, 20.0)
+_UNHEARD = "the server of embeddings has not answered yet"
+
 
 class TableEmbedder(Embedder, WordEmbedder, Protocol):
     """Embeds texts and single words with the same table."""
 
 
 class Guard:
-    """Keeps calls from what has failed `failures` times in a row, for `reset_s` seconds; then the next ones try it.
+    """Keeps calls from what has failed: for 5 s, then 10, then 20, and from `failures` in a row on for `reset_s`.
 
-    The first call that succeeds ends that; one that fails begins it again. Safe to share between threads.
+    No pause is longer than `reset_s`. The first call that succeeds ends that. Safe to share between threads.
     """
 
-    def __init__(self, *, failures: int = 5, reset_s: float = 60.0) -> None:
-        self._failures = failures
-        self._breaker = CircuitBreaker(failure_threshold=failures, recovery_timeout=reset_s)
+    def __init__(
+        self, *, failures: int = 5, reset_s: float = 60.0, timer: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._failures, self._reset_s, self._timer = failures, reset_s, timer
+        self._failed = 0
+        self._next_try = 0.0
+        self.problem: str | None = None
 
     @property
-    def problem(self) -> str | None:
-        """What keeps calls off, in words; None where they are let through."""
-        if not self._breaker.opened:
-            return None
-        return (
-            f"it failed {self._failures} times in a row, the next try is in {max(1, self._breaker.open_remaining)} s: "
-            f"{self._breaker.last_failure}"
-        )
+    def pause_s(self) -> float:
+        """How long until the next try may be made."""
+        return max(0.0, self._next_try - self._timer()) if self.problem else 0.0
 
     def call(self, work: Callable[[], T]) -> T:
         """Do the work, if it may be tried.
 
         Raises:
-            EmbedderError: it failed, or has failed so often that it is left alone.
+            EmbedderError: it failed, or has failed so lately that it is left alone.
         """
-        if problem := self.problem:
-            raise EmbedderError(problem)
+        if self.problem and self.pause_s:
+            raise EmbedderError(self.problem)
         try:
-            with self._breaker:
-                return work()
-        except EmbedderError:
-            raise
+            found = work()
         except Exception as error:  # whatever an embedder raises, search goes on by words
-            raise EmbedderError(f"the embedder failed: {type(error).__name__}: {error}") from error
+            known = isinstance(error, EmbedderError)
+            self.problem = str(error) if known else f"the embedder failed: {type(error).__name__}: {error}"
+            if not self.pause_s:  # of several that fail together one counts
+                pause_s = _PAUSES_S[min(self._failed, len(_PAUSES_S) - 1)]
+                self._failed += 1
+                self._next_try = self._timer() + (
+                    self._reset_s if self._failed >= self._failures else min(pause_s, self._reset_s)
+                )
+            raise EmbedderError(self.problem) from error
+        self._failed, self.problem = 0, None
+        return found
 
 
 class GuardedEmbedder:
-    """An embedder behind a guard; fulfils `Embedder`. Where it fails, or is left alone, it raises `EmbedderError`."""
+    """An embedder behind a guard; fulfils `Embedder`. Where it fails, or is left alone, it raises `EmbedderError`.
 
-    def __init__(self, embedder: Embedder, guard: Guard) -> None:
+    Args:
+        embedder: what is guarded.
+        guard: keeps calls from it.
+        is_remote: it is a server. Then `embed` alone, in the background, asks one that has not been heard of or has
+            failed; `model` and `embed_query` raise at once.
+    """
+
+    def __init__(self, embedder: Embedder, guard: Guard, *, is_remote: bool = False) -> None:
         self._embedder = embedder
         self._guard = guard
+        self._is_remote = is_remote
+        self._model = None if is_remote else embedder.model
 
     @property
     def model(self) -> EmbeddingModel:
         """What the vectors are made with."""
-        return self._embedder.model
+        if self._model is None:
+            raise EmbedderError(self._guard.problem or _UNHEARD)
+        return self._model
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts."""
-        return self._guard.call(lambda: self._embedder.embed(texts))
+
+        def work() -> Vectors:
+            if self._is_remote and (self._model is None or self._guard.problem):
+                self._embedder.embed_query("Are you there?")  # many texts take long to fail
+                self._model = self._embedder.model
+            return self._embedder.embed(texts)
+
+        return self._guard.call(work)
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query."""
+        if self._is_remote and (self._model is None or self._guard.problem):
+            raise EmbedderError(self._guard.problem or _UNHEARD)
         return self._guard.call(lambda: self._embedder.embed_query(query))
 
 

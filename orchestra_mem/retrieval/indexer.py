@@ -7,10 +7,12 @@ at most; adding a chunk twice has no effect.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from orchestra_mem.core.search.chunking import (
     chunk_work_item,
 )
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
-from orchestra_mem.errors import OrchestraMemError
+from orchestra_mem.errors import EmbedderError, OrchestraMemError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -38,8 +40,8 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracke
 
 logger = logging.getLogger(__name__)
 
-_OPERATIONS_AT_ONCE = 500
-_VECTORS_AT_ONCE = 512
+_OPERATIONS_AT_ONCE = 100
+_VECTORS_AT_ONCE = 256
 # What the machine writes into documents around what is remembered: times, counts, lists of operations.
 _FRAME = re.compile(
     r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
@@ -89,7 +91,8 @@ class Indexer:
         self._index = index
         self._from = memories
         self._embedder = embedder
-        self._lock = threading.Lock()
+        self._lock, self._embedding = threading.Lock(), threading.Lock()
+        self._ahead = 0  # the newest operation that was taken in before those in front of it
         self._marks: dict[str, str] = {}
         self._identity = ""
         self._echoes = Echoes()
@@ -106,17 +109,18 @@ class Indexer:
         except OrchestraMemError as error:
             logger.debug("what was recalled could not be noted: %s", error)
 
-    def catch_up(self, within_s: float | None = None) -> Backlog:
+    def catch_up(self, within_s: float | None = None, *, embeds: bool = True) -> Backlog:
         """Take in what has happened since the last time; what is left where that takes too long.
 
         Args:
             within_s: how many seconds it may take, about; None for as long as it needs.
+            embeds: whether vectors are made as well, which takes as long as the embedder does.
 
         Raises:
             StorageError: the index or the memory cannot be read or written.
             EmbedderError: the texts are in the index, and no vectors can be made of them.
         """
-        end = None if within_s is None else time.monotonic() + within_s
+        end = math.inf if within_s is None else time.monotonic() + within_s
         with self._lock:
             self._begin()
             steps = self._steps()
@@ -128,9 +132,12 @@ class Indexer:
                 except _BegunAnewError:
                     self._begin()
                     steps = self._steps()
-                if end is not None and time.monotonic() >= end:
+                if time.monotonic() >= end:
                     break
-            return self._backlog()
+        if embeds and time.monotonic() < end:
+            with self._embedding:
+                next((None for _ in self._vectors() if time.monotonic() >= end), None)
+        return self.backlog()
 
     def _begin(self) -> None:
         # In this order: marks of a newer index than this are refused, and read once more.
@@ -148,7 +155,6 @@ class Indexer:
         yield from self._summaries()
         yield from self._facts()
         yield from self._work()
-        yield from self._vectors()
 
     def _mark(self, name: str, value: object) -> None:
         if self._marks.get(name) != str(value):
@@ -169,6 +175,11 @@ class Indexer:
             self._add_operations(first - 1, min(first + _OPERATIONS_AT_ONCE, border, indexed + 1) - 1, border)
             yield
         self._mark("working", border)
+        if max(indexed, self._ahead) < last - _OPERATIONS_AT_ONCE:
+            # The newest before all others: whoever asks most probably asks about them.
+            self._add_operations(last - _OPERATIONS_AT_ONCE, last, border)
+            self._ahead = last
+            yield
         while indexed < last:
             through = min(indexed + _OPERATIONS_AT_ONCE, last)
             self._add_operations(indexed, through, border)
@@ -276,6 +287,8 @@ class Indexer:
 
     def _vectors(self) -> Iterator[None]:
         embedder = self._embedder
+        if embedder is not None:
+            embedder.embed(())  # a server that has not been heard of tells its model
         while embedder is not None:
             identity = self._index.identity
             ids = self._index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
@@ -285,11 +298,12 @@ class Indexer:
             self._index.add_vectors(embedder.model, ids, embedder.embed(texts), identity=identity)
             yield
 
-    def _backlog(self) -> Backlog:
+    def backlog(self) -> Backlog:
+        """Tell what the index does not have yet."""
         operations = self._from.log.last_operation() - self._number("operations")
-        vectors = 0
-        if self._embedder is not None:
-            vectors = len(self._index.without_vectors(self._embedder.model, self._index.count()))
+        vectors = count = self._index.count() if self._embedder is not None else 0
+        with suppress(EmbedderError):  # of a server that has not been heard of: it may have embedded none
+            vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
 
 

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, turn_window
-from orchestra_mem.errors import ClosedError, SearchError
+from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages
+from orchestra_mem.errors import ClosedError, OrchestraMemError, SearchError, StorageError
 
 if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import MemorySearch
 
+logger = logging.getLogger(__name__)
+
+# The index follows a change after so long: the source design asks for ten seconds, and who records on and on is in need
+# of the processor.
+_FOLLOW_S = 5.0
+
 
 class LazySearch:
-    """Opens the search once, and closes it. Safe to share between threads.
+    """Opens the search once, has its index follow the memory, and closes it. Safe to share between threads.
 
     Args:
         make: opens it.
-        is_remote: the embedder is asked over a network, so that no context may wait for it.
     """
 
-    def __init__(self, make: Callable[[], MemorySearch], *, is_remote: bool) -> None:
+    def __init__(self, make: Callable[[], MemorySearch]) -> None:
         self._make = make
-        self._is_remote = is_remote
         self._lock = threading.Lock()
         self._closed = False
+        self._changed, self._ended = threading.Event(), threading.Event()
+        self._follower: threading.Thread | None = None
         self.opened: MemorySearch | None = None
+        weakref.finalize(self, _end, self._changed, self._ended)
 
     def open(self) -> MemorySearch:
         """Give the search, opened now if it has not been.
@@ -50,17 +60,24 @@ class LazySearch:
             raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
-        """Say how many turns of a talk stand in full, by how far its last message is from those before it.
+        """Say how many turns of a talk stand in full, by how far its last message is from those before it."""
+        if len(messages) <= CENTROID_MESSAGES:  # nothing is loaded for these
+            return few_messages(len(messages) - 1)
+        try:
+            return self.open().turn_window(messages)
+        except (SearchError, StorageError):
+            return NO_EMBEDDER
 
-        Nothing is loaded for that, and no server asked: where nobody has searched yet there is no embedder.
-        """
-        if self.opened is None or self._is_remote:
-            return NO_EMBEDDER
-        found = [self.opened.embed(message) for message in messages]
-        vectors = [each[1] for each in found if each is not None]
-        if not vectors or len(vectors) < len(found):
-            return NO_EMBEDDER
-        return turn_window(vectors[-1], vectors[:-1])
+    def note_change(self) -> None:
+        """Have the index follow what has been recorded, in the background and within seconds."""
+        if not self._changed.is_set():
+            self._changed.set()
+            if self._follower is None and not self._closed:
+                # It does not keep the memory alive.
+                given = weakref.ref(self), self._changed, self._ended
+                self._follower = threading.Thread(target=_follow, args=given, name="orchestra-mem follow", daemon=True)
+                with suppress(RuntimeError):  # no thread can be had: the next search takes it in
+                    self._follower.start()
 
     @property
     def problem(self) -> str | None:
@@ -71,5 +88,23 @@ class LazySearch:
         """Close it; it is opened no more."""
         with self._lock:
             self._closed = True
+        _end(self._changed, self._ended)
         if self.opened is not None:
             self.opened.close()
+
+
+def _end(changed: threading.Event, ended: threading.Event) -> None:
+    ended.set()
+    changed.set()
+
+
+def _follow(search: weakref.ref[LazySearch], changed: threading.Event, ended: threading.Event) -> None:
+    while changed.wait() and not ended.wait(_FOLLOW_S):
+        changed.clear()
+        if (here := search()) is None:
+            return
+        try:
+            here.open().follow()
+        except OrchestraMemError as error:  # the next search meets it again, and tells
+            logger.debug("the search index does not follow: %s", error)
+        del here

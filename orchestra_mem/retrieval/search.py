@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 
 import numpy as np
 
+from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, turn_window
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
-from orchestra_mem.errors import ClosedError, DatabaseDamagedError, EmbedderError, StorageError
+from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.retrieval.guarded_embedder import Guard
+from orchestra_mem.retrieval.guarded_embedder import Guard, GuardedTable
+from orchestra_mem.retrieval.index_worker import IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
     EVERYTHING,
@@ -32,7 +34,6 @@ from orchestra_mem.search_types import (
     SearchMode,
     Situation,
     Vector,
-    WordEmbedder,
 )
 from orchestra_mem.types import MustKeepStatus
 
@@ -40,11 +41,13 @@ logger = logging.getLogger(__name__)
 
 # A search takes in what is new before it answers, for about so long; what is left is taken in behind it.
 _AT_ONCE_S = 0.5
-_CLOSING_S = 2.0
-_STEP_S = 0.25
+# A server that is well embeds what is new in so long; else it is found by its words until that is done.
+_PATIENCE_S = 0.5
+_STEP_S = 0.05
 _UPKEEP_AFTER = 2_000
 # Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
 _LEAST_COSINE = 0.2
+_NO_EMBEDDER = "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
 # So many passages on either side belong to a hit, as far as they stand under the same headings.
 _REACH = 4
 
@@ -68,8 +71,9 @@ class MemorySearch:
         indexer: keeps the index up to date.
         ledger: tells how facts stand now.
         clock: tells what "last week" is.
+        guard: keeps searches from an embedder that fails.
+        is_remote: the embedder is a server, which passages are sent to in the background alone.
         notes: what every answer tells.
-        guard: keeps searches from an embedder that fails; None where there is none.
         release: frees what the embedders hold and ends their work; called on closing.
     """
 
@@ -77,29 +81,29 @@ class MemorySearch:
         self,
         index: SearchIndex,
         embedders: Sequence[Embedder],
-        words: WordEmbedder | None,
+        words: GuardedTable | None,
         indexer: Indexer,
         *,
         ledger: Ledger,
         clock: Clock,
+        guard: Guard,
+        is_remote: bool = False,
         notes: Sequence[str] = (),
-        guard: Guard | None = None,
         release: Callable[[], object] = lambda: None,
     ) -> None:
         self._embedder = embedders[0] if embedders else None
-        self._searchers = [(each.model, Searcher(index, each, words)) for each in embedders]
+        self._searchers = [(each, Searcher(index, each, words)) for each in embedders]
         self._by_words = Searcher(index, None, None)
+        self._words = words
         self._release = release
         self._notes = tuple(notes)
         self._guard = guard
-        self._jobs: deque[Callable[[], object]] = deque()
+        self._is_remote = is_remote
         self._index = index
         self._indexer = indexer
         self._ledger = ledger
         self._clock = clock
-        self._closing = threading.Event()
-        self._behind: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._worker = IndexWorker(partial(self.catch_up, pause_s=_STEP_S), guard)
         self._kept_up_at = -_UPKEEP_AFTER
         self._told = 0  # so many of the index's problems need be told no more
 
@@ -151,34 +155,40 @@ class MemorySearch:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
         if backlog.vectors:
             notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
-        # Some are looked at in vain: a fact may stand no longer.
-        wanted = 2 * limit
+        # Who asks does not wait for an embedder twice.
+        searcher = self._searcher() if has_vectors or mode is SearchMode.DENSE else self._by_words
+        if searcher is self._by_words and mode is SearchMode.DENSE:
+            raise EmbedderError(self.problem or _NO_EMBEDDER)
+
+        def ask(searcher: Searcher, size: int) -> list[Hit]:
+            return searcher.search(query, situation, where=where, mode=mode, limit=size)
+
+        def standing(hits: Sequence[Hit]) -> list[Hit]:
+            return [*self._standing(hits)]
+
+        limit = min(limit, sys.maxsize // 2)
         try:
-            # Who asks does not wait for an embedder twice.
-            searcher = self._searcher() if has_vectors or mode is SearchMode.DENSE else self._by_words
-            hits = searcher.search(query, situation, where=where, mode=mode, limit=wanted)
+            hits = enough_of(partial(ask, searcher), standing, limit)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
             notes.append(_off(error))
-            hits = self._by_words.search(query, situation, where=where, mode=SearchMode.KEYWORD, limit=wanted)
+            hits = enough_of(partial(ask, self._by_words), standing, limit)
         if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
             hits = []
-        shown = tuple(islice(self._standing(hits), min(limit, sys.maxsize)))
-        return Answer(hits=shown, notes=tuple(dict.fromkeys(notes)))
+        return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property
     def problem(self) -> str | None:
         """What keeps search by meaning off, in words; None where it works, as far as is known, or is not wanted."""
-        if self._notes:
-            return self._notes[0]
-        off = self._guard.problem if self._guard else None
-        return _off(off) if off else None
+        off = self._guard.problem
+        return self._notes[0] if self._notes else _off(off) if off else None
 
     @property
     def answering_model(self) -> EmbeddingModel | None:
         """The model whose vectors answer now; None where words alone do."""
-        return self._searchers[self._best()][0] if self._searchers else None
+        best = self._best()
+        return best[0] if best else None
 
     def embed(self, text: str) -> tuple[EmbeddingModel, Vector] | None:
         """Return the vector of a text with the model that made it; None where none can be had."""
@@ -189,6 +199,17 @@ class MemorySearch:
         except EmbedderError as error:
             logger.debug("no vector of a question: %s", error)
             return None
+
+    def turn_window(self, messages: Sequence[str]) -> TurnWindow:
+        """Say how many turns of a talk stand in full, by how far its last message is from those before it.
+
+        The table of words tells it, whatever embeds passages: no context waits for a model or a server.
+        """
+        try:
+            vectors = self._words.embed(messages) if self._words else None
+        except EmbedderError:
+            vectors = None
+        return NO_EMBEDDER if vectors is None else turn_window(vectors[-1], [*vectors[:-1]])
 
     def section(self, hit: Hit) -> str:
         """Return a hit's passage with those around it that stand under the same headings, in their order."""
@@ -211,17 +232,20 @@ class MemorySearch:
 
     def behind(self, job: Callable[[], object]) -> None:
         """Do something in the thread that keeps the index up, when it has nothing else to do; not after `close`."""
-        self._jobs.append(job)
-        self._go_on_behind()
+        self._worker.do(job)
 
     def _searcher(self) -> Searcher:
-        return self._searchers[self._best()][1] if self._searchers else self._by_words
+        best = self._best()
+        return best[1] if best else self._by_words
 
-    def _best(self) -> int:
-        """Of the models the first that has embedded most."""
+    def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
+        """Of the models that are known the first that has embedded most."""
+        known = []
+        for embedder, searcher in self._searchers:
+            with suppress(EmbedderError):  # a server that has not been heard of
+                known.append((embedder.model, searcher))
         embedded = self._index.models()
-        counts = [embedded.get(model, 0) for model, _ in self._searchers]
-        return counts.index(max(counts))
+        return max(known, key=lambda each: embedded.get(each[0], 0), default=None)
 
     def _take_in(self) -> tuple[Backlog, bool, list[str]]:
         """Bring the index up, as far as it can be in little time.
@@ -231,12 +255,20 @@ class MemorySearch:
         nothing = Backlog(operations=0, vectors=0)
         notes = [*self._notes]
         try:
-            backlog = self._indexer.catch_up(_AT_ONCE_S)
+            backlog = self._indexer.catch_up(_AT_ONCE_S, embeds=not self._is_remote)
+            if backlog or self._upkeep_due:
+                self.follow()
+            if self._is_remote and backlog.vectors and not self._guard.problem:
+                self._worker.rested.wait(_PATIENCE_S)
+                backlog = self._indexer.backlog()
             problems = self._index.problems
             notes += problems[self._told :]
             if not backlog:
                 self._told = len(problems)
+            if self._guard.problem:
+                raise EmbedderError(self._guard.problem)
         except EmbedderError as error:
+            self.follow()
             notes += [*self._index.problems[self._told :], _off(error)]
             return nothing, False, notes
         except StorageError as error:
@@ -245,8 +277,6 @@ class MemorySearch:
             notes += self._index.problems[self._told :]
             notes.append(f"the newest may be missing, the index could not be brought up: {error}")
             return nothing, True, notes
-        if backlog or self._upkeep_due:
-            self._go_on_behind()
         return backlog, True, notes
 
     @property
@@ -254,8 +284,8 @@ class MemorySearch:
         """With the first search of a process, and whenever the index has grown by a good deal."""
         return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
-    def catch_up(self, told: Callable[[Backlog], None] | None = None) -> None:
-        """Take in everything now; `told` hears again and again what is left.
+    def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pause_s: float = 0.0) -> None:
+        """Take in everything now; `told` hears again and again what is left, and others have their turn in pauses.
 
         Raises:
             StorageError: the index or the memory cannot be read or written.
@@ -264,11 +294,11 @@ class MemorySearch:
         while backlog := self._indexer.catch_up(_STEP_S):
             if told is not None:
                 told(backlog)
-            if self._closing.is_set():
+            if self._worker.closing.wait(pause_s):
                 return
         self._kept_up_at = self._index.count()
         for model in self._index.models():
-            if self._searchers and model != self._searchers[0][0]:
+            if self._embedder and model != self._embedder.model:
                 self._index.drop_model(model)
         self._index.maintain()
 
@@ -277,34 +307,11 @@ class MemorySearch:
         self._index.rebuild()
         self._told = 0
 
-    def _go_on_behind(self) -> None:
-        with self._lock:
-            if self._behind is None or not self._behind.is_alive():
-                self._behind = threading.Thread(target=self._rest, name="orchestra-mem index", daemon=True)
-                self._behind.start()
+    def follow(self) -> None:
+        """Have the index brought up in the background."""
+        self._worker.follow()
 
-    def _rest(self) -> None:
-        try:
-            self.catch_up()
-        except ClosedError:
-            pass
-        except EmbedderError as error:
-            # Each answer tells it.
-            logger.debug("%s", error)
-        except StorageError as error:
-            logger.warning("the search index could not be brought up to the memory: %s", error)
-        except Exception:
-            # The next search tries again, and tells what is left.
-            logger.exception("the search index could not be brought up to the memory")
-        while self._jobs and not self._closing.is_set():
-            try:
-                self._jobs.popleft()()
-            except ClosedError:
-                pass
-            except Exception:
-                logger.exception("what was to be done behind a search has failed")
-
-    def _standing(self, hits: list[Hit]) -> Iterator[Hit]:
+    def _standing(self, hits: Sequence[Hit]) -> Iterator[Hit]:
         """The hits without facts that were taken back, done or removed since they were taken in.
 
         A fact that a person has reworded since says what it says now; from here on it is found by that. The facts of a
@@ -334,13 +341,11 @@ class MemorySearch:
 
     def close(self) -> None:
         """End what runs behind, within moments, and close the index."""
-        self._closing.set()
+        self._worker.end()
         self._indexer.keep_recalled()
         self._index.close()
         self._release()
-        if self._behind is not None:
-            # A server may take a minute to answer; what comes then finds the index closed.
-            self._behind.join(_CLOSING_S)
+        if self._worker.join():
             self._release()  # it may have begun to embed once more
 
 

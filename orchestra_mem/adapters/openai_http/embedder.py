@@ -17,7 +17,6 @@ from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
 _BATCH = 64
 _MAX_CHARS = 8_000  # servers refuse what is longer than the model's window; chunks are shorter
-_QUERY_TRIES = 2
 
 
 class HttpEmbedder:
@@ -32,7 +31,7 @@ class HttpEmbedder:
         dimensions: of its vectors; 0 to ask the server, with the first use of `model`.
         timeout_s: for one try to embed passages.
         query_timeout_s: for one try to embed a query, on which somebody waits.
-        tries: how often passages are tried; queries are tried twice at most.
+        tries: how often passages are tried; a query is tried once.
 
     Raises:
         EmbedderError: the address is none, or the key cannot be sent.
@@ -46,7 +45,7 @@ class HttpEmbedder:
         api_key: str = "",
         dimensions: int = 0,
         timeout_s: float = 60.0,
-        query_timeout_s: float = 5.0,
+        query_timeout_s: float = 2.0,
         tries: int = 4,
     ) -> None:
         try:
@@ -64,7 +63,7 @@ class HttpEmbedder:
     @cached_property
     def model(self) -> EmbeddingModel:
         """What the vectors are made with; the server is asked once where the dimensions are not known."""
-        dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, _QUERY_TRIES).shape[1]
+        dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, 1).shape[1]
         return EmbeddingModel(name=f"http {self._name}", version="", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -77,7 +76,7 @@ class HttpEmbedder:
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query as any text, and give up sooner."""
-        vector: Vector = self._embed([query], self._query_timeout_s, min(_QUERY_TRIES, self._tries))[0]
+        vector: Vector = self._embed([query], self._query_timeout_s, 1)[0]
         return vector
 
     def close(self) -> None:

@@ -82,8 +82,7 @@ def turn_window(message: NDArray[np.float32] | None, earlier: Sequence[NDArray[n
     if message is None or earlier is None:
         return NO_EMBEDDER
     if len(earlier) < CENTROID_MESSAGES:
-        reason = f"{len(earlier)} earlier messages are fewer than {CENTROID_MESSAGES}"
-        return TurnWindow(turns=USUAL_TURNS, reason=reason)
+        return few_messages(len(earlier))
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
         return TurnWindow(turns=USUAL_TURNS, reason="a message says nothing that can be compared")
@@ -93,6 +92,11 @@ def turn_window(message: NDArray[np.float32] | None, earlier: Sequence[NDArray[n
     elif measured > HIGH_CONTINUITY:
         turns, reason = MANY_TURNS, f"one topic: continuity {measured:.2f} is over {HIGH_CONTINUITY}"
     return TurnWindow(turns=turns, continuity=measured, reason=reason)
+
+
+def few_messages(earlier: int) -> TurnWindow:
+    """Give the usual number of turns, as too few messages came before to compare with."""
+    return TurnWindow(turns=USUAL_TURNS, reason=f"{earlier} earlier messages are fewer than {CENTROID_MESSAGES}")
 
 
 def continuity(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> float | None:

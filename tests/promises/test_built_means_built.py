@@ -1,0 +1,212 @@
+"""Built means built: what the designs say is there does what they say. Each test is named after one promise."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import EmbedderError, OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem.build import HOME
+from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
+from orchestra_mem.doctor import inspect_index
+from orchestra_mem.retrieval.guarded_embedder import Guard
+from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.types import DocumentName
+from tests.adapters.test_http_embedder import Server, serving
+from tests.conftest import record
+
+OFF = "search by meaning is off, words alone answer: "
+BREAD = (
+    "How do we bake bread?", "Which flour for the bread?", "How long does the bread rise?", "Is rye bread good?",
+    "How do we bake rye bread?",
+)  # fmt: skip
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
+    """A new memory."""
+    with open_memory(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server of embeddings, whose answers a test can break."""
+    with serving() as told:
+        yield told
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that takes what it is sent and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(64)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+
+def until(holds: Callable[[], bool], within_s: float) -> float:
+    """Wait until something holds; how many seconds that took."""
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() < start + within_s, f"not within {within_s} s"
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+# Filters
+
+
+def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) -> None:
+    """However many others lie nearer, whatever passes a filter is found: by pattern, by operation, by likeness."""
+    store = VectorStore(memory)
+    for number in range(60):
+        task = f"Review the login module, part {number}"
+        store.add_orchestration(f"p{number}", {"task": task, "pattern": "parallel"})
+    said = "\n\n".join(f"The login module was reviewed, its form {n} by hand. " + f"field{n} " * 150 for n in range(20))
+    for number in range(8):
+        store.add_orchestration(f"c{number}", {"task": f"login {number}", "result": said, "pattern": "consensus"})
+    found = store.search_similar("Review the login module", pattern="consensus", limit=8)
+    assert len({similar.operation.id for similar in found}) == 8
+    assert {similar.operation.data["pattern"] for similar in found} == {"consensus"}  # type: ignore[index, call-overload]
+
+
+def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContextManager) -> None:
+    """Of facts those that stand are found, behind however many that a person took out."""
+    record(memory, 40, kind="decision", say="We decided to host the shop in region number {n}.")
+    memory.record_operation("decision", {"text": "We decided that the shop gets painted."})
+    memory.refresh()
+    log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(line for line in lines if "region number" not in line))
+    facts = SearchFilter(tiers=(Tier.SEMANTIC,))
+    hits = memory.search("host the shop in region number 7", where=facts, limit=1).hits
+    assert [hit.chunk.text for hit in hits] == ["We decided that the shop gets painted."]
+
+
+# The index follows
+
+
+def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContextManager) -> None:
+    """Among thousands that are not in the index yet, what was recorded last is found by the first search."""
+    record(memory, 4_000, say="Step {n}: the crate was moved to the next shelf.")
+    memory.record_operation("step", {"text": "The garnet parser was seen."})
+    answer = memory.search("garnet parser")
+    assert answer.hits[0].chunk.source == "op 4001"
+
+
+def test_the_index_follows_a_record_within_ten_seconds(tmp_path: Path, memory: OrchestratorContextManager) -> None:
+    """With its vectors, though nobody searches."""
+    record(memory, 300)
+
+    def follows() -> bool:
+        report = inspect_index(tmp_path)
+        return report.present and report.operations == 300
+
+    until(follows, 10)
+    memory.record_operation("note", {"text": "The lamp in the cellar was changed."})
+    until(lambda: inspect_index(tmp_path).operations == 301, 10)
+
+
+def test_what_follows_ends_with_the_memory(tmp_path: Path) -> None:
+    """A memory that is closed, or that nobody has any more, leaves no thread behind."""
+    before = threading.active_count()
+    with open_memory(tmp_path) as memory:
+        record(memory, 3)
+    forgotten = open_memory(tmp_path)
+    record(forgotten, 3)
+    del forgotten, memory
+    gc.collect()
+    until(lambda: threading.active_count() <= before, 10)
+    assert not (tmp_path / HOME / "index").exists()
+
+
+# A server of embeddings that is away
+
+
+def test_a_failing_embedder_is_tried_again_after_5_10_and_20_seconds() -> None:
+    """And after as many failures in a row as the settings say, once in a minute; the first success ends that."""
+    now = [0.0]
+    guard = Guard(failures=5, reset_s=60.0, timer=lambda: now[0])
+
+    def fail() -> None:
+        raise ValueError("no power")
+
+    pauses = []
+    for _ in range(6):
+        with pytest.raises(EmbedderError, match="ValueError: no power"):
+            guard.call(fail)
+        pauses.append(guard.pause_s)
+        now[0] += guard.pause_s - 1
+        with pytest.raises(EmbedderError, match="no power"):  # it is not asked
+            guard.call(lambda: pytest.fail("called within the pause"))
+        now[0] += 1
+    assert pauses == [5, 10, 20, 20, 60, 60]
+    assert guard.call(lambda: 7) == 7
+    assert (guard.problem, guard.pause_s) == (None, 0)
+
+
+@pytest.mark.parametrize("dimensions", [0, 64])
+def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, silent: str, dimensions: int) -> None:
+    """Each search answers by words within a second, from the first on, and tells what is missing."""
+    search = {"embedder": "http", "base_url": silent, "model": "m", "dimensions": dimensions}
+    with open_memory(tmp_path, config={"search": search}) as memory:
+        record(memory, 5)
+        memory.search("")  # loads what search is made of
+        for _ in range(6):
+            start = time.monotonic()
+            answer = memory.search("step number 3")
+            assert time.monotonic() - start < 1
+            assert answer.hits[0].chunk.source == "op 3"
+            assert answer.notes
+        until(lambda: "does not answer" in str(memory.get_stats()["problems"]), 10)
+        assert memory.search("step").notes[0].startswith(OFF)
+
+
+@pytest.mark.parametrize("dimensions", [0, 64])
+def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: Server, dimensions: int) -> None:
+    """Though it was not there at the start: what was recorded meanwhile is embedded, and meaning finds it."""
+    server.broken = True
+    search = {"embedder": "http", "base_url": server.url, "model": "m", "dimensions": dimensions}
+    with open_memory(tmp_path, config={"search": {**search, "breaker_reset_s": 0.5}}) as memory:
+        memory.record_operation("note", {"text": "The physician advised more sleep."})
+        (note, *_) = memory.search("doctor").notes
+        assert note.startswith(f"{OFF}no embeddings of 'm'")
+        server.broken = False
+        until(lambda: memory.get_stats()["problems"] == [], 10)
+        assert [hit.chunk.source for hit in memory.search("doctor", mode=SearchMode.DENSE).hits] == ["op 1"]
+
+
+def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
+    """Where there is no embedder, nothing is not what was found."""
+    with open_memory(tmp_path, config={"search": {"embedder": "off"}}) as memory:
+        record(memory, 3)
+        with pytest.raises(EmbedderError) as told:
+            memory.search("step", mode=SearchMode.DENSE)
+        assert str(told.value) == (
+            "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
+        )
+        assert memory.search("step").notes == ()
+
+
+# The window of a talk
+
+
+def test_the_window_follows_a_talk_that_nobody_has_searched(memory: OrchestratorContextManager) -> None:
+    """Eight turns for one topic; four where the last message begins another."""
+    for text in BREAD:
+        memory.record_operation("message", {"role": "user", "text": text})
+    turns = memory.get_orchestrator_context("x").turns
+    assert turns is not None
+    assert turns.turns == MANY_TURNS
+    memory.record_operation("message", {"role": "user", "text": "Invoice the Kenyan shipyard quarterly"})
+    memory.refresh()
+    turns = memory.get_orchestrator_context("x").turns
+    assert turns is not None
+    assert turns.turns == FEW_TURNS
