@@ -36,11 +36,13 @@ from orchestra_mem.orchestrator.intents.classifier import (
     NOTHING,
     SLOTS,
     TAGS,
+    TWO_SIDED,
     Classifier,
     Token,
     Vocabulary,
     line_features,
     tag_features,
+    tag_hashes,
     tokens_of,
     word_hash,
 )
@@ -57,14 +59,15 @@ Tagged = tuple[list[Token], str, list[int]]  # the tokens of a piece, its class,
 _STRENGTH = 0.3  # the inverse of the penalty on weights
 _SHARPNESS = 2.1  # what makes likelihoods of margins; chosen with --cross
 _KINDS_OF_WORDS = 300
-_FEATURES, _LEVELS = 50_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
+_FEATURES, _LEVELS = 48_000, 30  # of weights, on either side of 0: more features in few levels beat few in many
 _TAG_FEATURES, _TAG_LEVELS = 34_000, 127
 _COMMON_TO, _COMMON_IN_SLOTS = 2, 8  # writers
 _RENAMED = 2
 _ROUNDS = 60
 _TAG_PENALTY = 1.0
 _FOLDS = 3
-_TRAITS, _TRAIT_COUNT, _TRAIT_PENALTY = 5_000, 5, 4.0
+_TRAITS, _TRAIT_COUNT, _TRAIT_PENALTY = 10_000, 5, 4.0
+_JOINED = 4  # readings of each piece of a line that was cut
 _SEED = 7
 _POINTS = re.compile(r"[#\d ]+|it|them|they|this|that|these|those|both|all|both of them|all of them", re.IGNORECASE)
 
@@ -278,8 +281,8 @@ def _small(weights: Weights, levels: int) -> tuple[NDArray[np.int8], float]:
 
 
 _NO_CHOICE: dict[str, Any] = {
-    "shares": np.zeros(4, np.float32), "trait_keys": np.zeros(0, np.uint32), "trait_weights": np.zeros((0, 1), np.int8),
-    "trait_scale": 1.0,
+    "shares": np.array([1, 1, 1, 0, 0], np.float32),  # as likely as the other models say
+    "trait_keys": np.zeros(0, np.uint32), "trait_weights": np.zeros((0, 1), np.int8), "trait_scale": 1.0,
 }  # fmt: skip
 _NO_TAGS: dict[str, Any] = {
     **_NO_CHOICE,
@@ -329,7 +332,10 @@ def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
     # Longest first, and laid out place by place: the words at place `t` are those of the first `active[t]` pieces.
     examples = sorted((each for each in examples if each[0]), key=lambda each: -len(each[0]))
     seen = [
-        [list(map(word_hash, features)) for features in tag_features(tokens, action, known)]
+        [
+            tag_hashes(features) + tag_hashes(features, action)
+            for features in tag_features(tokens, known, two_sided=action in TWO_SIDED)
+        ]
         for tokens, action, _ in examples
     ]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
@@ -403,12 +409,13 @@ def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tu
 
 
 def _judged(record: Record, reader: Reader) -> list[Judged]:
-    """Judge all readings of a line that is read as one piece; none where they are all right or all wrong."""
+    """Judge the readings of a line; none where they are all right or all wrong."""
     line = record["line"].strip()
-    if read_whole(line) or len(reader.pieces(line)) > 1:
+    if read_whole(line):
         return []
     found = [
-        (each, judge(record, Parsed(intents=each.intents, understood=False)).right) for each in reader.readings(line)
+        (each, judge(record, Parsed(intents=each.intents, understood=False)).right)
+        for each in reader.readings(line, _JOINED)
     ]
     return found if len({right for _, right in found}) > 1 else []
 

@@ -51,21 +51,10 @@ HELP = """\
 
 
 class Answers:
-    """Answers what intents ask.
-
-    Args:
-        memory: what was done and is known.
-        tracker: keeps the state of work.
-        clock: what "yesterday" is told from.
-        model: words the answers to why, where there is one.
-    """
+    """Answers what intents ask; the clock tells what "yesterday" is, a model words the answers to why."""
 
     def __init__(
-        self,
-        memory: OrchestratorContextManager,
-        tracker: WorkTracker,
-        clock: Clock,
-        model: LanguageModel | None = None,
+        self, memory: OrchestratorContextManager, tracker: WorkTracker, clock: Clock, model: LanguageModel | None = None
     ) -> None:
         self._memory = memory
         self._tracker = tracker
@@ -257,10 +246,10 @@ class Answers:
         if _NOBODYS.search(line):
             return ""
         words = {word.casefold() for word in re.findall(r"[\w-]+", line.replace("'", " ").replace("\u2019", " "))}
-        known = next((name for name in persons_in(self._tracker) if name in words), None)
-        name = _NAME.search(line)
-        if known or name:
-            return known or next(filter(None, name.groups())).casefold() if name else known
+        if known := next((name for name in persons_in(self._tracker) if name in words), None):
+            return known
+        if name := _NAME.search(line):
+            return str(name[1] or name[2]).casefold()
         return speaker().casefold() if _MINE.search(line) else None
 
     def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Answer:

@@ -9,6 +9,7 @@ from functools import partial
 
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.orchestrator.intents import Action, Intent
+from orchestra_mem.orchestrator.intents.grammar import LEVELS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Effect, Happening, Need, container_need, need_of
 from orchestra_mem.types import Json
@@ -28,24 +29,19 @@ _FAILED = re.compile(
 )
 _NAMED_AT_MOST = 20
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
-_PRIORITIES = {1: "urgent", 2: "high", 3: "medium", 4: "low", 5: "lowest"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What a command did: its effects, and what it is recorded as where that is not a line like any other."""
+    """What a command did, and what it is recorded as where that is not a line like any other."""
 
-    effects: list[Effect]
+    effect: Effect
     recorded_as: str = ""
     data: Mapping[str, Json] | None = None
 
 
 class Commands:
-    """Does what commands say.
-
-    Args:
-        tracker: keeps the state of work.
-    """
+    """Does what commands say."""
 
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
@@ -100,8 +96,7 @@ class Commands:
         items = resolver.many(intent.target)
         parent = resolver.one(intent.other, container_need(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
-        text = f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}"
-        return _done(Happening.CHANGED, now, text)
+        return _done(Happening.CHANGED, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}")
 
     def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Done:
         titles = [_capitalised(title) for title in intent.titles]
@@ -115,15 +110,14 @@ class Commands:
             for title in titles
         ]
         under = f" under {_short(parent)}" if parent else ""
-        text = f"Created {_named(items)}{under}"
-        return _done(Happening.CREATED, items, text)
+        return _done(Happening.CREATED, items, f"Created {_named(items)}{under}")
 
     # How far it is
 
     def _finish(self, intent: Intent, resolver: Resolver) -> Done:
         done = self._moved(WorkStatus.DONE, Happening.FINISHED, "Finished", intent, resolver)
         if intent.value:
-            for item in done.effects[0].items:
+            for item in done.effect.items:
                 self._tracker.note(item, intent.value)
         return done
 
@@ -134,8 +128,7 @@ class Commands:
             for item in items:
                 self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
         now = [self._tracker.set_status(item.id, WorkStatus.PENDING) for item in items]
-        text = f"Unblocked {_named(now)}{self._waiting(now)}"
-        return _done(Happening.CHANGED, now, text)
+        return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
     def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
         """Whether to go on with something (`resume`) takes it up again: it was put off or held up, or has failed."""
@@ -153,8 +146,7 @@ class Commands:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
-        text = f"{word} {_named(now)}{rest}"
-        return _done(happening, now, text)
+        return _done(happening, now, f"{word} {_named(now)}{rest}")
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         """What items still wait for, in words."""
@@ -163,7 +155,8 @@ class Commands:
 
     def _freed(self, closed: Sequence[WorkItem]) -> str:
         """What waited for these and now waits for nothing, in words."""
-        waited = {each.id: each for item in closed for each in self._tracker.items(_waiting_for(item))}
+        filters = (WorkFilter(blocked_by=item.id, statuses=OPEN_STATUSES, limit=_NAMED_AT_MOST) for item in closed)
+        waited = {each.id: each for where in filters for each in self._tracker.items(where)}
         free = [
             item
             for item in waited.values()
@@ -183,8 +176,7 @@ class Commands:
             now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why))
         by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
         by = by or (f": {why}" if why else "")
-        text = f"Blocked {_named(now)}{by}"
-        return _done(Happening.BLOCKED, now, text)
+        return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}")
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
         """What blocks: items, or what is no work as a reason in words, as in "stuck with legal"."""
@@ -211,8 +203,7 @@ class Commands:
         if not intent.value:
             raise Unclear(f"What is {item.name} to be called?")
         now = self._tracker.change(item.id, title=intent.value)
-        text = f'Renamed {_short(now)} from "{item.title}" to "{now.title}"'
-        return _done(Happening.CHANGED, [now], text)
+        return _done(Happening.CHANGED, [now], f'Renamed {_short(now)} from "{item.title}" to "{now.title}"')
 
     def _assign(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
@@ -224,9 +215,8 @@ class Commands:
     def _prioritise(self, intent: Intent, resolver: Resolver) -> Done:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
-        word = _PRIORITIES[now[0].priority] if len({item.priority for item in now}) == 1 else "new"
-        text = f"{_named(now)}: {word} priority"
-        return _done(Happening.CHANGED, now, text)
+        word = LEVELS[str(now[0].priority)] if len({item.priority for item in now}) == 1 else "new"
+        return _done(Happening.CHANGED, now, f"{_named(now)}: {word} priority")
 
     def _note(self, intent: Intent, resolver: Resolver) -> Done:
         if not intent.value:
@@ -235,16 +225,14 @@ class Commands:
         for item in items:
             self._tracker.note(item.id, intent.value)
         text = f"Noted with {_named(items)}: {intent.value}" if items else f"Noted: {intent.value}"
-        effect = Effect(happening=Happening.MENTIONED, items=_ids(items), text=text)
-        return Done(effects=[effect], recorded_as="note", data={"note": intent.value})
+        return _done(Happening.MENTIONED, items, text, "note", {"note": intent.value})
 
     def _decide(self, intent: Intent, resolver: Resolver) -> Done:
         if not intent.value:
             raise Unclear("What has been decided?")
-        done = self._note(intent, resolver)
-        text = done.effects[0].text.replace("Noted", "Decided", 1)
-        effect = Effect(happening=Happening.MENTIONED, items=done.effects[0].items, text=text)
-        return Done(effects=[effect], recorded_as="decision", data={"decision": intent.value})
+        noted = self._note(intent, resolver).effect
+        effect = replace(noted, text=noted.text.replace("Noted", "Decided", 1))
+        return Done(effect=effect, recorded_as="decision", data={"decision": intent.value})
 
     def _report(self, intent: Intent, resolver: Resolver) -> Done:
         if not intent.value:
@@ -268,22 +256,19 @@ class Commands:
         word = "Marked as failed:" if marked else "Reported on"
         text = f"{word} {_named(now)}: {intent.value}"
         happening = Happening.FAILED if failed else Happening.MENTIONED
-        effect = Effect(happening=happening, items=_ids(now), text=text)
-        return Done(effects=[effect], recorded_as="report", data={"about": _named(now), "report": intent.value})
+        return _done(happening, now, text, "report", {"about": _named(now), "report": intent.value})
 
 
-def _done(happening: Happening, items: Sequence[WorkItem], text: str) -> Done:
-    return Done(effects=[Effect(happening=happening, items=_ids(items), text=text)])
+def _done(
+    happening: Happening, items: Sequence[WorkItem], text: str, kind: str = "", data: Mapping[str, Json] | None = None
+) -> Done:
+    return Done(effect=Effect(happening=happening, items=_ids(items), text=text), recorded_as=kind, data=data)
 
 
 def _capitalised(title: str) -> str:
     """A title that begins like a word in a sentence, as titles begin."""
     first = title.split(" ", 1)[0]
     return title[:1].upper() + title[1:] if first.isalpha() and first.islower() else title
-
-
-def _waiting_for(item: WorkItem) -> WorkFilter:
-    return WorkFilter(blocked_by=item.id, statuses=OPEN_STATUSES, limit=_NAMED_AT_MOST)
 
 
 def _ids(items: Sequence[WorkItem]) -> tuple[int, ...]:

@@ -24,7 +24,9 @@ WORK = "work_change"
 """What became of work without an orchestrator: by a person's edit, or by another program."""
 _REACH = 40  # so many of the newest operations are looked through for what a phrase may mean
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # a change this fresh may be another process's, about to be told by that
-_CHANGED, _SPOKEN_OF, _UNDONE = "changed", "spoken_of", "undone"
+UNDONE = "undone"
+"""The key of the id of the operation that a line took back."""
+_CHANGED, _SPOKEN_OF = "changed", "spoken_of"
 _MOST, _MOST_CHARS = 10, 160
 _DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
@@ -41,13 +43,7 @@ _LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBE
 
 
 class Journal:
-    """Records what an orchestrator did, and reads it again.
-
-    Args:
-        memory: where it is recorded.
-        tracker: says which changes no operation tells of yet.
-        agent: the name under which it is recorded.
-    """
+    """Records what an orchestrator did, under the name `agent`, and reads it again."""
 
     def __init__(self, memory: OrchestratorContextManager, tracker: WorkTracker, agent: str) -> None:
         self._memory = memory
@@ -62,13 +58,7 @@ class Journal:
         kind: str = LINE,
         data: Mapping[str, Json] | None = None,
     ) -> Reply:
-        """Record a line with its answer, and say of changes that they came from it.
-
-        Args:
-            reply: the answer.
-            changes: the events of what was changed.
-            kind, data: the operation's type and data in the place of those of a line.
-        """
+        """Record a line with its answer, or `data` of a `kind` instead, and say of changes that they came from it."""
         told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
@@ -91,36 +81,28 @@ class Journal:
         data: dict[str, Json] = {
             "result": text,
             "by": ", ".join(sorted({event.author.value for event in changes})),
-            _CHANGED: {Happening.CHANGED.value: _items_of(changes)},
+            _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
         operation = self._memory.record_operation(WORK, data, agent=self._agent, idempotency_key=key)
         self._tracker.attribute([event.id for event in changes], operation.id)
 
     def talk(self) -> Talk:
         """What the talk was about lately."""
-        return Talk(mentions=mentions(self._recent()), lookup=self._tracker)
+        mentions = [each for operation in self._recent() for each in _mentions(operation)]
+        return Talk(mentions=mentions, lookup=self._tracker)
 
     def last_change(self) -> Operation | None:
         """The newest operation that changed work and has not been taken back."""
         operations = self._recent()
-        undone = {data.get(_UNDONE) for data in (each.data for each in operations) if isinstance(data, dict)}
+        undone = {data.get(UNDONE) for data in (each.data for each in operations) if isinstance(data, dict)}
         for operation in operations:
             data = operation.data
-            if isinstance(data, dict) and data.get(_CHANGED) and _UNDONE not in data and operation.id not in undone:
+            if isinstance(data, dict) and data.get(_CHANGED) and UNDONE not in data and operation.id not in undone:
                 return operation
         return None
 
     def _recent(self) -> list[Operation]:
         return self._memory.query_recent_operations(limit=_REACH)
-
-
-def _items_of(changes: Sequence[WorkEvent]) -> list[Json]:
-    return list(dict.fromkeys(event.item for event in changes))
-
-
-def undone(operation: Operation) -> dict[str, Json]:
-    """What is recorded with a line that took an operation back."""
-    return {_UNDONE: operation.id}
 
 
 def said(operation: Operation) -> str:
@@ -157,12 +139,8 @@ def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
     return {**({_CHANGED: done} if done else {}), **({_SPOKEN_OF: rest} if rest else {})}
 
 
-def mentions(operations: Sequence[Operation]) -> list[Mention]:
-    """What operations, newest first, have spoken of; newest first."""
-    return [mention for operation in operations for mention in _mentions(operation)]
-
-
 def _mentions(operation: Operation) -> Iterator[Mention]:
+    """Yield what an operation has spoken of, newest first."""
     data = operation.data
     if not isinstance(data, dict):
         return
@@ -245,7 +223,6 @@ def answer_recent(
     """Say what was done, the oldest first, and give the operations that say so, the newest first.
 
     Args:
-        question: as it was read.
         operations: in any order; what only asked something is left out.
         events: changes of work; those that came from the operations say what was done to which items.
         item: gives an item as it now is.

@@ -25,7 +25,7 @@ from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
-from orchestra_mem.orchestrator.journal import LINE, Journal, line_record, said, undone
+from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, resolve_line
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
@@ -50,8 +50,7 @@ _ASKS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
-_SURE_OF_QUESTION = 0.5
-"""A question that is this likely is answered without asking whether it was meant: an answer changes nothing."""
+_SURE_OF_QUESTION = 0.5  # a question this likely is answered at once: an answer changes nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,9 +285,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
-        text = "; ".join(effect.text for effect in done.effects)
-        self._last = Last(intent=intent, items=tuple(item for effect in done.effects for item in effect.items))
-        reply = replace(reply, text=text, effects=tuple(done.effects))
+        self._last = Last(intent=intent, items=done.effect.items)
+        reply = replace(reply, text=done.effect.text, effects=(done.effect,))
         return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
@@ -310,7 +308,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'
         effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
-        return self._journal.record(reply, changes, data={**line_record(reply), **undone(last)})
+        return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})
 
     def _nothing_to_undo(self, reply: Reply) -> Reply:
         return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text="There is nothing to undo."))

@@ -143,12 +143,7 @@ class Phrase:
 
 
 class PhraseReader:
-    """Reads the phrases of one line.
-
-    Args:
-        line: what was said.
-        names: tells whether words name an item that there is; looks further with True.
-    """
+    """Reads the phrases of one line; `names` tells whether words name an item, and looks further with True."""
 
     def __init__(self, line: str, names: Callable[[Words, bool], bool]) -> None:
         plain = line[:_MOST_CHARS].translate(_PLAIN_MARKS)

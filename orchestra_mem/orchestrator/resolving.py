@@ -113,12 +113,7 @@ class Unclear(Exception):
 
 
 class Resolver:
-    """Finds what phrases mean in one talk.
-
-    Args:
-        talk: what they are resolved against.
-        chosen: by phrase the items that the user has named when asked back.
-    """
+    """Finds what phrases mean in one talk; `chosen` are by phrase the items that the user named when asked back."""
 
     def __init__(self, talk: Talk, chosen: Mapping[str, Sequence[int]] | None = None) -> None:
         self.talk = talk

@@ -53,11 +53,7 @@ class Group:
 
 
 class Scene:
-    """What a talk has brought up, with the items as they are now.
-
-    Args:
-        talk: the mentions and the items that there are.
-    """
+    """What a talk has brought up, with the items as they are now."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -96,9 +92,7 @@ class Scene:
         found: list[WorkItem] = []
         layer = list(holders)
         while layer:
-            layer = [
-                child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=MOST_BELOW))
-            ]  # fmt: skip
+            layer = [child for each in layer for child in self.find(WorkFilter(parent=each.id, limit=MOST_BELOW))]
             found += [item for item in layer if kind in (None, item.kind)]
             if kind is None:
                 break

@@ -175,13 +175,5 @@ def reply_record(reply: Reply) -> dict[str, Json]:
 
 def intent_record(intent: Intent) -> dict[str, Json]:
     """Give an intent as JSON, without what it does not say."""
-    said: dict[str, Json] = {
-        "kind": intent.kind.value if intent.kind else None,
-        "count": intent.count,
-        "titles": list(intent.titles),
-        "target": intent.target,
-        "other": intent.other,
-        "value": intent.value,
-    }
-    told = {name: value for name, value in said.items() if value}
-    return {"action": intent.action.value, **told, "sure": intent.sure}
+    said = ((name, getattr(intent, name)) for name in intent.__slots__)
+    return {name: list(value) if name == "titles" else value for name, value in said if value}

@@ -156,15 +156,7 @@ def _decided(result: TaskResult, *, least_quality: float, last: bool) -> Decisio
 
 
 class TaskRunner:
-    """Runs tasks, keeps their items' status, and has each try recorded.
-
-    Args:
-        memory: gives the context for each try.
-        tracker: keeps the state of work.
-        journal: records.
-        hooks: are told.
-        least_quality: a result below this is tried again, 0 to 1.
-    """
+    """Runs tasks, keeps their items' status, and has each try recorded; tries again below `least_quality`, 0 to 1."""
 
     def __init__(
         self,
@@ -237,7 +229,8 @@ class TaskRunner:
 
 def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
     """One try of a task as its operation's data keep it."""
-    data: dict[str, Json] = {
+    told: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
+    return {
         "task_id": item.id,
         "task_title": item.title,
         "iteration": result.iteration,
@@ -246,9 +239,5 @@ def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
         "duration_s": round(result.duration_s, 3),
         "status": "failed" if result.error else "completed",
         "changed": {"failed" if result.error else "finished": [item.id]},
+        **{name: value for name, value in told.items() if value is not None},
     }
-    if result.quality is not None:
-        data["quality_score"] = result.quality
-    if result.error:
-        data["error"] = result.error
-    return data

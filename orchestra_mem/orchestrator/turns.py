@@ -43,8 +43,7 @@ _BACK = re.compile(
 )
 _PERSON = re.compile(r"(?:to |for )?(?P<name>[^\W\d_][\w-]*)")
 _LONGEST = 60  # characters of such a line
-_FRESH = 2
-"""So many lines later a correction may still come."""
+_FRESH = 2  # so many lines later a correction may still come
 _MOST = 3
 _SURE = 0.5  # how likely a reading must be that would take something away
 # What may be worth a note where it is no command: a sentence that asks nothing.

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise
+from operator import mul
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -40,8 +41,8 @@ _MENDED_FROM = 4  # letters
 _MOST_PAIRS = 60
 _BARRED = -1e3  # less than any sum of scores that a way without a barred step has
 _DOT = "\u00b7"
-# Where any word of the piece may tell which of two items waits for the other.
-_TWO_SIDED = frozenset({"depend", "block", "unblock"})
+TWO_SIDED = frozenset({"depend", "block", "unblock"})
+"""Where any word of the piece may tell which of two items waits for the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +115,12 @@ def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
     return of_words, letters, framed, kinds + [f"{one} {two}" for one, two in pairwise(["k^", *kinds, "k$"])]
 
 
-def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Iterator[list[str]]:
-    """Give, token by token, what the tagger sees: the words around, the shape, the place, and the action with them.
+def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool) -> Iterator[list[str]]:
+    """Give, token by token, what the tagger sees: the words around, the shape, the place.
 
     Args:
-        tokens: of a piece of a line.
-        action: what the piece asks for.
         known: tells the words that many writers use; others are seen by their shape alone, as any name may come.
+        two_sided: whether any word of the piece may tell which of two items waits for the other.
     """
     seen_as = looks(tokens, known)
     words = ["^", "^", *seen_as, "$", "$"]
@@ -135,18 +135,24 @@ def tag_features(tokens: Sequence[Token], action: str, known: Vocabulary) -> Ite
             f"w{word}", f"p{before}", f"n{after}", f"q{before2} {before}", f"m{after} {after2}",
             f"l{before_all[at]}", f"r{after_all[at]}", f"c{state}{look}", f"h{look}{at == 0}",
             f"b{before} {word}", f"f{word} {after}", f"t{before} {word} {after}",
-            f"x{before_all[at]} {look} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}",
+            f"x{before_all[at]} {look} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}", "",
         ]  # fmt: skip
-        if action in _TWO_SIDED:
+        if two_sided:
             seen += [
                 f"g{each}{place > at}{min(numbers, 2)}"
                 for place, each in enumerate(seen_as)
                 if each not in _SAYS_LITTLE
             ]
-        yield seen + [f"{action}|{feature}" for feature in seen] + [f"{action}|", "1"]
+        yield seen
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
         numbers += word == "0"
+
+
+def tag_hashes(seen: Iterable[str], action: str = "") -> list[int]:
+    """Number what the tagger sees of a token, by itself or with the action that its piece asks for."""
+    start = crc32(f"{action}|".encode()) if action else 0
+    return [crc32(each.encode("utf-8", "replace"), start) for each in seen]
 
 
 def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
@@ -184,6 +190,8 @@ def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> It
     left = min(sum(look in ("A", _DOT) for look in free), 4)
     numbers = min(free.count("0"), 2)
     counts = "".join(str(min(tags.count(f"B-{slot}"), 2)) for slot in SLOTS)
+    frame = ["^", *_framed(words, tags), "$"]
+    yield from (f"o{action} {each}" for each in ngrams(frame))
     yield from (f"s{counts}", f"s{action}{counts}", f"a{action}")
     yield from (f"u{left}", f"u{action}{min(left, 2)}", f"n{numbers}", f"n{action}{min(numbers, 1)}")
     for begin, tag in enumerate(tags):
@@ -202,6 +210,21 @@ def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> It
         )
 
 
+def ngrams(words: Sequence[str]) -> Iterator[str]:
+    """Give words one by one, each once, and in twos and threes."""
+    yield from dict.fromkeys(words)
+    yield from map(" ".join, pairwise(words))
+    yield from map(" ".join, zip(words, words[1:], words[2:], strict=False))
+
+
+def _framed(words: Sequence[str], tags: Sequence[str]) -> Iterator[str]:
+    """Put the name of its slot for each phrase: "target is blocked"."""
+    for word, tag in zip(words, tags, strict=True):
+        if not tag.startswith("I-"):
+            yield word if tag == "O" else tag.upper()
+
+
+@lru_cache(maxsize=8_192)
 def word_hash(word: str) -> int:
     """Number a word, or any feature, the same way in training and in reading."""
     return crc32(word.encode("utf-8", "replace"))
@@ -237,8 +260,9 @@ class Classifier:
         self._tags = _Table(arrays["tag_keys"], arrays["tag_weights"], float(arrays["tag_scale"]))  # type: ignore[arg-type]
         self.vocabulary = Vocabulary(arrays)
         self._steps = arrays["steps"].astype(np.float32)
-        self._shares = arrays["shares"]
-        self._traits = _Table(arrays["trait_keys"], arrays["trait_weights"], float(arrays["trait_scale"]))  # type: ignore[arg-type]
+        self._shares: list[float] = arrays["shares"].tolist()
+        weights: list[float] = (arrays["trait_weights"].astype(float) * float(arrays["trait_scale"])).ravel().tolist()
+        self._traits: dict[int, float] = dict(zip(np.cumsum(arrays["trait_keys"]).tolist(), weights, strict=True))
 
     def probabilities(self, piece: str) -> dict[str, float]:
         """Give how likely a piece of a line is of each class, the likeliest first."""
@@ -253,10 +277,16 @@ class Classifier:
         """Give for each action the likeliest ways to tag a piece, the best first."""
         if not tokens or not actions:
             return [[] for _ in actions]
+        sides = [action in TWO_SIDED for action in actions]
+        seen = {side: list(tag_features(tokens, self.vocabulary, two_sided=side)) for side in set(sides)}
+        alone = {side: [self._tags.sum(tag_hashes(each)) for each in rows] for side, rows in seen.items()}
         scores = np.stack(
             [
-                [self._tags.sum(map(word_hash, seen)) for seen in tag_features(tokens, action, self.vocabulary)]
-                for action in actions
+                [
+                    one + self._tags.sum(tag_hashes(each, action))
+                    for one, each in zip(alone[side], seen[side], strict=True)
+                ]
+                for action, side in zip(actions, sides, strict=True)
             ],
             axis=1,
         )
@@ -267,7 +297,8 @@ class Classifier:
 
     def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
         """Say how good a reading is by its log-likelihoods and its traits; more is better."""
-        return float(self._shares @ np.array(shares) + self._traits.sum(map(word_hash, traits))[0])
+        known = (self._traits.get(key, 0.0) for key in map(word_hash, traits))
+        return sum(map(mul, self._shares, shares), sum(known))
 
 
 def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[float, list[int]]]]:

@@ -126,7 +126,8 @@ _BORDER = re.compile(
     | \s+ (?:and|then|but|so|&|[-\u2013\u2014])\s+ (?:(?:then|also|so)\s+)*"""
 )
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
-_LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
+LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
+"""How priorities are named."""
 _PLAIN = {
     Action.DEPEND: "{target} depends on {other}",
     Action.RECENT: "what did we do last?",
@@ -255,7 +256,7 @@ def as_command(intent: Intent) -> str:
         case Action.PRIORITISE if value in ("higher", "lower"):
             return f"{'raise' if value == 'higher' else 'lower'} the priority of {target}"
         case Action.PRIORITISE:
-            return f"set {target} to {_LEVELS.get(value, 'high')} priority"
+            return f"set {target} to {LEVELS.get(value, 'high')} priority"
         case Action.NOTE | Action.REPORT:
             return f"{intent.action} on {target}: {value}" if intent.target else f"{intent.action}: {value}"
         case Action.DECIDE:

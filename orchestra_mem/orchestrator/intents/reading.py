@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import islice, pairwise, product
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,6 +25,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     Classifier,
     classifier,
     looks,
+    ngrams,
     tagging_traits,
     tokens_of,
 )
@@ -36,7 +37,8 @@ from orchestra_mem.work_types import WorkKind
 logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
-_SURE_OF_CUT = 0.4  # how likely both halves must be commands of their own
+_WORTH_WEIGHING = 0.02  # what an action or a tagging must be of the likeliest one
+_LEAST_OF_CUT = 0.1  # how likely both halves must be commands for a cut to be weighed
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _MOST_TAGGINGS = 5  # of an action
 _LEAST_SHARE = 1e-9  # keeps logarithms finite
@@ -73,15 +75,21 @@ def _reader() -> Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One way to read a piece of a line.
+    """One way to read a line or a piece of one.
 
-    `likelihoods` are the logs of those of the action, of the tags, of nothing, and of the action that speaks against
-    nothing; `traits` are what else the choice among readings has learnt to look at.
+    `likelihoods` are the logs of those of the actions, of the tags, of nothing, of the action that speaks against
+    nothing, and, of a line that was cut, of its least likely piece; `traits` are what else the choice among readings
+    has learnt to look at.
     """
 
     intents: tuple[Intent, ...]
-    likelihoods: tuple[float, float, float, float]
+    likelihoods: tuple[float, ...]
     traits: tuple[str, ...]
+    score: float = 0.0
+
+
+Cutting = tuple[float, tuple[tuple[int, int], ...]]
+"""How likely the least likely piece of a line is a command, and where the pieces begin and end."""
 
 
 class Reader:
@@ -90,6 +98,7 @@ class Reader:
     def __init__(self, trained: Classifier) -> None:
         self._trained = trained
         self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
+        self._of_piece = lru_cache(maxsize=_REMEMBERED)(self._read_piece)
 
     def read(self, line: str, titles: Sequence[str] = ()) -> Parsed:
         """See `read_line`."""
@@ -97,41 +106,91 @@ class Reader:
         if len(line) <= _LONGEST and (sure := read_whole(line)):
             return Parsed(intents=sure, understood=True)
         line = line[:_LONGEST]
-        ranked = [self.readings(piece) for piece in self.pieces(line)]
-        intents = _merged([intent for readings in ranked for intent in readings[0].intents])
-        nearest = tuple(_nearest(intents, [each for readings in ranked for each in readings]))
-        return Parsed(intents=tuple(intents), understood=False, nearest=nearest, reason=_reason(line, intents))
+        readings = self.readings(line)
+        intents = readings[0].intents
+        nearest = tuple(_nearest(intents, readings))
+        return Parsed(intents=intents, understood=False, nearest=nearest, reason=_reason(line, intents))
 
-    def pieces(self, line: str, most: int = _MOST_PIECES) -> list[str]:
-        """Cut a line where both halves are likely to be commands of their own."""
-        if most < 2:
-            return [line]
-        scored = [(min(self._likely(left), self._likely(right)), left, right) for left, right in _halves(line)]
-        share, left, right = max(scored, default=(0.0, "", ""))
-        if share < _SURE_OF_CUT:
-            return [line]
-        head = self.pieces(left, most - 1)
-        return head + self.pieces(right, most - len(head))
+    def readings(self, line: str, most: int = 1) -> list[Guess]:
+        """Give what a line may ask for, best first: read whole, or cut, with the `most` best readings of each piece."""
+        found = [*self._of_piece(line)]
+        for share, spans in self._cuttings(line):
+            rows = [self._of_piece(line[start:end])[:most] for start, end in spans]
+            found += [self._joined(line, spans, share, row) for row in product(*rows)]
+        return sorted(found, key=lambda each: -each.score)
+
+    def _cuttings(self, line: str) -> Iterator[Cutting]:
+        """Yield the likeliest ways to cut a line: in two, then one of its pieces in two, and so on."""
+        share: float = 1.0
+        spans: tuple[tuple[int, int], ...] = ((0, len(line)),)
+        while len(spans) < _MOST_PIECES:
+            further = [
+                (min(share, both), (*spans[:at], *halves, *spans[at + 1 :]))
+                for at, span in enumerate(spans)
+                for both, halves in self._halves(line, *span)
+            ]
+            if not further:
+                return
+            share, spans = max(further)
+            yield share, spans
+
+    def _halves(self, line: str, start: int, end: int) -> list[Cutting]:
+        """List the ways to cut a part of a line in two that may both be commands."""
+        cuts = [((start, start + left), (start + right, end)) for left, right in borders(line[start:end])]
+        scored = [(min(self._likely(line[slice(*span)]) for span in cut), cut) for cut in cuts[:_MOST_BORDERS]]
+        return [each for each in scored if each[0] > _LEAST_OF_CUT]
 
     def _likely(self, piece: str) -> float:
         """Tell how likely a piece's likeliest action is."""
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
 
-    def readings(self, piece: str) -> list[Guess]:
+    def _read_piece(self, piece: str) -> list[Guess]:
         """Give what a piece may ask for, best first: nothing, or a likely action with its words tagged in some way."""
         shares, tokens = self._shares(piece), tokens_of(piece)
         labels = list(islice((label for label in shares if label not in _NO_COMMAND), _MOST_OFFERED))
+        labels = [label for label in labels if shares[label] >= _WORTH_WEIGHING * shares[labels[0]]]
         logs = {label: math.log(share + _LEAST_SHARE) for label, share in shares.items()}
-        none = (0.0, 0.0, max(logs[NOTHING], logs[FRAGMENT]), logs[labels[0]])
+        none = (0.0, 0.0, max(logs[NOTHING], logs[FRAGMENT]), logs[labels[0]], 0.0)
         words = looks(tokens, self._trained.vocabulary)
-        found = [Guess(intents=(), likelihoods=none, traits=("none", f"none {labels[0]}"))]
+        worded = (f"none:{each}" for each in ngrams(["^", *words, "$"]))
+        found = [self._guess((), none, ("none", f"none {labels[0]}", *worded))]
         for label, taggings in zip(labels, self._trained.taggings(tokens, labels, _MOST_TAGGINGS), strict=True):
             for rank, (likelihood, tags) in enumerate(taggings):
+                if likelihood < taggings[0][0] + math.log(_WORTH_WEIGHING):
+                    break
                 filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)))
                 traits = (*tagging_traits(words, label, tags), *_traits(filled, label, rank))
                 intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
-                found.append(Guess(intents=intents, likelihoods=(logs[label], likelihood, 0.0, 0.0), traits=traits))
-        return sorted(found, key=lambda each: -self._trained.weigh(each.likelihoods, each.traits))
+                found.append(self._guess(intents, (logs[label], likelihood, 0.0, 0.0, 0.0), traits))
+        return sorted(found, key=lambda each: -each.score)
+
+    def _guess(self, intents: tuple[Intent, ...], likelihoods: tuple[float, ...], traits: tuple[str, ...]) -> Guess:
+        score = self._trained.weigh(likelihoods, traits)
+        return Guess(intents=intents, likelihoods=likelihoods, traits=traits, score=score)
+
+    def _joined(self, line: str, spans: Sequence[tuple[int, int]], share: float, row: Sequence[Guess]) -> Guess:
+        """Join the readings of the pieces of a line to one of the line."""
+        traits = list(_cut_traits(line, spans, row))
+        *sums, _ = map(sum, zip(*(each.likelihoods for each in row), strict=True))
+        least = math.log(share)
+        return Guess(
+            intents=_merged([intent for each in row for intent in each.intents]),
+            likelihoods=(*sums, least),
+            traits=(*(trait for each in row for trait in each.traits), *traits),
+            score=sum(each.score for each in row) + self._trained.weigh((0.0, 0.0, 0.0, 0.0, least), traits),
+        )
+
+
+def _cut_traits(line: str, spans: Sequence[tuple[int, int]], row: Sequence[Guess]) -> Iterator[str]:
+    """Tell of a cut what joins the pieces, how they begin, and which actions follow each other."""
+    actions = [each.intents[0].action.value if each.intents else NOTHING for each in row]
+    yield f"cut{len(spans)}"
+    for (_, left), (right, end) in pairwise(spans):
+        join = " ".join(line[left:right].lower().split())
+        begin = line[right:end].lower().split(" ", 1)[0]
+        yield from (f"cut {join}", f"cut {join} {begin}", f"cut {begin}")
+    for one, two in pairwise(actions):
+        yield from (f"cut>{one} {two}", f"cut>{one}", f"cut>>{two}", f"cut={one == two}")
 
 
 def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
@@ -152,17 +211,13 @@ def _traits(intents: Sequence[Intent], action: str, rank: int) -> Iterator[str]:
     yield from (f"r{rank}", f"i{filled}", f"i{action}{filled}")
 
 
-def _merged(intents: Sequence[Intent]) -> list[Intent]:
+def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
     """Leave out what only says the same again: "you can close #7, it's done"."""
-    return [
+    return tuple(
         intent
         for at, intent in enumerate(intents)
         if not (at and intent.action is intents[at - 1].action and intent.target in _AGAIN and not intent.titles)
-    ]
-
-
-def _halves(line: str) -> list[tuple[str, str]]:
-    return [(line[:left], line[right:]) for left, right in borders(line)[:_MOST_BORDERS]]
+    )
 
 
 def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
