@@ -18,7 +18,7 @@ from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Answer, answer_of, need_of, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
-from orchestra_mem.types import OperationFilter
+from orchestra_mem.types import OperationFilter, SessionStatus
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
@@ -88,9 +88,12 @@ class Answers:
             self._memory.operations(where) if is_timed else self._memory.query_recent_operations(limit=_LOOKED_AT)
         )
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)
-        text, chosen = answer_recent(question, operations, events, self._tracker.item)
+        sessions = self._memory.sessions()[::-1]
+        is_live = bool(sessions) and sessions[0].status is SessionStatus.ACTIVE
+        ids = [*([] if is_live else [""]), *(session.id for session in sessions)]
+        text, chosen = answer_recent(question, operations, events, self._tracker.item, ids)
         if question.kind is WorkKind.TASK and not chosen:  # whatever is to be done is called a task, too
-            text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item)
+            text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item, ids)
         told = {each.id for each in chosen}
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
         return Answer(text=text, effects=shown(spoken_of[-_LISTED:]))

@@ -32,10 +32,11 @@ _DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
     "note": "noted",
 }  # fmt: skip
+_RAN = "executed"
 _ASKED_FOR = {
     stem(did): did
     for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided")
-} | {"complet": "finished", "add": "created"}  # fmt: skip
+} | {"complet": "finished", "add": "created", "execut": _RAN, "ran": _RAN}  # fmt: skip
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
@@ -219,6 +220,7 @@ def answer_recent(
     operations: Iterable[Operation],
     events: Sequence[WorkEvent],
     item: Callable[[int], WorkItem],
+    sessions: Sequence[str],
 ) -> tuple[str, tuple[Operation, ...]]:
     """Say what was done, the oldest first, and give the operations that say so, the newest first.
 
@@ -226,19 +228,19 @@ def answer_recent(
         operations: in any order; what only asked something is left out.
         events: changes of work; those that came from the operations say what was done to which items.
         item: gives an item as it now is.
+        sessions: the ids of all sessions, the newest first; "" before them where none is under way.
     """
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
         came_from.setdefault(event.operation, []).append(event)
     newest = sorted((each for each in operations if not _only_asked(each.data)), key=lambda each: -each.id)
-    sessions = list(dict.fromkeys(each.session for each in newest))
-    wanted = sessions[question.session : question.session + 1] if question.session is not None else sessions
+    wanted = None if question.session is None else [*sessions[question.session : question.session + 1]]
     chosen = tuple(
         each
         for each in newest
         if (question.since is None or each.timestamp >= question.since)
         and (question.until is None or each.timestamp < question.until)
-        and each.session in wanted
+        and (wanted is None or each.session in wanted)
         and _fits(question, each, came_from.get(each.id, []), item)
     )[: question.limit]
     if not chosen:
@@ -266,6 +268,8 @@ def _only_asked(data: Json) -> bool:
 def _fits(
     question: RecentQuestion, operation: Operation, events: Sequence[WorkEvent], item: Callable[[int], WorkItem]
 ) -> bool:
+    if question.did == _RAN:  # whatever it was that ran
+        return operation.type == TASK
     kinds = {item(event.item).kind for event in events}
     if question.kind and question.kind not in kinds and (kinds or question.kind not in operation.type.lower()):
         return False

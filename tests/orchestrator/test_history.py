@@ -69,7 +69,9 @@ EVENTS = [
 
 def ask(question: str) -> tuple[str, list[int]]:
     """Give the answer and the numbers of the operations that it tells of."""
-    text, chosen = answer_recent(read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS.__getitem__)
+    text, chosen = answer_recent(
+        read_recent_question(question, NOW), OPERATIONS, EVENTS, ITEMS.__getitem__, ["s1", "s0"]
+    )
     return text, [each.id for each in chosen]
 
 
@@ -110,7 +112,7 @@ def test_answer_is_told_from_changes_of_work() -> None:
 def test_operations_without_changes_speak_for_themselves() -> None:
     """A host's own operations have no work events."""
     own = [operation(7, {"decision": "use bcrypt", "type": "x"}, kind="decision"), operation(8, "plain", kind="remark")]
-    assert answer_recent(RecentQuestion(), own, [], ITEMS.__getitem__)[0] == "Decision: use bcrypt\nRemark: plain"
+    assert answer_recent(RecentQuestion(), own, [], ITEMS.__getitem__, [])[0] == "Decision: use bcrypt\nRemark: plain"
 
 
 def test_failure_is_known_by_error_outcome_or_result() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem import EmbedderError, OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem import EmbedderError, Orchestrator, OrchestratorContextManager, VectorStore, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
 from orchestra_mem.doctor import inspect_index
@@ -210,3 +210,50 @@ def test_the_window_follows_a_talk_that_nobody_has_searched(memory: Orchestrator
     turns = memory.get_orchestrator_context("x").turns
     assert turns is not None
     assert turns.turns == FEW_TURNS
+
+
+def _day(project: Path, *lines: str) -> list[str]:
+    """What is answered to the lines of one session, which ends with them."""
+    with open_memory(project) as memory, Orchestrator(memory) as orchestrator:
+        answers = [orchestrator.execute(line).text for line in lines]
+        memory.flush_session()
+    return answers
+
+
+def test_the_last_session_is_the_one_before_this(tmp_path: Path) -> None:
+    """Asked as a session's first line, and asked again: what was done in the one that ended last."""
+    _day(tmp_path, 'create an epic "Alpha"')
+    _day(tmp_path, 'create an epic "Beta"')
+    for answer in _day(tmp_path, *["What did we do in the last session?"] * 2):
+        assert "Beta" in answer
+        assert "Alpha" not in answer
+
+
+def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> None:
+    """The epic stands in the project's state, what was finished and what is stuck in the session's summary too."""
+    epic = [f'create a story "Story {name}" in epic 1' for name in "ABC"]
+    _day(tmp_path, 'create an epic "User authentication"', *epic, "finish 2", "block 3 because the mail server is down")
+    with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
+        state = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
+        assert 'Epic #1 "User authentication": 1 of 3 done' in state
+        (archive,) = (tmp_path / ".obra").rglob("archive/*.md")
+        told = archive.read_text().partition("## Current State")[2]
+        parts = {title: told.partition(f"**{title}**:\n")[2].partition("\n**")[0] for title in
+                 ("Active Work", "Blockers", "Accomplishments", "Next Steps")}  # fmt: skip
+        assert 'Epic #1 "User authentication": 1 of 3 done' in parts["Active Work"]
+        assert 'Story #3 "Story B": blocked, the mail server is down' in parts["Blockers"]
+        assert 'Story #2 "Story A": done' in parts["Accomplishments"]
+        assert 'Story #4 "Story C"' in parts["Next Steps"]
+        assert "1 of 3 done" in orchestrator.execute("What's the status of epic 1?").text
+
+
+def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
+    """Not what was created last, and whatever kind of item it was."""
+    with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
+        orchestrator.execute('create an epic "Alpha"')
+        orchestrator.execute('create a story "Login" in epic 1')
+        orchestrator.execute_task(2, "true")
+        orchestrator.execute('create a task "Draw the page" in story 2')
+        answer = orchestrator.execute("What was the last task executed?").text
+    assert "Login" in answer
+    assert "Draw the page" not in answer
