@@ -21,7 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 THRESHOLD = 0.45
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
 # The same where most is none; all of these were chosen by leaving out one hand after the other.
-_TALK_THRESHOLD = 0.47
+_TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 _SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
