@@ -18,13 +18,13 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.35
+THRESHOLD = 0.45
 """From this probability of being any fact a sentence of notes, tickets and records is one."""
 # The same where most is none; all of these were chosen by leaving out one hand after the other.
-_TALK_THRESHOLD = 0.5
-_COMMIT_THRESHOLD = 0.65
-_REPORT_THRESHOLD = 0.5  # in what a model says, which mostly narrates
-_SAFETY_THRESHOLD = 0.05  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
+_TALK_THRESHOLD = 0.40
+_THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
+_SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
+_SURE = 0.75  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
 _MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut to the clauses at its beginning
@@ -169,7 +169,7 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
     threshold = _threshold(field)
     safe = safety_kind(candidate.text)
-    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < threshold):
+    if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
@@ -177,11 +177,7 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
 
 
 def _threshold(field: Field) -> float:
-    if field.voice is Voice.MODEL:
-        return _REPORT_THRESHOLD
-    if field.voice is Voice.COMMIT:
-        return _COMMIT_THRESHOLD
-    return _TALK_THRESHOLD if field.spoken else THRESHOLD
+    return _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:

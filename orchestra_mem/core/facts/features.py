@@ -15,9 +15,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-BITS = 16
+BITS = 18
 COLUMNS = 1 << BITS
-_CHARACTERS = (1, 2, 3, 4)
+_CHARACTERS = (2, 3, 4)
 _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
 _BLANKS = re.compile(r"\s+")

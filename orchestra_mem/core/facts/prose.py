@@ -321,8 +321,6 @@ _CODE_START = re.compile(
 )
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
 _COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S")
-
-
 _HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n?", re.MULTILINE)
 _PATCH_HEADER = re.compile(
     r"^(?:diff --git |index [0-9a-f]{6,}|--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|"

@@ -18,7 +18,7 @@ from operator import mul
 
 from orchestra_mem.core.facts.classifier import load_table, reversal_logits
 from orchestra_mem.core.facts.features import column_of
-from orchestra_mem.core.text import content_stems, tokens
+from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 
 SURE = 0.55
@@ -58,14 +58,15 @@ def topic_of(text: str) -> Topic:
     """Read what a text is about."""
     text = text[:_MAX_CHARS]
     rarity = load_table().rarity
-    words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
+    stems = content_stems(text)
+    words = {word: float(rarity[column_of(word)]) for word in stems if not word[0].isdigit()}
     return Topic(
         words=words,
         weight=sum(words.values()),
         numbers=frozenset(_NUMBER.findall(text)),
         names=frozenset(name.lower() for name in _NAME.findall(text)),
         labels={stem: match[2] for match in _LABEL.finditer(text) for stem in content_stems(match[1])},
-        length=len(tokens(text)),
+        length=len(stems),
     )
 
 
@@ -81,7 +82,7 @@ def pair_features(newer: MustKeep, older: MustKeep, taking_back: float) -> list[
     same_number = float(numbers and not mine.numbers.isdisjoint(theirs.numbers))
     other_label = float(any(theirs.labels.get(word, label) != label for word, label in mine.labels.items()))
     other_name = float(bool(mine.names - theirs.names) and bool(theirs.names - mine.names))
-    back = max(-4.0, min(4.0, taking_back))
+    back = max(-4.0, min(4.0, taking_back)) if older.kind in HOLDING else 0.0  # what is settled is not taken back
     same_kind = float(newer.kind is older.kind)
     return [
         cover,
