@@ -126,6 +126,7 @@ def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool)
     words = ["^", "^", *seen_as, "$", "$"]
     before_all = _nearest(seen_as)
     after_all = _nearest(seen_as[::-1])[::-1]
+    telling = [(place, each) for place, each in enumerate(seen_as) if each not in _SAYS_LITTLE]
     colons = quotes = numbers = 0
     for at, token in enumerate(tokens):
         before2, before, word, after, after2 = words[at : at + 5]
@@ -138,11 +139,8 @@ def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool)
             f"x{before_all[at]} {look} {after_all[at]}", f"d{min(len(tokens) - at, 3)}{word}", "",
         ]  # fmt: skip
         if two_sided:
-            seen += [
-                f"g{each}{place > at}{min(numbers, 2)}"
-                for place, each in enumerate(seen_as)
-                if each not in _SAYS_LITTLE
-            ]
+            numbered = min(numbers, 2)
+            seen += [f"g{each}{place > at}{numbered}" for place, each in telling]
         yield seen
         colons += token.text in (":", "=", "->", ">")
         quotes += token.text in "\"\u201c\u201d'`"
@@ -240,7 +238,7 @@ class _Table:
     def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
         """Add the rows of the features that are known, divided by the root of their number with `root`."""
         rows = [row for row in map(self._rows.get, hashes) if row is not None]
-        total: Floats = self._weights[rows].sum(axis=0)
+        total: Floats = np.add.reduce(self._weights.take(np.array(rows, np.intp), axis=0))
         return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
 
 

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
 _WORTH_WEIGHING = 0.02  # what an action or a tagging must be of the likeliest one
-_LEAST_OF_CUT = 0.1  # how likely both halves must be commands for a cut to be weighed
+_LEAST_OF_CUT = 0.3  # how likely both halves must be commands for a cut to be weighed
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _MOST_TAGGINGS = 5  # of an action
 _LEAST_SHARE = 1e-9  # keeps logarithms finite
