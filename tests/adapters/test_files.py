@@ -16,13 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.errors import (
-    DocumentConflictError,
-    DocumentError,
-    LockTimeoutError,
-    StorageError,
-    StorageFullError,
-)
+from orchestra_mem.errors import DocumentConflictError, DocumentError, LockTimeoutError, StorageError, StorageFullError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 

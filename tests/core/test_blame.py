@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.blame import (
-    Blame,
-    Names,
-    Origin,
-    OriginOf,
-    Writer,
-    carry,
-    names_in,
-    ranges,
-)
+from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
 from tests.timing import assert_quick
 
 NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
@@ -155,12 +146,7 @@ def test_the_origin_of_a_new_line_is_asked_with_the_headings_above_it() -> None:
     def origin(line: str, title: str) -> Origin:
         return Origin(Writer.AGENT, ranges(names_in(title).operations))
 
-    assert new_blame(text, origin) == (
-        Origin(Writer.AGENT),
-        AGENT,
-        AGENT,
-        Origin(Writer.AGENT),
-    )
+    assert new_blame(text, origin) == (Origin(Writer.AGENT), AGENT, AGENT, Origin(Writer.AGENT))
 
 
 @pytest.mark.parametrize(

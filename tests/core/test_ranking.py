@@ -10,14 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from orchestra_mem.core.search.question import Period
-from orchestra_mem.core.search.ranking import (
-    Pool,
-    Weights,
-    diversify,
-    nearness,
-    recency,
-    shares_of,
-)
+from orchestra_mem.core.search.ranking import Pool, Weights, diversify, nearness, recency, shares_of
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 NOTHING = Weights(

@@ -18,15 +18,7 @@ from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, ch
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import (
-    Chunk,
-    Hit,
-    SearchFilter,
-    SearchMode,
-    Situation,
-    Tier,
-    WordEmbedder,
-)
+from orchestra_mem.search_types import Chunk, Hit, SearchFilter, SearchMode, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
