@@ -17,7 +17,7 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from tests.conftest import Clock, record
 
 SMALL = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
-OLD = "The saffron gateway answers on port 8443, behind the blue proxy."
+OLD = "The saffron gateway was heard on port 8443, behind the blue proxy."
 
 
 @pytest.fixture

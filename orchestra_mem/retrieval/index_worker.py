@@ -52,7 +52,9 @@ class IndexWorker:
 
     def join(self) -> bool:
         """Wait a little for the end of the thread; whether there was one."""
-        if (thread := self._thread) is None:
+        with self._lock:  # it may be about to start
+            thread = self._thread
+        if thread is None:
             return False
         # A server may take a minute to answer; what comes then finds the index closed.
         thread.join(_CLOSING_S)

@@ -97,8 +97,8 @@ def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
 def test_a_report_in_a_notification_is_a_models() -> None:
     """What another agent reports comes in tags: it is a model's report, and the words beside it are a person's."""
     text = (
-        "<task-notification>\n<result>Nothing is cached here.\nFixed the flaky test.\n</result>\n</task-notification>\n"
-        "Nobody merges without me."
+        "<task-notification>\n<result>Nothing is cached here.\nDone: the flaky test is fixed.\n</result>\n"
+        "</task-notification>\nNobody merges without me."
     )
     fields = list(fields_of(_operation({"role": "user", "text": text})))
     assert [(field.source, field.voice) for field in fields] == [
@@ -107,7 +107,7 @@ def test_a_report_in_a_notification_is_a_models() -> None:
     ]
     assert _said_by("user", text) == [
         ("constraint", "Nobody merges without me."),
-        ("completion", "Fixed the flaky test."),
+        ("completion", "Done: the flaky test is fixed."),
     ]
 
 

@@ -168,6 +168,9 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
     if failure_lines(candidate.text):  # a program said it
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
     threshold = _threshold(field)
+    named = kind_of_field(field.name) if field.source is Source.STATE else None
+    if named is not None:
+        return (named, likely) if likely >= threshold else None
     safe = safety_kind(candidate.text)
     if safe is not None and (safe[1] or _SAFETY_THRESHOLD <= likely < _SURE):
         return safe[0], max(likely, threshold)
