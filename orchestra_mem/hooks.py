@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pluggy
@@ -48,9 +48,14 @@ class OrchestratorHooks:
 
 
 class Hooks:
-    """The plugins of one orchestrator, called one by one, so that one that fails leaves the others alone."""
+    """The plugins of one orchestrator, called one by one, so that one that fails leaves the others alone.
 
-    def __init__(self) -> None:
+    Args:
+        note_failure: hears the name of each hook that fails, as in `audit.Plugin.on_error`.
+    """
+
+    def __init__(self, note_failure: Callable[[str], object] = lambda name: None) -> None:
+        self._note_failure = note_failure
         self._plugins = pluggy.PluginManager(PROJECT)
         self._plugins.add_hookspecs(OrchestratorHooks)
         self.failures: Counter[str] = Counter()
@@ -77,9 +82,12 @@ class Hooks:
             try:
                 found = implementation.function(*(what[name] for name in implementation.argnames))
             except Exception:
-                name = implementation.plugin_name or type(implementation.plugin).__name__
+                plugin = implementation.plugin
+                whose = getattr(plugin, "__name__", f"{type(plugin).__module__}.{type(plugin).__qualname__}")
+                name = f"{whose}.{hook}"
                 self.failures[name] += 1
-                logger.exception("the hook %s of the plugin %s failed", hook, name)
+                self._note_failure(name)
+                logger.exception("the hook %s failed", name)
                 continue
             if found is not None:
                 returned.append(found)

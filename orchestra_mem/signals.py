@@ -44,14 +44,18 @@ class MemoryEvents:
                 receiver(self._memory, **what)
             except Exception:
                 name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
-                with self._lock:
-                    self.failures[name] += 1
+                self.note_failure(name)
                 logger.exception("the subscriber %s failed", name)
 
+    def note_failure(self, name: str) -> None:
+        """Take note that a subscriber, or a hook of a plugin, has failed."""
+        with self._lock:
+            self.failures[name] += 1
+
     def problems(self) -> list[Json]:
-        """List the subscribers that have failed, in the form in which `status` shows problems."""
+        """List the subscribers and hooks that have failed, in the form in which `status` shows problems."""
         with self._lock:
             return [
-                {"subject": name, "since": None, "problem": f"a subscriber; it failed {count:,} times, see the log"}
+                {"subject": name, "since": None, "problem": f"called on events, it failed {count:,} times, see the log"}
                 for name, count in self.failures.items()
             ]

@@ -95,7 +95,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     ) -> None:
         self.memory = memory
         self.tracker: WorkTracker = tracker or memory.state
-        self.hooks = Hooks()
+        self.hooks = Hooks(memory.events.note_failure)
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
         reads = memory.model if model is None else language_model(model)

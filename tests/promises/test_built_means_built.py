@@ -15,6 +15,7 @@ from orchestra_mem import EmbedderError, Orchestrator, OrchestratorContextManage
 from orchestra_mem.build import HOME
 from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
 from orchestra_mem.doctor import inspect_index
+from orchestra_mem.hooks import hookimpl
 from orchestra_mem.retrieval.guarded_embedder import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName
@@ -257,3 +258,22 @@ def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
         answer = orchestrator.execute("What was the last task executed?").text
     assert "Login" in answer
     assert "Draw the page" not in answer
+
+
+class Audit:
+    """A plugin whose hook fails."""
+
+    @hookimpl
+    def post_message(self, text: str) -> None:
+        """Fail."""
+        raise RuntimeError(text)
+
+
+def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> None:
+    """By its class and its name; the line is answered all the same."""
+    with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
+        orchestrator.hooks.add(Audit())
+        assert "Alpha" in orchestrator.execute('create an epic "Alpha"').text
+        problems = memory.get_stats()["problems"]
+    told = "called on events, it failed 1 times, see the log"
+    assert problems == [{"subject": f"{__name__}.Audit.post_message", "since": None, "problem": told}]
