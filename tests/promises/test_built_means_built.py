@@ -18,7 +18,7 @@ from orchestra_mem.doctor import inspect_index
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.retrieval.guarded_embedder import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
-from orchestra_mem.types import DocumentName
+from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server, serving
 from tests.conftest import record
 
@@ -277,3 +277,9 @@ def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> N
         problems = memory.get_stats()["problems"]
     told = "called on events, it failed 1 times, see the log"
     assert problems == [{"subject": f"{__name__}.Audit.post_message", "since": None, "problem": told}]
+
+
+def test_a_completed_milestone_is_a_completion(memory: OrchestratorContextManager) -> None:
+    """As a completed task or epic is."""
+    memory.record_operation("milestone_update", {"milestone": "Beta", "status": "completed"})
+    assert [fact.text for fact in memory.facts(MustKeepKind.COMPLETION)] == ["status: completed (Beta)"]

@@ -90,7 +90,7 @@ _TOOL_TYPES = re.compile(
 _READING = re.compile(
     r"(?:read|view|cat|grep|glob|search|ls|list|find|edit|write|multiedit|apply_patch|web\w*|fetch|open)", re.IGNORECASE
 )
-_TITLES = ("task_title", "title", "subject", "name", "task", "task_name", "story", "epic", "item", "goal")
+_TITLES = ("task_title", "title", "subject", "name", "task", "task_name", "story", "epic", "milestone", "item", "goal")
 # A title names a piece of work; it says neither that it is to be done nor that it is.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
