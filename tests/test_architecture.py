@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_650,
+    "orchestra_mem": 39_660,
     "orchestra_mem/core": 10_390,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_090,

@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
 _WORTH_WEIGHING = 0.02  # what an action or a tagging must be of the likeliest one
 _LEAST_OF_CUT = 0.3  # how likely both halves must be commands for a cut to be weighed
+_LONGEST_CUT = 400  # what is longer was pasted
 _AGAIN = frozenset({"", "it", "that", "this", "them", "they"})
 _MOST_TAGGINGS = 5  # of an action
 _LEAST_SHARE = 1e-9  # keeps logarithms finite
@@ -114,7 +115,7 @@ class Reader:
     def readings(self, line: str, most: int = 1) -> list[Guess]:
         """Give what a line may ask for, best first: read whole, or cut, with the `most` best readings of each piece."""
         found = [*self._of_piece(line)]
-        for share, spans in self._cuttings(line):
+        for share, spans in self._cuttings(line) if len(line) <= _LONGEST_CUT else ():
             rows = [self._of_piece(line[start:end])[:most] for start, end in spans]
             found += [self._joined(line, spans, share, row) for row in product(*rows)]
         return sorted(found, key=lambda each: -each.score)
