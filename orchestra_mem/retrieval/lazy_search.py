@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The index follows a change after so long: the source design asks for ten seconds, and who records on and on is in need
-# of the processor.
-_FOLLOW_S = 5.0
+# The index follows a change after so long: the source design asks for ten seconds. Who records on and on is in need of
+# the processor: it waits for a pause, though no longer than a minute.
+_FOLLOW_S, _STILL_S, _LONGEST_S = 5.0, 0.5, 60.0
 
 
 class LazySearch:
@@ -35,6 +36,7 @@ class LazySearch:
         self._closed = False
         self._changed, self._ended = threading.Event(), threading.Event()
         self._follower: threading.Thread | None = None
+        self.changed_at = 0.0
         self.opened: MemorySearch | None = None
         weakref.finalize(self, _end, self._changed, self._ended)
 
@@ -70,6 +72,7 @@ class LazySearch:
 
     def note_change(self) -> None:
         """Have the index follow what has been recorded, in the background and within seconds."""
+        self.changed_at = time.monotonic()
         if not self._changed.is_set():
             self._changed.set()
             if self._follower is None and not self._closed:
@@ -100,8 +103,13 @@ def _end(changed: threading.Event, ended: threading.Event) -> None:
 
 def _follow(search: weakref.ref[LazySearch], changed: threading.Event, ended: threading.Event) -> None:
     while changed.wait() and not ended.wait(_FOLLOW_S):
+        latest = time.monotonic() + _LONGEST_S - _FOLLOW_S
+        while (here := search()) and time.monotonic() < min(latest, here.changed_at + _STILL_S):
+            del here
+            if ended.wait(_STILL_S):
+                return
         changed.clear()
-        if (here := search()) is None:
+        if here is None:
             return
         try:
             here.open().follow()
