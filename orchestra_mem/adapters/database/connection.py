@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
@@ -25,9 +25,6 @@ from orchestra_mem.errors import (
     database_error,
 )
 from orchestra_mem.ports import WritePoint
-
-if TYPE_CHECKING:
-    pass
 
 # A checkpoint copies the log back and waits for the disk. Refreshes make one; a record meets one only where 4,000 pages
 # (16 MB) come together without a refresh. SQLite's default of 1,000 would put it near the 99th percentile.

@@ -46,13 +46,13 @@ def entry_as_read(text: str) -> tuple[str, ...]:
         full = as_form(text)
         return (full,) if full else ()
     date, title = match.groups()
-    head = f"- {date} {title}" if date else f"- {title}"
+    when = f"- {date} " if date else "- "
+    head = f"{when}{title}"
     lines = [line for line in rest if line.strip() and not _is_known(line, title)]
     spoken = _FIELD.fullmatch(lines[0]) if lines else None
     if spoken is not None and spoken[1] in _SPEECH and spoken[2]:
         who = _TALK.fullmatch(title)
-        head = f"- {date or ''} {who[1]}".replace("-  ", "- ") if who else head
-        head, lines = f"{head}: {spoken[2]}", lines[1:]
+        head, lines = f"{when}{who[1] if who else title}: {spoken[2]}", lines[1:]
     full = as_form("\n".join([head, *lines]))
     told = "; ".join(line.lstrip("> ").replace("**", "") for line in lines)
     short = f"{head}: {told}" if told else head
