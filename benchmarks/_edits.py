@@ -42,6 +42,11 @@ NUMBER = re.compile(r"\(K(\d+)\)")
 _BLOCK = re.compile(r"^<!-- conflict \w[\w-]*: .*?^<!-- /conflict [^\n]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
 # An editor writes a document in pieces within about so long, seconds.
 _BETWEEN_PIECES_S = 0.004
+# A slow one leaves a document empty or away for so long.
+_SLOW_S = 0.1
+# So many saves are undone.
+_UNDONE = 0.05
+_STAMP = re.compile(r"(?<=^updated: )\S+", re.MULTILINE)
 
 
 class Style(StrEnum):
@@ -52,6 +57,10 @@ class Style(StrEnum):
     BACKUP = "rename away, write anew"
     SED = "sed -i"
     PIECES = "truncate, write in two pieces"
+    EMPTIED = "truncate, write a while later"
+    AWAY = "rename away, write anew a while later"
+    STAMPED = "in place, with a time of its own in the front matter"
+    UNDO = "undo what was saved last, save"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +68,8 @@ class Edit:
     """What a person does to a document. Lines are named by their whole text.
 
     `after` is the line that `new` is put behind, empty where none is; `gone` are lines to take out, `changed` maps
-    lines to what stands in their place. `end` is text for the document's end, which `sed` is not asked for.
+    lines to what stands in their place. `end` is text for the document's end, `whole` what takes the place of all,
+    which `sed` is not asked for.
     """
 
     after: str = ""
@@ -67,9 +77,12 @@ class Edit:
     gone: tuple[str, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()
     end: str = ""
+    whole: str = ""
 
     def apply(self, text: str) -> str:
         """The document after the edit; a line that is not there is passed over."""
+        if self.whole:
+            return self.whole
         changed = dict(self.changed)
         lines: list[str] = []
         for line in text.split("\n"):
@@ -115,7 +128,14 @@ def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
         before = copy.read_text(encoding="utf-8")
         copy.unlink()
         return before, edit.apply(before)
-    if style is Style.IN_PLACE:
+    if style in (Style.IN_PLACE, Style.UNDO):
+        path.write_bytes(data)
+    elif style is Style.STAMPED:
+        after = _STAMP.sub(time.strftime("%Y-%m-%dT%H:%M"), after, count=1)
+        path.write_bytes(after.encode())
+    elif style is Style.EMPTIED:
+        path.write_bytes(b"")
+        time.sleep(_SLOW_S)
         path.write_bytes(data)
     elif style is Style.PIECES:
         with path.open("wb", buffering=0) as file:
@@ -128,6 +148,8 @@ def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
         os.replace(temporary, path)
     else:
         os.replace(path, path.with_name(f"{path.name}~"))
+        if style is Style.AWAY:
+            time.sleep(_SLOW_S)
         path.write_bytes(data)
         path.with_name(f"{path.name}~").unlink()
     return before, after
@@ -160,6 +182,7 @@ class Person:
     gone: dict[tuple[DocumentName, str], int] = field(default_factory=dict)
     numbers: set[int] = field(default_factory=set)
     returned: list[str] = field(default_factory=list)
+    returned_of_stamped: list[str] = field(default_factory=list)
     unparseable: dict[str, str] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
@@ -177,7 +200,11 @@ class Person:
             self._save(0, name, text, edit, Style.RENAME, stale=False)
 
     def play(self, number: int) -> None:
-        """Do one round: save an edit, one in five of a text that was opened some rounds ago."""
+        """Do one round: save an edit, one in five of a text that was opened some rounds ago, or undo the last."""
+        if number > 1 and self.rng.random() < _UNDONE:
+            last = self.saves[-1]
+            self._save(number, last.document, last.after, Edit(whole=last.before), Style.UNDO, stale=True)
+            return
         due = [name for name, (when, _) in self._open.items() if when <= number]
         if due:
             name = due[0]
@@ -186,10 +213,10 @@ class Person:
             name = self.rng.choice([name for name in DocumentName if name not in self._open])
             text = self.read(name)
             if len(self._open) < len(DocumentName) - 1 and self.rng.random() < 0.25:
-                self._open[name] = (number + self.rng.randint(1, 8), text)
+                self._open[name] = (number + self.rng.choice([self.rng.randint(1, 8), self.rng.randint(30, 60)]), text)
                 name = self.rng.choice([name for name in DocumentName if name not in self._open])
                 text = self.read(name)
-        style = self.rng.choice(list(Style))
+        style = self.rng.choice([style for style in Style if style is not Style.UNDO])
         edit = self._edit(name, text)
         lines = Counter(text.split("\n"))
         if any(lines[line] != 1 for line in edit.named()):
@@ -218,7 +245,9 @@ class Person:
         for line in standing(text):
             if (name, line) in self.gone:
                 save_number = self.gone.pop((name, line))
-                self.returned.append(f"{name.value}: {line!r}, taken out by save {save_number}, stands there again")
+                told = f"{name.value}: {line!r}, taken out by save {save_number}, stands there again"
+                stamped = self.saves[save_number].style is Style.STAMPED
+                (self.returned_of_stamped if stamped else self.returned).append(told)
         return text
 
     def _save(self, number: int, name: DocumentName, text: str, edit: Edit, style: Style, *, stale: bool) -> None:

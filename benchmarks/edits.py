@@ -14,7 +14,8 @@ or in a block of a conflict. Where two texts were saved at a time, a version tha
 `deleted_lines_returned`: lines that the text had to which the edit was made and that the saved one had not. None may
 stand in its document again, at the end or at any later reading, longer than for the 0.3 s that are waited there. Blocks
 of conflicts and the list of the newest operations do not count. Whoever saved an old text has not deleted what it never
-had.
+had. Where an editor puts a time of its own into the front matter it is not known which text was open, and what cannot
+be told stands: `stamped_lines_returned` are those.
 
 `machine_changes_lost`: operations of which no fact is known; facts that stand by the ledger and are in no document, not
 even in a block of a conflict; facts that the ledger has as removed and that were in no line that the person took out.
@@ -48,7 +49,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
+from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, Style, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Seen, start
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._merges import merge_ms
@@ -134,6 +135,7 @@ class Life:
             "machine_changes_lost": list(self._machine_lost(texts, facts)),
             "unparseable": list(self.person.unparseable),
             "errors": self.seen.errors,
+            "stamped_lines_returned": [*self.person.returned_of_stamped],
             "twice": list(self._twice(texts)),
             "unheard": list(self._unheard(texts, facts)),
         }
@@ -239,6 +241,10 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         "machine_changes_lost": (sum(len(life.seen.recorded) for life in lives), "n: operations with a fact"),
         "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
         "errors": (0, "the machine's process ended with an error"),
+        "stamped_lines_returned": (
+            sum(save.style is Style.STAMPED for save in saves),
+            "the same, taken out by a save whose time was the editor's own",
+        ),
         "twice": (0, "lines that stand more than once in a document"),
         "unheard": (0, "a person's items in the machine's sections that are no facts"),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -172,6 +172,10 @@ class Ledger(Protocol):
     def announce_write(self, document: str, text: str, digest: str, left: str) -> None: ...
 
     def confirm_write(self, document: str, text: str, digest: str, left: str) -> None: ...
+
+    def keep_left(self, document: str, left: str) -> None: ...
+
+    def texts_left(self, document: str) -> Iterator[str]: ...
 
     def last_read(self, document: str) -> ReadDocument: ...
 

@@ -16,7 +16,7 @@ from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.documents.owned_lines import undone, with_numbers, with_taken_out
+from orchestra_mem.core.documents.owned_lines import shared, undone, with_numbers, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
 
@@ -77,7 +77,7 @@ class PersonTexts:
         return found, unread
 
     def all(self) -> dict[DocumentName, PersonText]:
-        """Each document of which it can be told what a person has said.
+        """Each document that says something.
 
         A file that was taken away says nothing of the facts in it, and half a file nothing yet.
         """
@@ -87,9 +87,8 @@ class PersonTexts:
             if current is None or not current.strip():
                 continue
             last = self.last_written(name, current)
-            if edit := self.edit_of(name, current, last):
-                before, said = edit
-                texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
+            before, said = self.edit_of(name, current, last)
+            texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
 
     def _read_since(self, name: DocumentName, last: WrittenDocument) -> ReadDocument | None:
@@ -107,8 +106,8 @@ class PersonTexts:
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def edit_of(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str] | None:
-        """A document before and after what a person did to it; None where it cannot be told what they had open.
+    def edit_of(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str]:
+        """A document before and after what a person did to it.
 
         Where that was an older text, the lines that they took out of it stood there before, whether the machine still
         shows them or not.
@@ -119,12 +118,10 @@ class PersonTexts:
         left = without_conflicts(last.left or "")
         before = read.text if read else left
         person = self.numbered(name, without_conflicts(current))
-        if last.left is None or last.digest == digest(current) or updated_at(current) == updated_at(last.left):
+        is_newest = last.digest == digest(current) or updated_at(current) == updated_at(last.left or "")
+        if last.left is None or is_newest or not current.strip():
             return before, person
-        opened = self._opened(name, current, last.left)
-        if opened is None:
-            return None
-        opened = self.numbered(name, without_conflicts(opened))
+        opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
         own = {fact.id for fact in self._ledger.by_hand()}
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
@@ -134,14 +131,15 @@ class PersonTexts:
             text = self._with_item_numbers(text)
         return with_numbers(name, text, self._ledger.by_hand())
 
-    def _opened(self, name: DocumentName, current: str, left: str) -> str | None:
-        """The text that an editor had open when it saved; None where it is not known.
+    def _opened(self, name: DocumentName, current: str, left: str) -> str:
+        """The text that an editor had open when it saved.
 
         The machine writes its time into a document, and a person may save several texts with one time before the
-        machine writes again. What was kept since the machine has `left` the document is in nothing that it wrote.
+        machine writes again. What was kept since the machine has `left` the document is in nothing that it wrote. A
+        time that is not the machine's, as editors stamp one, says nothing: then it is the text that is most alike.
         """
         time, left_at = updated_at(current), updated_at(left)
-        known: list[str] = []
+        saved: list[str] = []
         versions = self._store.versions(name.value)
         while versions and versions[-1].reason is VersionReason.RESTORE:
             if self._store.read_version(versions.pop()) != current:
@@ -150,11 +148,13 @@ class PersonTexts:
             # None has: who was about to put it there was killed before.
         for version in versions:
             text = self._store.read_version(version)
-            if updated_at(text) == time:
-                known.append(text)
-            elif version.author is Author.MACHINE and updated_at(text) == left_at:
+            if version.author is Author.MACHINE and updated_at(text) == left_at:
                 break
-        return _ancestor(known, current) if known else None
+            saved.append(text)
+        written = list(self._ledger.texts_left(name.value))
+        if all(updated_at(text) != time for text in written):
+            return _nearest([*written, *saved, left], current)
+        return _ancestor([text for text in dict.fromkeys([*written, *saved]) if updated_at(text) == time], current)
 
 
 def _ancestor(known: Sequence[str], text: str) -> str:
@@ -170,3 +170,14 @@ def _ancestor(known: Sequence[str], text: str) -> str:
         if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
             return undone(saved, known[-1], text)
     return undone(known[0], known[-1], text)
+
+
+def _nearest(known: Sequence[str], text: str) -> str:
+    """Of texts in the order that they were written the most alike to another, by the lines that only one of them has.
+
+    Where that is the first of several the text may be older than all: then nothing is known to be taken out of it.
+    """
+    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
+    distances = [((lines - count) + (count - lines)).total() for count in counts]
+    nearest = distances.index(min(distances))
+    return known[nearest] if nearest or known[0] == known[-1] else shared(known[-1], text)

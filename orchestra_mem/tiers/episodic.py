@@ -172,14 +172,14 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         with self._store.syncing_once():
             all_but_failed(plans, lambda name: self._announce(plans[name], reason))
             all_but_failed(plans, lambda name: self._replace(name, plans[name].merged, plans[name].current))
-        all_but_failed(plans, lambda name: self._confirm(plans[name]))
+        all_but_failed(plans, lambda name: self._confirm(name, plans[name].text, plans[name].merged))
         return failed
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
         name, last = plan.name, plan.last
         if last != self._ledger.written(name.value):
             # A killed process has done that write: what is announced next takes its place in the ledger.
-            self._ledger.confirm_write(name.value, last.text or "", last.digest or "", last.left or "")
+            self._confirm(name, last.text or "", last.left or "")
         self._ledger.announce_write(name.value, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
@@ -194,9 +194,10 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
     def _replace(self, name: DocumentName, text: str, expected: str | None, point: str = "document") -> None:
         self._store.replace(self.path(name), text, expected=expected, name=point)
 
-    def _confirm(self, plan: _Plan) -> None:
-        self._ledger.confirm_write(plan.name.value, plan.text, digest(plan.merged), plan.merged)
-        self._store.prune_versions(plan.name.value, self._keep_versions)
+    def _confirm(self, name: DocumentName, text: str, left: str) -> None:
+        self._ledger.keep_left(name.value, left)
+        self._ledger.confirm_write(name.value, text, digest(left), left)
+        self._store.prune_versions(name.value, self._keep_versions)
 
     def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> _Plan | None:
         """What is to be written; None where a document would say the same: then its file is left as it is."""
@@ -208,11 +209,10 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        edit = self.texts.edit_of(name, current, last)
-        said = edit[1] if edit else None
-        if taken is not None and said is not None and digest(current) not in (last.digest, taken.get(name)):
+        if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
-        found = merged(last.text, text, self.texts.numbered(name, without_conflicts(current)) if said is None else said)
+        _, said = self.texts.edit_of(name, current, last)
+        found = merged(last.text, text, said)
         marked = mark(found, current)
         if found.conflicts:
             logger.warning(
@@ -224,12 +224,10 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             return _Plan(name=name, text=text, merged=marked, current=current, last=last)
         # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
         # written: an older text that is saved over it takes nothing of it out.
-        if said is not None and not untouched and not self._is_newest(name, current):
+        if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
         self._store.prune_versions(name.value, self._keep_versions)
-        self._ledger.confirm_write(
-            name.value, text, last.digest or "", current if said is not None else last.left or text
-        )
+        self._ledger.confirm_write(name.value, text, last.digest or "", current)
         return None
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:

@@ -109,7 +109,7 @@ class HandEditManager:
                 weight=WEIGHT,
                 author=Author.PERSON,
             )
-            for number, (kind, text) in enumerate(added, first)
+            for number, (kind, text, _) in enumerate(added, first)
             if kind
         ]
 
@@ -162,13 +162,21 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
         return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     if fact.status is MustKeepStatus.REMOVED:
         fact = replace(fact, status=MustKeepStatus.STANDING)
-    was, (_, now) = edits.said[str(fact.id)]
+    was, (_, now, stands) = edits.said[str(fact.id)]
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact
     if squeeze(said) == squeeze(fact.found):  # what a person said of it is taken back
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
+    # In a person's words, it is not brought under by the machine.
+    status = MustKeepStatus.STANDING if stands else fact.status
     return replace(
-        fact, text=said, found=found, identifiers=find_identifiers(said), weight=WEIGHT, author=Author.PERSON
+        fact,
+        text=said,
+        found=found,
+        identifiers=find_identifiers(said),
+        weight=WEIGHT,
+        author=Author.PERSON,
+        status=status,
     )

@@ -245,8 +245,8 @@ def test_one_difference_tells_what_was_taken_out_reworded_and_added() -> None:
     now = "## Notes\n\n## Decisions\n\n- b, too (K2)\n- c (K3)\n- not c (K3)\n- mine\n- new (K9)\n"
     found = fact_edits({DocumentName.DECISION_LOG: (before, now)}, work=False)
     assert set(found.gone) == {"1"}
-    assert found.said == {"2": ((None, "b"), (None, "b, too")), "9": (None, (None, "new"))}
-    assert found.added == ((MustKeepKind.DECISION, "mine"),)
+    assert found.said == {"2": ((None, "b", True), (None, "b, too", True)), "9": (None, (None, "new", True))}
+    assert found.added == ((MustKeepKind.DECISION, "mine", True),)
 
 
 def test_what_a_merge_uses_to_tell_sections_apart_stands_in_no_conflict() -> None:

@@ -88,6 +88,66 @@ def test_a_text_that_was_opened_before_the_machine_wrote_loses_neither(
     assert "ship the parser on Monday" in text
 
 
+def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
+    memory: OrchestratorContextManager, project: Path
+) -> None:
+    """What was reworded and deleted in it is heard; another editor's section and the machine's new lines stand."""
+    log = documents(project)[2]
+    opened = log.read_text(encoding="utf-8")
+    for number in range(14):
+        if number == 3:
+            _save(log, log.read_text(encoding="utf-8") + "\n## Of another editor\n\nA line of another editor.\n")
+        memory.record_operation("decision", {"text": f"We decided to buy lamp {number} for the hall."})
+        memory.refresh()
+    edited = opened.replace("the mail queue in table t3", "the mail queue in REDIS")
+    gone = [line for line in edited.splitlines(keepends=True) if "table t14." in line]
+    assert gone
+    _save(log, edited.replace(gone[0], ""))
+    memory.record_operation("step", {"text": "It rained."})
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "mail queue in REDIS" in text
+    assert "table t14." not in text
+    assert "A line of another editor." in text
+    assert all(f"lamp {number} for the hall" in text for number in range(14))
+
+
+def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContextManager, project: Path) -> None:
+    """Of two saves whose `updated:` is no time of the machine's the second deletes a decision: it stays gone."""
+    log = documents(project)[2]
+    for gone in ("", "table t14."):
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not gone or gone not in line]
+        stamped = ["updated: 2025-03-01T09:30\n" if line.startswith("updated: ") else line for line in kept]
+        _save(log, "".join([*stamped, "\n- A line by Ada.\n"]))
+        work(memory, 5, 500)
+        memory.refresh()
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "table t14." not in text
+    assert "table t3." in text
+    assert "- A line by Ada." in text
+
+
+def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
+    memory: OrchestratorContextManager, project: Path
+) -> None:
+    """The machine writes the document anew meanwhile, without what people had written; then the editor saves."""
+    log = documents(project)[2]
+    entry = "### Use the old lamp\n\nBecause it is warm.\n\n"
+    _replace(log, "## Decisions\n\n", f"## Decisions\n\n{entry}")
+    memory.refresh()
+    saved = log.read_text(encoding="utf-8")
+    log.unlink()
+    work(memory, 5, 500)
+    memory.refresh()
+    _save(log, saved.replace("Because it is warm.\n", ""))
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "### Use the old lamp" in text
+    assert "Because it is warm" not in text
+
+
 def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
     """A ticked line is done, a new one is a new item, and the document keeps both."""
     plan = documents(project)[1]

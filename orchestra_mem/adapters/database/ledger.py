@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import lru_cache
@@ -38,6 +39,12 @@ _SUMMARIES = Table(
     but=(*_LISTS, *_RARE),
 )
 _MUST_KEEPS = Table("must_keeps", MustKeep)
+# Of a document so much is kept of the texts that it had, in bytes as packed: some hundreds of texts.
+_LEFT_BYTES = 2_000_000
+_LEFT_LONG_AGO = (
+    "DELETE FROM documents_left WHERE id IN (SELECT id FROM (SELECT id, sum(length(text)) OVER (ORDER BY id DESC) AS "
+    "size FROM documents_left WHERE name = ?) WHERE size > ?)"
+)
 _NOTICES = Table("notices", Notice)
 # A refresh reads the same facts several times, and again at the next one.
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
@@ -242,6 +249,19 @@ class SqliteLedger:
             "document = excluded.document, pending = NULL, pending_digest = NULL, pending_document = NULL",
             (document, text, digest, None if left == text else left),
         )
+
+    def keep_left(self, document: str, left: str) -> None:
+        """Keep the whole text in which the machine has left a document: an editor may have it open for hours."""
+        packed = zlib.compress(left.encode("utf-8", "surrogateescape"), level=1)
+        with self._database.transaction("left"):
+            self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
+            self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
+
+    def texts_left(self, document: str) -> Iterator[str]:
+        """Yield the whole texts in which the machine has left a document, oldest first; of the oldest none is kept."""
+        query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
+        for (packed,) in self._database.rows("reading what an editor had open", query, (document,)):
+            yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
     def last_read(self, document: str) -> ReadDocument:
         """Return a document as people's edits in it were last read; empty where they never were."""

@@ -226,4 +226,13 @@ MIGRATIONS: tuple[str, ...] = (
     """
     DROP TABLE work_texts;
     """,
+    # 9: the whole texts of documents as the machine has left them: an editor may have one open for hours
+    """
+    CREATE TABLE documents_left (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        text BLOB NOT NULL
+    ) STRICT;
+    CREATE INDEX documents_left_name ON documents_left (name);
+    """,
 )

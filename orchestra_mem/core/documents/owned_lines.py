@@ -32,8 +32,8 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
 
 T = TypeVar("T")
-Told: TypeAlias = tuple[MustKeepKind | None, str]
-"""What a fact says; of one without a number its kind as well, None outside of the sections."""
+Told: TypeAlias = tuple[MustKeepKind | None, str, bool]
+"""Of a fact without a number its kind, None outside of the sections; what it says; and whether it is told to stand."""
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
 SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
@@ -227,7 +227,8 @@ def fact_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
 def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, Told]]:
     for line, fact in _fact_lines(name, text, work):
         kind = SECTIONS[name].get(line.section)
-        yield (str(fact.number), (None, fact.text)) if fact.number else ("", (kind, fact.text))
+        key, kind = (str(fact.number), None) if fact.number else ("", kind)
+        yield key, (kind, fact.text, not fact.state.startswith(" (superseded"))
 
 
 def _fact_lines(name: DocumentName, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
@@ -280,21 +281,35 @@ def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
         quoted = bool(block.level and head and head.fact)
         titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
         for place, row in enumerate(split_lines(block.text) if not block.front else (), block.line - 1):
-            if not row.strip() or (titled and place == block.line - 1):
-                continue
             line = lines.get(place)
+            is_own = bool(line and line.fact and line.fact.number in own)
+            if not row.strip() or (titled and place == block.line - 1 and not is_own):
+                continue
             quoted = quoted and row.startswith((">", "*"))
             # The machine writes each number once: a copy is a person's.
             is_machines = (line and line.key not in seen) or (quoted and row.startswith(">")) or _is_machines(row)
             if line:
                 seen.add(line.key)
-            if not is_machines or (line and line.fact and line.fact.number in own):
+            if is_own or not is_machines:
                 yield row
 
 
 def _is_machines(row: str) -> bool:
     """Whether a row without a number of its own is as the machine writes it."""
     return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
+
+
+def shared(text: str, said: str) -> str:
+    """The text that a person's is a change of, where it is not known and the machine has this `text` by now.
+
+    It has what both have: nothing was taken out. Work is as the machine has it, facts are as the person says them.
+    """
+    rows, keys = {*split_lines(text)}, owned_keys(said)
+    return "\n".join(
+        row
+        for place, row in enumerate(said.split("\n"))
+        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] != "K"
+    )
 
 
 def undone(opened: str, later: str, said: str) -> str:
