@@ -23,7 +23,7 @@ _MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
 # The decisions and what a person adds are shown for good; of the other facts only the newest.
 _REWORDED = frozenset({DocumentName.DECISION_LOG})
 # `sed` is a process of its own, which takes longer than a life.
-_STYLES = tuple(style for style in Style if style is not Style.SED)
+_STYLES = tuple(style for style in Style if style not in (Style.SED, Style.STAMPED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

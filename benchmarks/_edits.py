@@ -60,7 +60,6 @@ class Style(StrEnum):
     EMPTIED = "truncate, write a while later"
     AWAY = "rename away, write anew a while later"
     STAMPED = "in place, with a time of its own in the front matter"
-    UNDO = "undo what was saved last, save"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +112,10 @@ def _text(line: str) -> str:
     return line.replace("\\", "\\\\")
 
 
+def _stamp() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M")
+
+
 def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
     """Save an edit of what was read; `sed` reads anew.
 
@@ -128,10 +131,10 @@ def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
         before = copy.read_text(encoding="utf-8")
         copy.unlink()
         return before, edit.apply(before)
-    if style in (Style.IN_PLACE, Style.UNDO):
+    if style is Style.IN_PLACE:
         path.write_bytes(data)
     elif style is Style.STAMPED:
-        after = _STAMP.sub(time.strftime("%Y-%m-%dT%H:%M"), after, count=1)
+        after = _STAMP.sub(_stamp(), after, count=1)
         path.write_bytes(after.encode())
     elif style is Style.EMPTIED:
         path.write_bytes(b"")
@@ -167,16 +170,25 @@ class Save:
     before: str
     after: str
 
+    @property
+    def is_stamped(self) -> bool:
+        """Whether the time in the front matter is an editor's: this one's, or the one's that saved before."""
+        found = _STAMP.search(self.after)
+        return found is not None and len(found.group()) == len(_stamp())
+
 
 @dataclass(slots=True)
 class Person:
     """Edits three documents round by round. `folder` holds them; the rest is what has been done and seen.
 
+    `stamps` says whether one of the editors puts a time of its own into the front matter, so that it is not known which
+    text was open.
     `gone` are lines that were deleted or changed, by document, with the number of the save.
     """
 
     folder: Path
     rng: random.Random
+    stamps: bool
     saves: list[Save] = field(default_factory=list)
     own: dict[str, int] = field(default_factory=dict)
     gone: dict[tuple[DocumentName, str], int] = field(default_factory=dict)
@@ -203,7 +215,7 @@ class Person:
         """Do one round: save an edit, one in five of a text that was opened some rounds ago, or undo the last."""
         if number > 1 and self.rng.random() < _UNDONE:
             last = self.saves[-1]
-            self._save(number, last.document, last.after, Edit(whole=last.before), Style.UNDO, stale=True)
+            self._save(number, last.document, last.after, Edit(whole=last.before), Style.IN_PLACE, stale=True)
             return
         due = [name for name, (when, _) in self._open.items() if when <= number]
         if due:
@@ -216,7 +228,7 @@ class Person:
                 self._open[name] = (number + self.rng.choice([self.rng.randint(1, 8), self.rng.randint(30, 60)]), text)
                 name = self.rng.choice([name for name in DocumentName if name not in self._open])
                 text = self.read(name)
-        style = self.rng.choice([style for style in Style if style is not Style.UNDO])
+        style = self.rng.choice([*Style][: None if self.stamps else -1])
         edit = self._edit(name, text)
         lines = Counter(text.split("\n"))
         if any(lines[line] != 1 for line in edit.named()):
@@ -246,7 +258,7 @@ class Person:
             if (name, line) in self.gone:
                 save_number = self.gone.pop((name, line))
                 told = f"{name.value}: {line!r}, taken out by save {save_number}, stands there again"
-                stamped = self.saves[save_number].style is Style.STAMPED
+                stamped = self.saves[save_number].is_stamped
                 (self.returned_of_stamped if stamped else self.returned).append(told)
         return text
 

@@ -49,7 +49,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, Style, standing, tokens
+from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Seen, start
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._merges import merge_ms
@@ -205,7 +205,8 @@ class Life:
 def live(number: int, rounds: int, project: Path) -> Life:
     """Live one project in a folder."""
     folder = project / HOME / "memory"
-    life = Life(number, project, rounds, Person(folder, random.Random(f"person {number}")))
+    person = Person(folder, random.Random(f"person {number}"), stamps=number % 3 == 2)
+    life = Life(number, project, rounds, person)
     life.play()
     return life
 
@@ -242,8 +243,8 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
         "errors": (0, "the machine's process ended with an error"),
         "stamped_lines_returned": (
-            sum(save.style is Style.STAMPED for save in saves),
-            "the same, taken out by a save whose time was the editor's own",
+            sum(save.is_stamped for save in saves),
+            "the same, taken out by a save that bore an editor's own time",
         ),
         "twice": (0, "lines that stand more than once in a document"),
         "unheard": (0, "a person's items in the machine's sections that are no facts"),

@@ -16,9 +16,9 @@ from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, updated_at
-from orchestra_mem.core.documents.owned_lines import shared, undone, with_numbers, with_taken_out
+from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_numbers, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
-from orchestra_mem.types import Author, DocumentName, ReadDocument, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, DocumentName, MustKeepStatus, ReadDocument, VersionReason, WrittenDocument
 
 # What stands in the database for a byte that is no UTF-8.
 _UNREADABLE = "\ufffd"
@@ -122,7 +122,11 @@ class PersonTexts:
         if last.left is None or is_newest or not current.strip():
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
-        own = {fact.id for fact in self._ledger.by_hand()}
+        facts = self._ledger.must_keeps_by_id([int(key[1:]) for key in owned_keys(person).values() if key[0] == "K"])
+        removed = MustKeepStatus.REMOVED
+        own = {
+            each.id for each in facts if each.author is Author.PERSON and (not each.operation or each.status is removed)
+        }
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
     def numbered(self, name: DocumentName, text: str) -> str:
