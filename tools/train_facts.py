@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -46,6 +46,8 @@ from orchestra_mem.types import MustKeep, MustKeepKind
 HERE = Path(__file__).resolve().parents[1]
 DATA = HERE / "benchmarks" / "data" / "facts.jsonl"
 PAIRS = DATA.with_name("fact-pairs.jsonl")
+# So many operations lie between the facts of a written pair: it says nothing of that.
+_DISTANCES = (1, 2, 5, 10, 40)
 DIALOGUES = DATA.with_name("dialogues.jsonl")
 TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
 CLASSES = ("none", "constraint", "decision", "open item", "role", "insight", "failure", "completion")
@@ -261,11 +263,9 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
 
 def pairs_of(file: Path) -> Iterator[Pair]:
     """The written pairs of split `train`."""
-    for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+    for row, distance in zip(map(json.loads, file.read_text(encoding="utf-8").splitlines()), cycle(_DISTANCES)):
         if row["split"] == "train":
-            older, newer = (
-                _fact(row[key]["t"], row[key]["k"], 10 * place) for place, key in enumerate(("older", "newer"), 1)
-            )
+            older, newer = _fact(row["older"], operation=1), _fact(row["newer"], operation=1 + distance)
             yield Pair(newer, older, row["relation"] != "none")
 
 
@@ -293,9 +293,9 @@ def pairs_of_dialogues(file: Path) -> Iterator[Pair]:
                     yield Pair(newer, older, (newer.operation, older.operation) in taken_back)
 
 
-def _fact(text: str, kind: str, operation: int) -> MustKeep:
-    kind_of = MustKeepKind(kind.replace("_", " "))
-    return MustKeep(kind=kind_of, text=text, operation=operation, timestamp=START + timedelta(minutes=operation))
+def _fact(said: dict[str, str], *, operation: int) -> MustKeep:
+    kind = MustKeepKind(said["k"].replace("_", " "))
+    return MustKeep(kind=kind, text=said["t"], operation=operation, timestamp=START + timedelta(minutes=operation))
 
 
 def fit_pairs(pairs: Sequence[Pair]) -> tuple[LogisticRegression, LogisticRegression]:

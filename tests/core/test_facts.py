@@ -319,6 +319,16 @@ def test_what_is_done_is_open_no_more() -> None:
     assert [fact.status for fact in settle([wanted, other, done])] == [DONE, STANDING, STANDING]
 
 
+@pytest.mark.parametrize("later", [1, 40])
+def test_a_failure_stands_until_it_is_told_to_be_mended(later: int) -> None:
+    """Right after it or long after."""
+    failed = _fact("The nightly backup fails with exit code 3.", 1, MustKeepKind.FAILURE)
+    sent = _fact("The nightly report is sent.", 1 + later, MustKeepKind.COMPLETION)
+    mended = _fact("The nightly backup works again.", 1 + later, MustKeepKind.COMPLETION)
+    assert settle([failed, sent])[0].status is STANDING
+    assert settle([failed, mended])[0].status is DONE
+
+
 def test_what_shares_no_telling_word_is_left_alone() -> None:
     """Two decisions on two things both stand."""
     facts = [_fact("We decided to go with oak for the doors.", 1), _fact("We settled on the lakeside venue.", 2)]
