@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orchestra_mem.core.facts.classifier import kinds, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
@@ -23,6 +26,9 @@ THRESHOLD = 0.45
 # The same where most is none; all of these were chosen by leaving out one hand after the other.
 _TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
+# Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
+_TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
+_STEPS = 8
 _SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
 _QUOTED_THRESHOLD = 0.2  # the same where a model quotes the sentence
@@ -151,16 +157,29 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
         own = rows[begin : begin + len(text.candidates)]
         begin += len(text.candidates)
         finds = []
-        for candidate, row in zip(text.candidates, own.tolist(), strict=True):
-            if (judged := _judge(candidate, row, text.field)) is not None:
+        for candidate, row, among in zip(text.candidates, own.tolist(), _among(1 - own[:, 0]), strict=True):
+            if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
         results.append(_likeliest(finds, text))
     return results
 
 
-def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[MustKeepKind, float] | None:
-    """Tell the kind of fact that a sentence tells, with its likelihood; None where it tells none."""
+def _among(likely: NDArray[np.floating]) -> list[float]:
+    """Correct each sentence's likelihood by how many of its text are facts; where few are, each is less likely one.
+
+    The share is estimated by expectation maximisation (Saerens, Latinne and Decaestecker, 2002).
+    """
+    share, corrected = _TAUGHT_SHARE, likely
+    for _ in range(_STEPS if len(likely) else 0):
+        fact, none = likely * (share / _TAUGHT_SHARE), (1 - likely) * ((1 - share) / (1 - _TAUGHT_SHARE))
+        corrected = fact / (fact + none)
+        share = (float(corrected.sum()) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
+    return [float(each) for each in corrected]
+
+
+def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:
+    """Tell the kind of fact that a sentence tells, with its likelihood; `among` others of its text. None for none."""
     likely = 1.0 - row[0]
     kind = kinds()[max(range(1, len(row)), key=row.__getitem__) - 1]
     if is_loop_outcome(candidate.text):
@@ -176,7 +195,7 @@ def _judge(candidate: Candidate, row: Sequence[float], field: Field) -> tuple[Mu
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
-    return (kind, likely) if likely >= threshold else None
+    return (kind, among) if among >= threshold else None
 
 
 def _threshold(field: Field) -> float:
