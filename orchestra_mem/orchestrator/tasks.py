@@ -31,6 +31,11 @@ class Decision(StrEnum):
     ESCALATE = "escalate"
 
 
+_STATUS_AFTER = {
+    Decision.PROCEED: WorkStatus.DONE, Decision.RETRY: WorkStatus.IN_PROGRESS, Decision.ESCALATE: WorkStatus.FAILED,
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """What a task's work is given: the item, the context that the memory has for it, and how often it was tried."""
@@ -119,22 +124,15 @@ def _tried(work: Work, attempt: Attempt) -> TaskResult:
     start = time.perf_counter()
     try:
         given = work(attempt)
-        result = _checked(given if isinstance(given, TaskResult) else TaskResult(result=_words(given)))
+        result = given if isinstance(given, TaskResult) else TaskResult(result=_words(given))
+        result = replace(result, result=_words(result.result), error=_words(result.error))
+        quality: object = result.quality
+        if not (quality is None or (isinstance(quality, int | float) and 0 <= quality <= 1)):
+            fault = result.error or f"{quality!r} is no quality; it goes from 0 to 1"
+            result = replace(result, quality=None, error=fault)
     except Exception as error:
         result = TaskResult(result="", error=_failure(error))
     return replace(result, duration_s=time.perf_counter() - start, iteration=attempt.iteration)
-
-
-def _checked(result: TaskResult) -> TaskResult:
-    """Put a host's result in words, as it can be recorded; a quality that is none fails it."""
-    quality, error = result.quality, _words(result.error)
-    if not _is_quality(quality):
-        quality, error = None, error or f"{quality!r} is no quality; it goes from 0 to 1"
-    return replace(result, result=_words(result.result), quality=quality, error=error)
-
-
-def _is_quality(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
 
 
 def _words(value: object) -> str:
@@ -146,13 +144,6 @@ def _failure(error: Exception) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:  # the host's own exception may fail to describe itself
         return type(error).__name__
-
-
-def _decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:
-    """Go on where it worked and is good enough; else try again, and ask for help after the last try."""
-    if not result.error and (result.quality is None or result.quality >= least_quality):
-        return Decision.PROCEED
-    return Decision.ESCALATE if last else Decision.RETRY
 
 
 class TaskRunner:
@@ -177,6 +168,7 @@ class TaskRunner:
         self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
     ) -> TaskResult:
         """Try a task until its result is good enough or it has been tried often enough."""
+        changes: list[WorkEvent]
         with self._tracker.together() as changes:
             item = self._tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
@@ -188,39 +180,36 @@ class TaskRunner:
                 result = _tried(work, attempt)
             except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
-                self._ended(item, failed, WorkStatus.PENDING, changes, tokens_used)
+                self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
                 raise
-            last = iteration == max_iterations
-            result = replace(result, decision=_decided(result, least_quality=self._least_quality, last=last))
+            is_good = not result.error and (result.quality is None or result.quality >= self._least_quality)
+            if not is_good:
+                tries_left = iteration < max_iterations
+                result = replace(result, decision=Decision.RETRY if tries_left else Decision.ESCALATE)
+            result = self._recorded(item, result, changes, tokens_used, _STATUS_AFTER[result.decision])
             if result.decision is not Decision.RETRY:
                 break
-            result = self._recorded(item, result, changes, tokens_used)
             changes = []
         assert result is not None
-        status = WorkStatus.DONE if result.decision is Decision.PROCEED else WorkStatus.FAILED
-        return self._ended(item, result, status, changes, tokens_used)
+        return result
 
-    def _ended(
+    def _recorded(
         self,
         item: WorkItem,
         result: TaskResult,
-        status: WorkStatus,
         changes: Sequence[WorkEvent],
         tokens_used: int | None,
+        status: WorkStatus,
     ) -> TaskResult:
-        """Set the item's last status and record the last try with it."""
+        """Set the item's status after a try and record both."""
         with self._tracker.together() as last:
             try:
-                self._tracker.set_status(item.id, status, reason=result.error)
+                if status is not WorkStatus.IN_PROGRESS:
+                    self._tracker.set_status(item.id, status, reason=result.error)
             except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
-        return self._recorded(item, result, [*changes, *last], tokens_used)
-
-    def _recorded(
-        self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens_used: int | None
-    ) -> TaskResult:
         data = task_record(item, result)
-        operation = self._journal.record_changes(TASK, data, changes, tokens_used)
+        operation = self._journal.record_changes(TASK, data, [*changes, *last], tokens_used)
         if result.error:
             self._hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
         self._hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
