@@ -285,9 +285,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
-        self._last = Last(intent=intent, items=done.effect.items)
-        reply = replace(reply, text=done.effect.text, effects=(done.effect,))
-        return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
+        self._last = Last(intent=intent, items=done.effects[0].items)
+        reply = replace(reply, text=done.text, effects=done.effects)
+        return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
         """Ask whether something is really to be taken away."""

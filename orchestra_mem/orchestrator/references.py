@@ -13,7 +13,7 @@ from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
 from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
-from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 Items = tuple[WorkItem, ...]
 Scored = tuple[Items, float]
@@ -23,7 +23,6 @@ _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _LONE = 0.3  # of a plural that would mean one item
-_ONLY_ONE = 0.5
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
 _WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
@@ -214,7 +213,7 @@ class Choice:
                 yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
         if not (found or is_pronoun):
             where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
-            yield from (((item,), _ONLY_ONE * self._wanted((item,))) for item in self.fitting(scene.find(where)))
+            yield from (((item,), _elsewhere(item)) for item in self.fitting(scene.find(where)))
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
@@ -345,6 +344,11 @@ class Choice:
             near = self.fitting(group.items[at : at + count]) if at >= 0 else ()
             if len(near) == count:
                 yield near, group.weight
+
+
+def _elsewhere(item: WorkItem) -> float:
+    """Score an item that was not spoken of: what is under way before what is open, and that before the rest."""
+    return 0.5 if item.status is WorkStatus.IN_PROGRESS else 0.35 if item.status.is_open else 0.24
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:
