@@ -30,16 +30,10 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """One thing said or done lately.
-
-    `items` stand in the order in which they were named, created or shown. `operation` is the id of the operation that
-    it was recorded as, 0 where it was not. `text` is the line that was said.
-    """
+    """One thing said or done lately; `items` stand in the order in which they were named, created or shown."""
 
     items: tuple[int, ...]
     happening: Happening
-    text: str = ""
-    operation: int = 0
 
 
 class WorkLookup(Protocol):
