@@ -78,7 +78,7 @@ class Commands:
             return self._put_under(intent, resolver)
         phrase = intent.other or intent.target
         if intent.kind is WorkKind.MILESTONE:
-            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase=phrase)
+            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)
         parent = resolver.one(phrase, need_of(intent) if intent.kind else Need(kinds=tuple(_CHILD)))
         return self._created(intent, intent.kind or _CHILD[parent.kind], parent)
 

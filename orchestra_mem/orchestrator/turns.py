@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.references import NOTHING_NAMED
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, is_reference, items_named_in, resolve_line
+from orchestra_mem.orchestrator.resolving import Resolver, is_reference, items_named_in, resolve_line, resolve_text
 from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of
 from orchestra_mem.work_types import WorkItem
 
@@ -122,14 +121,10 @@ def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Followin
     plain = is_reference(phrase, talk)
     person = _PERSON.fullmatch(phrase) if last.intent.action is Action.ASSIGN and takes_back else None
     if person and person["name"][:1].isupper() and not plain:
-        intent = replace(last.intent, value=person["name"], target=last.intent.target or AT_HAND)
-        return Following(intent=intent, items=last.items)
+        return Following(intent=replace(last.intent, value=person["name"]), items=last.items)
     intent = replace(last.intent, target=phrase)
-    try:
-        items = tuple(item.id for item in Resolver(talk).many(phrase, need_of(intent)))
-    except (Unclear, NotFoundError):
-        return None
-    if set(items) & set(last.items):
+    items = Resolver(talk).named(phrase, need_of(intent))
+    if not items or set(items) & set(last.items):
         return None
     return Following(intent=intent, items=items, takes_back=takes_back, sure=plain)
 
@@ -220,12 +215,8 @@ def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem
     found: list[list[WorkItem]] = []
     whole = resolve_line(line, talk) if line else NOTHING_NAMED
     if phrase or (line and whole is NOTHING_NAMED and not need.kinds):
-        try:
-            found = [Resolver(talk).many(phrase, need)]
-        except Unclear as unclear:
-            found = [[talk.lookup.item(each)] for each in unclear.candidates]
-        except NotFoundError:
-            return []
+        meant = resolve_text(phrase, talk, need)
+        found = [[item] for item in meant.candidates] if meant.ask else [list(meant.items)]
     about, titled = list(whole.items), items_named_in(line, talk) if line else []
     found.insert(0 if phrase in _PRONOUNS else 1, titled)
     return [each for each in (*found[:2], about, *found[2:], *([item] for item in titled)) if each]

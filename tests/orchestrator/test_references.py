@@ -312,16 +312,16 @@ def test_need_decides_which_one_it_is() -> None:
     """Kinds rule out; statuses only make less likely."""
     lately = talk(did("mentioned", 5), did("mentioned", 22))
     for need, meant in ((ANYTHING, 22), (Need(kinds=(EPIC,)), 5), (Need(statuses=(ACTIVE,)), 5)):
-        assert [each.id for each in resolve_text("it", need, lately).items] == [meant]
+        assert [each.id for each in resolve_text("it", lately, need).items] == [meant]
     assert need_of(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
     assert ACTIVE not in need_of(Intent(action=Action.START)).statuses
 
 
 def test_target_of_an_intent_is_resolved_by_its_text() -> None:
     """Phrases that "and" joins mean all of them; a title with such words is one."""
-    found = resolve_text("the first one and the MFA story", ANYTHING, THREE_CREATED)
+    found = resolve_text("the first one and the MFA story", THREE_CREATED)
     assert [each.id for each in found.items] == [10, 12]
-    assert [each.id for each in resolve_text("hash passwords", ANYTHING, NOTHING_SAID).items] == [21]
+    assert [each.id for each in resolve_text("hash passwords", NOTHING_SAID).items] == [21]
 
 
 def test_written_cases_are_understood() -> None:

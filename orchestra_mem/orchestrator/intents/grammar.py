@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
+from orchestra_mem.core.work.wording import a
+from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
+from orchestra_mem.work_types import WorkKind
 
 _KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
 _ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
@@ -128,11 +130,25 @@ _BORDER = re.compile(
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """How priorities are named."""
-_PLAIN = {
-    Action.DEPEND: "{target} depends on {other}",
-    Action.RECENT: "what did we do last?",
-    Action.NEXT: "what is next?",
-    **{action: str(action) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
+# How an intent is written: by the first form whose fields all say something. `on` is the target where one was named.
+_WRITTEN: dict[Action, tuple[str, ...]] = {
+    Action.RENAME: ('rename {target} to "{value}"',),
+    Action.BLOCK: ("block {target} on {other}", "block {target} because {value}", "block {target}"),
+    Action.DEFER: ("defer {target} until {value}", "defer {target}"),
+    Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
+    Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),
+    Action.DEPEND: ("{target} depends on {other}",),
+    Action.NOTE: ("note on {on}: {value}", "note: {value}"),
+    Action.REPORT: ("report on {on}: {value}", "report: {value}"),
+    Action.DECIDE: ("decision: {value}",),
+    Action.RESUME: ("continue with {on}", "continue"),
+    Action.STATUS: ("status of {on}", "status"),
+    Action.WHY: ("why did we choose {value}?", "why is {target} so?"),
+    Action.FIND: ("find {value}",),
+    Action.LIST: ("list {value} {kinds}", "list {kinds}"),
+    Action.RECENT: ("what did we do last?",),
+    Action.NEXT: ("what is next?",),
+    **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
 }  # others: the action's name and its target
 
 
@@ -241,37 +257,21 @@ def _notation(line: str) -> Intent | None:
 
 def as_command(intent: Intent) -> str:
     """Write an intent as one would type it."""
-    target, other, value = _item(intent.target or "it"), _item(intent.other), intent.value
-    match intent.action:
-        case Action.CREATE | Action.ADD:
-            return _new(intent, other)
-        case Action.RENAME:
-            return f'rename {target} to "{value}"'
-        case Action.BLOCK:
-            return f"block {target}" + (f" on {other}" if other else f" because {value}" if value else "")
-        case Action.DEFER:
-            return f"defer {target}" + (f" until {value.removeprefix('until ')}" if value else "")
-        case Action.ASSIGN:
-            return f"assign {target} to {value}" if value else f"unassign {target}"
-        case Action.PRIORITISE if value in ("higher", "lower"):
-            return f"{'raise' if value == 'higher' else 'lower'} the priority of {target}"
-        case Action.PRIORITISE:
-            return f"set {target} to {LEVELS.get(value, 'high')} priority"
-        case Action.NOTE | Action.REPORT:
-            return f"{intent.action} on {target}: {value}" if intent.target else f"{intent.action}: {value}"
-        case Action.DECIDE:
-            return f"decision: {value}"
-        case Action.RESUME | Action.STATUS:
-            words = {Action.RESUME: ("continue", "with"), Action.STATUS: ("status", "of")}[intent.action]
-            return f"{words[0]} {words[1]} {target}" if intent.target else words[0]
-        case Action.WHY:
-            return f"why did we choose {value}?" if value else f"why is {target} so?"
-        case Action.FIND:
-            return f"find {value}"
-        case Action.LIST:
-            return " ".join(filter(None, ["list", value, intent.kind.plural if intent.kind else "items"]))
-        case action:
-            return _PLAIN.get(action, f"{action} {{target}}").format(target=target, other=other)
+    other, value = _item(intent.other), intent.value
+    if intent.action in NEW:
+        return _new(intent, other)
+    said = {
+        "target": _item(intent.target or "it"),
+        "on": _item(intent.target),
+        "other": other,
+        "value": value.removeprefix("until ") if intent.action is Action.DEFER else value,
+        "change": {"higher": "raise", "lower": "lower"}.get(value, ""),
+        "level": LEVELS.get(value, "high"),
+        "kinds": intent.kind.plural if intent.kind else "items",
+    }
+    forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
+    is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
+    return next(is_said, forms[0] if intent.target else forms[-1]).format(**said)
 
 
 def _item(phrase: str) -> str:
@@ -280,12 +280,10 @@ def _item(phrase: str) -> str:
 
 
 def _new(intent: Intent, other: str) -> str:
-    kind = intent.kind.value if intent.kind else "task"
+    kind = intent.kind or WorkKind.TASK
     many = max(intent.count, len(intent.titles))
     under = f" to {other}" if other else ""
     if many > 1:
-        plural = intent.kind.plural if intent.kind else "tasks"
-        return f"add {many} {plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
+        return f"add {many} {kind.plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
-    article = "an" if kind == "epic" else "a"
-    return f"{'add' if other else 'create'} {article} {kind}{title}{under}"
+    return f"{'add' if other else 'create'} {a(kind)}{title}{under}"
