@@ -85,7 +85,6 @@ _NUMBER = re.compile(
     rf"(?i)(?P<told>(?:(?:the )?(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|n[or]\.?)(?:\b ?|(?=\d)))*)"
     rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#))#?{_CARDINAL})*"
 )
-_COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _WHICH = re.compile(rf"(?i)(?:{_any(_SAYS_WHICH)})\b")
 _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
@@ -182,11 +181,8 @@ class PhraseReader:
         told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
-        if list(numbers_in(f"number {said}")) != sorted(numbers_in(f"number {said}")):
-            said = re.split(r"(?i) to ", said)[0]  # "move #12 to #5"
         end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
-        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
-        if not ids or (is_count and not told and "#" not in said):
+        if not ids or (_LEVEL.search(self.line[:at]) and not told and "#" not in said):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
         bare = not told and "#" not in said
@@ -205,13 +201,11 @@ class PhraseReader:
         if found is None or _WHICH.match(found[0]):
             return None
         words = _words(found[0])
-        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))
+        count = self._named(words)
         if not count or len(words[0]) < 3:
             return None
-        end = found.end() if count == len(words) else at + len(" ".join(found[0].split()[:count]))
-        title = self._said(at, end, words=words[:count], bare=True)
-        owned = self._owning(title)
-        return owned if owned is not title or self._names(title.words, False) else None
+        title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
+        return self._owning(title)
 
     def _named(self, words: Words) -> int:
         """Count the words up to where they name an item, as many as can be; 0 where none does."""
@@ -227,8 +221,8 @@ class PhraseReader:
         if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
             only = _words(found["only"])
             least = int(not found["modifiers"] and not _POINTS.search(determiner))
-            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only), least)
-            count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
+            is_told = only[0] in _HAPPENINGS  # "the last three created"
+            count = 0 if is_told else max(self._named(only), _rare(only), least)
             words = only[:count]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
         if not (found["modifiers"] or head or words):
@@ -250,7 +244,7 @@ class PhraseReader:
         phrase = self._behind(
             self._said(at, at + len(self.line[at:end].rstrip()), **said), bool(head or found["modifiers"])
         )
-        is_side = phrase.owner and words and not head and not phrase.position and not self._names(words, True)
+        is_side = phrase.owner and words and not head and not self._names(words, True)
         return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
     def _behind(self, phrase: Phrase, headed: bool) -> Phrase:
@@ -284,23 +278,19 @@ class PhraseReader:
         mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase
-        is_all = phrase.many and phrase.kind and _SEVERAL.search(phrase.text.lower())  # "all of the epic's stories"
         owned = self._noun(
             mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
         )
         if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
             return phrase  # "this one's urgent", "login's done"
         text = self.line[phrase.start : owned.end]
-        many = True if is_all else owned.many
-        return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare, many=many))
+        return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare))
 
 
 def _modify(word: str, said: dict[str, Any]) -> None:
     """Take in a word before the head that says which one is meant."""
     nth = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", word)
-    if word in _PLACES and "position" in said:
-        said["position"] *= -1 if word == "last" else 1  # "the second last"
-    elif nth or word in _PLACES:
+    if nth or word in _PLACES:
         said["position"] = int(nth[1]) if nth else _PLACES[word]
     elif word in _SELECTORS:
         said["select"] = _SELECTORS[word]
