@@ -83,10 +83,8 @@ class Answers:
         """Tell what was done lately."""
         question = read_recent_question(line, self._clock())
         is_timed = question.since is not None or question.until is not None or question.session is not None
-        where = OperationFilter(since=question.since, until=question.until)
-        operations = (
-            self._memory.operations(where) if is_timed else self._memory.query_recent_operations(limit=_LOOKED_AT)
-        )
+        where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
+        operations = self._memory.operations(where)
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)
         sessions = self._memory.sessions()[::-1]
         is_live = bool(sessions) and sessions[0].status is SessionStatus.ACTIVE

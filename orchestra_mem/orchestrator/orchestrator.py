@@ -153,7 +153,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
             return self._run(line, (asked,), talk, {})
-        return self._suggested(line, parsed, turns.suggestions(line, parsed, talk))
+        return self._suggested(line, parsed, talk)
 
     def _question_in(self, line: str, talk: Talk) -> Intent | None:
         """Take a question that was not read for one about the item or the person that it names; else None."""
@@ -169,15 +169,17 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
         return read_line(line, [item.title for item in items])
 
-    def _suggested(self, line: str, parsed: Parsed, offered: Sequence[turns.Suggestion]) -> Reply:
-        """Ask whether a line means what was suggested."""
+    def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
+        """Ask whether a line means what may have been read in it."""
+        offered = turns.suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
-        options = tuple(suggestion.intents for suggestion in offered)
+        first, *others = offered
+        options = tuple(offered.values())
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
-        others = "".join(f"\n  {number}: {other.text}" for number, other in enumerate(offered[1:], 2))
-        text = f"Did you mean: {offered[0].text}? (yes/no{', or a number' if others else ''}){others}"
+        listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
+        text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
         return self._journal.record(
             Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
         )
@@ -202,7 +204,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         if meant.intent and not meant.sure:
             numbers = ", ".join(f"#{item}" for item in meant.items)
             parsed = Parsed(intents=(replace(meant.intent, target=numbers),), understood=False)
-            return self._suggested(line, parsed, turns.suggestions(line, parsed, talk))
+            return self._suggested(line, parsed, talk)
         if meant.takes_back and self._last and (change := self._journal.last_change()):
             back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(self._last.intent,)), change)
             self._last = None

@@ -85,6 +85,7 @@ _NUMBER = re.compile(
     rf"(?i)(?P<told>(?:(?:the )?(?:{_any(KIND_WORDS)}|issues?|tickets?|items?|number|n[or]\.?)(?:\b ?|(?=\d)))*)"
     rf"(?P<first>{_CARDINAL})(?:(?:,? (?:and|&|or) |, ?| ?[&+/-] ?| (?:to|thru|through) | (?=#))#?{_CARDINAL})*"
 )
+_COUNTS_WHAT = re.compile(rf"(?i) (?:more |new )?(?:{_HEAD}|of\b)")
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _WHICH = re.compile(rf"(?i)(?:{_any(_SAYS_WHICH)})\b")
 _TITLE = re.compile(rf"(?i){_WORD}(?: {_WORD}){{0,6}}")
@@ -182,7 +183,8 @@ class PhraseReader:
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
         end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
-        if not ids or (_LEVEL.search(self.line[:at]) and not told and "#" not in said):
+        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
+        if not ids or (is_count and not told and "#" not in said):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
         bare = not told and "#" not in said
