@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
 from orchestra_mem.core.text import STOP_WORDS
-from orchestra_mem.orchestrator.intents.classifier import classifier
+from orchestra_mem.orchestrator.intents.classifier import classifier, slip_of
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 from orchestra_mem.orchestrator.talk import Happening
 from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
@@ -319,5 +317,4 @@ def _words(text: str) -> Words:
 def _mended(word: str) -> str:
     """Give the word that says which one is meant and that a word misspells by one letter, else the word itself."""
     low = word.lower()
-    near = next((right for right in _MENDED if OSA.distance(low, right, score_cutoff=1) == 1), "")
-    return near if near and low not in _KNOWN else word
+    return word if low in _KNOWN else slip_of(low, _MENDED) or word

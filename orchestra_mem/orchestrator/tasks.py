@@ -146,35 +146,27 @@ def _failure(error: Exception) -> str:
         return type(error).__name__
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRunner:
     """Runs tasks, keeps their items' status, and has each try recorded; tries again below `least_quality`, 0 to 1."""
 
-    def __init__(
-        self,
-        memory: OrchestratorContextManager,
-        tracker: WorkTracker,
-        journal: Journal,
-        hooks: Hooks,
-        *,
-        least_quality: float,
-    ) -> None:
-        self._memory = memory
-        self._tracker = tracker
-        self._journal = journal
-        self._hooks = hooks
-        self._least_quality = least_quality
+    memory: OrchestratorContextManager
+    tracker: WorkTracker
+    journal: Journal
+    hooks: Hooks
+    least_quality: float
 
     def run(
         self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
     ) -> TaskResult:
         """Try a task until its result is good enough or it has been tried often enough."""
         changes: list[WorkEvent]
-        with self._tracker.together() as changes:
-            item = self._tracker.set_status(task, WorkStatus.IN_PROGRESS)
+        with self.tracker.together() as changes:
+            item = self.tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
-            self._hooks.call("before_execution", kind=TASK, subject=item.id)
-            context = self._memory.get_orchestrator_context(TASK, context_tokens)
+            self.hooks.call("before_execution", kind=TASK, subject=item.id)
+            context = self.memory.get_orchestrator_context(TASK, context_tokens)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
             try:
                 result = _tried(work, attempt)
@@ -182,7 +174,7 @@ class TaskRunner:
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
                 self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
                 raise
-            is_good = not result.error and (result.quality is None or result.quality >= self._least_quality)
+            is_good = not result.error and (result.quality is None or result.quality >= self.least_quality)
             if not is_good:
                 tries_left = iteration < max_iterations
                 result = replace(result, decision=Decision.RETRY if tries_left else Decision.ESCALATE)
@@ -202,17 +194,17 @@ class TaskRunner:
         status: WorkStatus,
     ) -> TaskResult:
         """Set the item's status after a try and record both."""
-        with self._tracker.together() as last:
+        with self.tracker.together() as last:
             try:
                 if status is not WorkStatus.IN_PROGRESS:
-                    self._tracker.set_status(item.id, status, reason=result.error)
+                    self.tracker.set_status(item.id, status, reason=result.error)
             except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
         data = task_record(item, result)
-        operation = self._journal.record_changes(TASK, data, [*changes, *last], tokens_used)
+        operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens_used)
         if result.error:
-            self._hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
-        self._hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
+            self.hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
+        self.hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
         return replace(result, operation=operation.id)
 
 
