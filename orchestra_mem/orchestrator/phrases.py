@@ -201,11 +201,12 @@ class PhraseReader:
         if found is None or _WHICH.match(found[0]):
             return None
         words = _words(found[0])
-        count = self._named(words)
+        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # or somebody's
         if not count or len(words[0]) < 3:
             return None
         title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
-        return self._owning(title)
+        owned = self._owning(title)
+        return owned if owned is not title or self._names(title.words, False) else None
 
     def _named(self, words: Words) -> int:
         """Count the words up to where they name an item, as many as can be; 0 where none does."""

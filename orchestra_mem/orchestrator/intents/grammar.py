@@ -7,7 +7,7 @@ an item counts only where it cannot be anything else: a number, a pronoun, a kin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
@@ -111,13 +111,6 @@ _FORMS: dict[Action, tuple[str, ...]] = {
 _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
-_BOX = re.compile(r"[-*] (?:\[[xX]\] (?P<target>#\d{1,18})\b.*|\[ \] (?P<title>[^#~].*))")
-_MOVES = {
-    **dict.fromkeys(("done", "finished", "complete", "completed"), Action.FINISH),
-    **dict.fromkeys(("started", "in progress"), Action.START),
-    **{"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER},
-}
-_ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{'|'.join(_MOVES)})", re.IGNORECASE)
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
@@ -164,22 +157,35 @@ def borders(line: str) -> list[tuple[int, int]]:
     ]
 
 
-def _compiled() -> Iterator[tuple[Action, re.Pattern[str]]]:
-    for action, forms in _FORMS.items():
-        for form in forms:
-            pattern = re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form)
-            yield action, re.compile(pattern, re.IGNORECASE)
+def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
+    return tuple(
+        (action, re.compile(re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form), re.IGNORECASE))
+        for action, each in forms.items()
+        for form in each
+    )
 
 
-_TABLE = tuple(_compiled())
+_TABLE = _compiled(_FORMS)
+_QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
+# As `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status.
+_ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
+_NOTATION = _compiled(
+    {
+        Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
+        Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
+        Action.START: (f"{_ARROW}<begun>",),
+        Action.BLOCK: (f"{_ARROW}blocked",),
+        Action.CANCEL: (f"{_ARROW}cancelled",),
+        Action.DEFER: (f"{_ARROW}deferred",),
+    }
+)
 
 
 def read_whole(line: str) -> tuple[Intent, ...]:
     """Read a line that is made of plain commands and nothing else; none where any of it is more."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
-    if noted := _notation(line):
-        return (noted,)
-    return _read(line)
+    noted = _by_forms(line, _NOTATION)
+    return (noted,) if noted else _read(line)
 
 
 def _read(line: str) -> tuple[Intent, ...]:
@@ -206,9 +212,11 @@ def _one(piece: str) -> Intent | None:
     while match := _POLITE.search(piece):
         polite = polite or bool(match["asked"])
         piece = (piece[: match.start()] + piece[match.end() :]).strip()
-    for action, form in _TABLE:
-        if asks and not polite and action not in ASKS:
-            continue
+    return _by_forms(piece, _QUESTIONS if asks and not polite else _TABLE)
+
+
+def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> Intent | None:
+    for action, form in forms:
         if (found := form.fullmatch(piece)) and (intent := _intent(action, found.groupdict())):
             return intent
     return None
@@ -243,16 +251,6 @@ def _split(listed: str) -> list[str]:
 def _unquoted(text: str | None) -> str:
     text = (text or "").strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
-
-
-def _notation(line: str) -> Intent | None:
-    """Read a line as `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status."""
-    if arrow := _ARROW.fullmatch(line):
-        return Intent(action=_MOVES[arrow["state"].lower()], target=arrow["target"])
-    box = _BOX.fullmatch(line)
-    if box and box["title"]:
-        return Intent(action=Action.CREATE, titles=(box["title"].strip(),))
-    return Intent(action=Action.FINISH, target=box["target"]) if box else None
 
 
 def as_command(intent: Intent) -> str:
