@@ -43,13 +43,13 @@ _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:\w+ )?(\w+)\b")
 
 
+@dataclass(frozen=True, slots=True)
 class Journal:
     """Records what an orchestrator did, under the name `agent`, and reads it again."""
 
-    def __init__(self, memory: OrchestratorContextManager, tracker: WorkTracker, agent: str) -> None:
-        self._memory = memory
-        self._tracker = tracker
-        self._agent = agent
+    memory: OrchestratorContextManager
+    tracker: WorkTracker
+    agent: str
 
     def record(
         self,
@@ -67,30 +67,30 @@ class Journal:
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None
     ) -> Operation:
         """Record an operation and say of changes of work that they came from it."""
-        operation = self._memory.record_operation(kind, data, tokens_used, agent=self._agent)
+        operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent)
         if changes:
-            self._tracker.attribute([event.id for event in changes], operation.id)
+            self.tracker.attribute([event.id for event in changes], operation.id)
         return operation
 
     def tell_of_changes(self) -> None:
         """Record what has become of work that no operation tells of: a person's edits, and what a crash left untold."""
-        changes = self._tracker.unattributed(_OTHERS_MAY_TELL)
+        changes = self.tracker.unattributed(_OTHERS_MAY_TELL)
         if not changes:
             return
         key = f"work events {changes[0].id} to {changes[-1].id}"
-        text = told_changes(changes, self._tracker.item)
+        text = told_changes(changes, self.tracker.item)
         data: dict[str, Json] = {
             "result": text,
             "by": ", ".join(sorted({event.author.value for event in changes})),
             _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
-        operation = self._memory.record_operation(WORK, data, agent=self._agent, idempotency_key=key)
-        self._tracker.attribute([event.id for event in changes], operation.id)
+        operation = self.memory.record_operation(WORK, data, agent=self.agent, idempotency_key=key)
+        self.tracker.attribute([event.id for event in changes], operation.id)
 
     def talk(self) -> Talk:
         """What the talk was about lately."""
         mentions = [each for operation in self._recent() for each in _mentions(operation.data)]
-        return Talk(mentions=mentions, lookup=self._tracker)
+        return Talk(mentions=mentions, lookup=self.tracker)
 
     def last_change(self) -> Operation | None:
         """The newest operation that changed work and has not been taken back."""
@@ -104,7 +104,7 @@ class Journal:
         return None
 
     def _recent(self) -> list[Operation]:
-        return self._memory.query_recent_operations(limit=_REACH)
+        return self.memory.query_recent_operations(limit=_REACH)
 
 
 def said(operation: Operation) -> str:

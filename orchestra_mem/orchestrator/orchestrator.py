@@ -93,9 +93,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._reader = ModelReader(reads, memory.foreground)
         self._commands = Commands(self.tracker)
         self._answers = Answers(memory, self.tracker, clock, reads)
-        self._tasks = TaskRunner(
-            memory=memory, tracker=self.tracker, journal=self._journal, hooks=self.hooks, least_quality=least_quality
-        )
+        self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._last: turns.Last | None = None
         self._lock = threading.RLock()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
@@ -111,12 +111,12 @@ class Unclear(Exception):
         self.candidates = tuple(item.id for item in candidates)
 
 
+@dataclass(frozen=True, slots=True)
 class Resolver:
     """Finds what phrases mean in one talk; `chosen` are by phrase the items that the user named when asked back."""
 
-    def __init__(self, talk: Talk, chosen: Mapping[str, Sequence[int]] | None = None) -> None:
-        self.talk = talk
-        self._chosen = chosen or {}
+    talk: Talk
+    chosen: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def many(self, phrase: str, need: Need = ANYTHING) -> list[WorkItem]:
         """Find the items that a phrase means; without words, what is at hand.
@@ -124,8 +124,8 @@ class Resolver:
         Raises:
             Unclear: it may mean several things, or nothing.
         """
-        if phrase in self._chosen:
-            return [self.talk.lookup.item(each) for each in self._chosen[phrase]]
+        if phrase in self.chosen:
+            return [self.talk.lookup.item(each) for each in self.chosen[phrase]]
         found = resolve_text(phrase, self.talk, need)
         if found.ask:
             raise Unclear(found.ask, phrase, found.candidates[:_MOST_OFFERED])

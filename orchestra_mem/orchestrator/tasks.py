@@ -15,10 +15,9 @@ from pathlib import Path
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus
 
 _GRACE_S, _LOOK_S = 2.0, 0.02
 
@@ -150,8 +149,6 @@ def _failure(error: Exception) -> str:
 class TaskRunner:
     """Runs tasks, keeps their items' status, and has each try recorded; tries again below `least_quality`, 0 to 1."""
 
-    memory: OrchestratorContextManager
-    tracker: WorkTracker
     journal: Journal
     hooks: Hooks
     least_quality: float
@@ -161,12 +158,12 @@ class TaskRunner:
     ) -> TaskResult:
         """Try a task until its result is good enough or it has been tried often enough."""
         changes: list[WorkEvent]
-        with self.tracker.together() as changes:
-            item = self.tracker.set_status(task, WorkStatus.IN_PROGRESS)
+        with self.journal.tracker.together() as changes:
+            item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
             self.hooks.call("before_execution", kind=TASK, subject=item.id)
-            context = self.memory.get_orchestrator_context(TASK, context_tokens)
+            context = self.journal.memory.get_orchestrator_context(TASK, context_tokens)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
             try:
                 result = _tried(work, attempt)
@@ -194,10 +191,10 @@ class TaskRunner:
         status: WorkStatus,
     ) -> TaskResult:
         """Set the item's status after a try and record both."""
-        with self.tracker.together() as last:
+        with self.journal.tracker.together() as last:
             try:
                 if status is not WorkStatus.IN_PROGRESS:
-                    self.tracker.set_status(item.id, status, reason=result.error)
+                    self.journal.tracker.set_status(item.id, status, reason=result.error)
             except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
         data = task_record(item, result)

@@ -227,28 +227,26 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
     return f'{line[:start]}"{line[start:end]}"{line[end:]}'
 
 
+@dataclass(frozen=True, slots=True)
 class ModelReader:
-    """Asks a model where the grammar has not read a line.
+    """Asks a model where the grammar has not read a line; without one the classifier's suggestion stands.
 
-    Args:
-        model: answers by a schema; without one the classifier's suggestion stands.
-        foreground: keeps background work off the model meanwhile.
+    `foreground` keeps background work off the model meanwhile.
     """
 
-    def __init__(self, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]) -> None:
-        self._model = model
-        self._foreground = foreground
+    model: LanguageModel | None
+    foreground: Callable[[], AbstractContextManager[None]]
 
     def suggest(self, line: str, parsed: Parsed) -> Parsed:
         """Put the model's reading of a line before the classifier's, where it holds; `understood` stays False.
 
         What takes away is taken from the model only where the classifier has read it as well.
         """
-        if parsed.understood or self._model is None:
+        if parsed.understood or self.model is None:
             return parsed
         try:
-            with self._foreground():
-                answer = self._model.generate(
+            with self.foreground():
+                answer = self.model.generate(
                     intent_prompt(line),
                     max_tokens=_ANSWER_TOKENS,
                     schema=ReadIntents.model_json_schema(),
