@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_670,
+    "orchestra_mem": 39_500,
     "orchestra_mem/core": 10_390,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_090,
@@ -47,7 +47,7 @@ MAX_LINES = {
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 4_390,
+    "orchestra_mem/orchestrator": 4_230,
     "orchestra_mem/tiers": 3_580,
     "orchestra_mem/adapters": 8_600,
     "orchestra_mem/memory": 2_390,
@@ -74,7 +74,7 @@ SHARED_NAMES = {
     "search": "its wiring", "reading": "of files, of operations, of commands", "changes": "of files, of work items",
     "classifier": "of facts, of commands", "embedder": "of a GGUF, of a server",
     "episodic": "the documents' texts, their manager",
-    "Answer": "to a search, to a line", "Chunk": "of the index, of what a model reads",
+    "Chunk": "of the index, of what a model reads",
     "Mention": "in the plan, in a talk", "ModelReader": "of summaries, of commands",
     "Part": "of a context, of a session document", "Passage": "of a document, of an operation",
     "Reader": "of commands, of phrases", "Sentence": "of three classifiers' inputs",

@@ -82,7 +82,7 @@ class Answers:
     def _recent(self, line: str) -> Told:
         """Tell what was done lately."""
         question = read_recent_question(line, self._clock())
-        is_timed = question.since is not None or question.until is not None or question.session is not None
+        is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
         operations = self._memory.operations(where)
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)

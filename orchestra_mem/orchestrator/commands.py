@@ -238,8 +238,7 @@ class Commands:
                 item = self._tracker.set_status(item.id, WorkStatus.FAILED, reason=intent.value)
             now.append(item)
         marked = failed and any(item.status is WorkStatus.FAILED for item in now)
-        word = "Marked as failed:" if marked else "Reported on"
-        text = f"{word} {_named(now)}: {intent.value}"
+        text = f"{'Marked as failed:' if marked else 'Reported on'} {_named(now)}: {intent.value}"
         happening = Happening.FAILED if failed else Happening.MENTIONED
         return _done(happening, now, text, "report", {"about": _named(now), "report": intent.value})
 
@@ -269,9 +268,7 @@ def _named(items: Sequence[WorkItem]) -> str:
     """One item with its title; several by number, those of a kind together."""
     if len(items) == 1:
         return items[0].name
-    kinds: dict[WorkKind, list[str]] = {}
-    for item in items:
-        kinds.setdefault(item.kind, []).append(f"#{item.id}")
+    kinds = {item.kind: [f"#{each.id}" for each in items if each.kind is item.kind] for item in items}
     return ", ".join(
         f"{(kind.plural if len(numbers) > 1 else kind.value).capitalize()} {' '.join(numbers)}"
         for kind, numbers in kinds.items()
