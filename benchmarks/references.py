@@ -139,9 +139,7 @@ def _item(row: Mapping[str, Any]) -> WorkItem:
 
 
 def _mention(row: Mapping[str, Any]) -> Mention:
-    return Mention(
-        items=tuple(row.get("items") or ()), happening=Happening(row.get("did") or "mentioned"), text=str(row["said"])
-    )
+    return Mention(items=tuple(row.get("items") or ()), happening=Happening(row.get("did") or "mentioned"))
 
 
 def faults_of(cases: list[Case]) -> Iterator[str]:

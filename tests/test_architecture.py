@@ -39,23 +39,23 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_730,
-    "orchestra_mem/core": 10_410,
+    "orchestra_mem": 39_590,
+    "orchestra_mem/core": 10_430,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
-    "orchestra_mem/core/facts": 1_520,
+    "orchestra_mem/core/facts": 1_540,
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 4_390,
+    "orchestra_mem/orchestrator": 4_230,
     "orchestra_mem/tiers": 3_600,
     "orchestra_mem/adapters": 8_620,
     "orchestra_mem/memory": 2_390,
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_100,
-    "benchmarks": 7_880,
+    "tests": 32_120,
+    "benchmarks": 7_890,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -74,7 +74,7 @@ SHARED_NAMES = {
     "search": "its wiring", "reading": "of files, of operations, of commands", "changes": "of files, of work items",
     "classifier": "of facts, of commands", "embedder": "of a GGUF, of a server",
     "episodic": "the documents' texts, their manager",
-    "Answer": "to a search, to a line", "Chunk": "of the index, of what a model reads",
+    "Chunk": "of the index, of what a model reads",
     "Mention": "in the plan, in a talk", "ModelReader": "of summaries, of commands",
     "Part": "of a context, of a session document", "Passage": "of a document, of an operation",
     "Reader": "of commands, of phrases", "Sentence": "of three classifiers' inputs",

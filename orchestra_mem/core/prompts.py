@@ -81,7 +81,7 @@ _INTENT_EXAMPLES: tuple[tuple[str, list[dict[str, Json]]], ...] = (
 
 
 def intent_prompt(line: str) -> tuple[Message, ...]:
-    """Ask what a line asks for; `orchestrator.intents.reading.intent_schema` is the answer's."""
+    """Ask what a line asks for; `orchestrator.intents.reading.ReadIntents` is the answer."""
     shown = [
         Message(role=role, text=text)
         for said, intents in _INTENT_EXAMPLES

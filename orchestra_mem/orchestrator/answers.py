@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.search.echoes import fenced
@@ -15,7 +15,7 @@ from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Answer, answer_of, need_of, shown
+from orchestra_mem.orchestrator.talk import Told, need_of, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import OperationFilter, SessionStatus
@@ -60,7 +60,7 @@ class Answers:
         self._tracker = tracker
         self._clock = clock
         self._model = model
-        self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Answer]] = {
+        self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
             Action.STATUS: self._status,
             Action.WHY: self._why,
             Action.NEXT: lambda intent, resolver, line: self._next(),
@@ -68,10 +68,10 @@ class Answers:
             Action.LIST: self._list,
             Action.RECENT: lambda intent, resolver, line: self._recent(line),
             Action.RESUME: self._resume,
-            Action.HELP: lambda intent, resolver, line: Answer(text=HELP),
+            Action.HELP: lambda intent, resolver, line: Told(text=HELP),
         }
 
-    def answer(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def answer(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """Answer what an intent asks.
 
         Raises:
@@ -79,14 +79,12 @@ class Answers:
         """
         return self._answers[intent.action](intent, resolver, line)
 
-    def _recent(self, line: str) -> Answer:
+    def _recent(self, line: str) -> Told:
         """Tell what was done lately."""
         question = read_recent_question(line, self._clock())
-        is_timed = question.since is not None or question.until is not None or question.session is not None
-        where = OperationFilter(since=question.since, until=question.until)
-        operations = (
-            self._memory.operations(where) if is_timed else self._memory.query_recent_operations(limit=_LOOKED_AT)
-        )
+        is_timed = any(each is not None for each in (question.since, question.until, question.session))
+        where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
+        operations = self._memory.operations(where)
         events = self._tracker.events(limit=_EVENTS_LOOKED_AT)
         sessions = self._memory.sessions()[::-1]
         is_live = bool(sessions) and sessions[0].status is SessionStatus.ACTIVE
@@ -96,16 +94,16 @@ class Answers:
             text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item, ids)
         told = {each.id for each in chosen}
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
-        return Answer(text=text, effects=shown(spoken_of[-_LISTED:]))
+        return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
 
-    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
             return self._overview()
         items = resolver.many(intent.target, need_of(intent))
         told = [self._state_of(item) for item in items]
         if len(items) == 1:
             told += self._history(items[0])
-        return answer_of(items, "\n".join(told))
+        return _of(items, "\n".join(told))
 
     def _history(self, item: WorkItem) -> list[str]:
         """Tell what was noted with an item and why it changed, the newest last."""
@@ -116,7 +114,7 @@ class Answers:
         ]
         return list(dict.fromkeys(told))[-_REASONS_TOLD:]
 
-    def _overview(self) -> Answer:
+    def _overview(self) -> Told:
         counts = self._tracker.counts()
         lines = [
             f"{kind.capitalize()}: {', '.join(f'{count:,} {status}' for status, count in by_status.items() if count)}"
@@ -124,10 +122,10 @@ class Answers:
             if any(by_status.values())
         ]
         if not lines:
-            return Answer(text='There is no work yet. Try: create an epic for "user authentication"')
+            return Told(text='There is no work yet. Try: create an epic for "user authentication"')
         active = self._tracker.items(WorkFilter(statuses=_ACTIVE, limit=_LISTED))
         lines += [self._line(item) for item in active]
-        return answer_of(active, "\n".join(lines))
+        return _of(active, "\n".join(lines))
 
     def _state_of(self, item: WorkItem) -> str:
         """Tell in a few lines how far an item and what stands below it are, what it waits for, whose it is."""
@@ -151,7 +149,7 @@ class Answers:
         blockers = self._tracker.blockers(item.id) if item.status.is_open else []
         return f", waits for {either((each.name for each in blockers), 'and')}" if blockers else ""
 
-    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         question = intent.value or intent.target or line
         hits = self._memory.search(question, limit=10).hits
         reasons = ([hit for hit in hits if hit.chunk.kind in _REASONS] or list(hits))[:_REASONS_TOLD]
@@ -159,10 +157,10 @@ class Answers:
         told = [line for item in items for line in self._history(self._tracker.item(item))]
         told += [_told(hit) for hit in reasons]
         if not told:
-            return Answer(text="Nothing is remembered of that.")
+            return Told(text="Nothing is remembered of that.")
         text = "\n".join(told)
         worded = self._worded(question, text)
-        return Answer(text=f"{worded}\n{text}" if worded else text, effects=shown(items))
+        return Told(text=f"{worded}\n{text}" if worded else text, effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Have the model word an answer to why, or take it from the response cache; empty without either.
@@ -187,7 +185,7 @@ class Answers:
         cache.put(question, text, facts=facts, model=self._model.name)
         return text
 
-    def _next(self) -> Answer:
+    def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         # What has open work below it is done by doing that.
@@ -196,22 +194,22 @@ class Answers:
         if not active and not ready:
             blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
             lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
-            return answer_of(blocked, "\n".join(lines) or "Nothing is open.")
+            return _of(blocked, "\n".join(lines) or "Nothing is open.")
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
-        answer = answer_of([*active, *ready], "\n".join(lines))
+        answer = _of([*active, *ready], "\n".join(lines))
         # "it" is what should come next; the journal takes what is spoken of last for that.
         return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
 
-    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target
         if not words:
             raise Unclear("What shall I look for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         hits = self._memory.search(words, limit=_NEXT).hits
         lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in hits]
-        return answer_of(items, "\n".join(lines) or f"Nothing is found for: {words}")
+        return _of(items, "\n".join(lines) or f"Nothing is found for: {words}")
 
-    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """List items by what the line says of status, person, priority and what holds them up."""
         counts, held_up = _COUNTS.match(line) is not None, _HELD_UP.search(line) is not None
         parent = resolver.one(intent.target) if intent.target else None
@@ -242,7 +240,7 @@ class Answers:
             lines.append("\u2026 and more: `orchestra-mem work` lists them all")
         if counts and items:
             lines.insert(0, f"{len(items):,}:")
-        return answer_of(items[:_LISTED], "\n".join(lines) or "There are none.")
+        return _of(items[:_LISTED], "\n".join(lines) or "There are none.")
 
     def _whose(self, line: str) -> str | None:
         """Tell whose items a line asks for, in lower case: "" for nobody's, None where it does not say."""
@@ -255,19 +253,24 @@ class Answers:
             return str(name[1] or name[2]).casefold()
         return speaker().casefold() if _MINE.search(line) else None
 
-    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
+    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, need_of(intent))
         text = f"Going on: {self._state_of(item)}"
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)
-        return answer_of([item], f"{text}\nNext: {ready.name}" if ready else text)
+        return _of([item], f"{text}\nNext: {ready.name}" if ready else text)
 
 
 def persons_in(tracker: WorkTracker) -> frozenset[str]:
     """List who has work among the first of the backlog, in lower case."""
     return frozenset(item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee)
+
+
+def _of(items: Sequence[WorkItem], text: str) -> Told:
+    """Answer with a text that speaks of items."""
+    return Told(text=text, effects=shown([item.id for item in items]))
 
 
 def _told(hit: Hit) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import LEVELS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Effect, Happening, Need, container_need, need_of
+from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Told, container_need, need_of
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import (
     OPEN_STATUSES,
@@ -31,21 +31,12 @@ _NAMED_AT_MOST = 20
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """What a command did, and what it is recorded as where that is not a line like any other."""
-
-    effect: Effect
-    recorded_as: str = ""
-    data: Mapping[str, Json] | None = None
-
-
 class Commands:
     """Does what commands say."""
 
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
-        self._actions: Mapping[Action, Callable[[Intent, Resolver], Done]] = {
+        self._actions: Mapping[Action, Callable[[Intent, Resolver], Told]] = {
             Action.CREATE: self._create,
             Action.ADD: self._add,
             Action.RENAME: self._rename,
@@ -58,13 +49,13 @@ class Commands:
             Action.ASSIGN: self._assign,
             Action.PRIORITISE: self._prioritise,
             Action.DEPEND: self._depend,
-            Action.NOTE: self._note,
-            Action.DECIDE: self._decide,
+            Action.NOTE: partial(self._note, "Noted", "note"),
+            Action.DECIDE: partial(self._note, "Decided", "decision"),
             Action.REPORT: self._report,
             Action.RESUME: self._resume,
         }
 
-    def do(self, intent: Intent, resolver: Resolver) -> Done:
+    def do(self, intent: Intent, resolver: Resolver) -> Told:
         """Do what an intent says.
 
         Raises:
@@ -76,29 +67,29 @@ class Commands:
 
     # What is new
 
-    def _create(self, intent: Intent, resolver: Resolver) -> Done:
+    def _create(self, intent: Intent, resolver: Resolver) -> Told:
         if intent.other or intent.kind is WorkKind.SUBTASK:
             return self._add(intent, resolver)
         kind = intent.kind or resolver.kind_at_hand() or WorkKind.TASK
         return self._created(intent, kind, resolver.container(kind))
 
-    def _add(self, intent: Intent, resolver: Resolver) -> Done:
+    def _add(self, intent: Intent, resolver: Resolver) -> Told:
         if intent.target and intent.other:
             return self._put_under(intent, resolver)
         phrase = intent.other or intent.target
         if intent.kind is WorkKind.MILESTONE:
-            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase=phrase)
+            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)
         parent = resolver.one(phrase, need_of(intent) if intent.kind else Need(kinds=tuple(_CHILD)))
         return self._created(intent, intent.kind or _CHILD[parent.kind], parent)
 
-    def _put_under(self, intent: Intent, resolver: Resolver) -> Done:
+    def _put_under(self, intent: Intent, resolver: Resolver) -> Told:
         """Move what there is already under something else."""
         items = resolver.many(intent.target)
         parent = resolver.one(intent.other, container_need(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
         return _done(Happening.CHANGED, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}")
 
-    def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Done:
+    def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Told:
         titles = [_capitalised(title) for title in intent.titles]
         if not titles and not intent.count:
             raise Unclear(f"What is the {kind} to be called?")
@@ -114,14 +105,14 @@ class Commands:
 
     # How far it is
 
-    def _finish(self, intent: Intent, resolver: Resolver) -> Done:
+    def _finish(self, intent: Intent, resolver: Resolver) -> Told:
         done = self._moved(WorkStatus.DONE, Happening.FINISHED, "Finished", intent, resolver)
         if intent.value:
-            for item in done.effect.items:
+            for item in done.effects[0].items:
                 self._tracker.note(item, intent.value)
         return done
 
-    def _unblock(self, intent: Intent, resolver: Resolver) -> Done:
+    def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         if intent.other:
             gone = {blocker.id for blocker in resolver.many(intent.other)}
@@ -134,7 +125,7 @@ class Commands:
         """Whether to go on with something (`resume`) takes it up again: it was put off or held up, or has failed."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
-    def _resume(self, intent: Intent, resolver: Resolver) -> Done:
+    def _resume(self, intent: Intent, resolver: Resolver) -> Told:
         for item in resolver.many(intent.target):
             if item.status is WorkStatus.BLOCKED:
                 if waits := self._waiting([item]):
@@ -142,7 +133,7 @@ class Commands:
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
         return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
 
-    def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Done:
+    def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
@@ -166,7 +157,7 @@ class Commands:
 
     # What hangs on what
 
-    def _block(self, intent: Intent, resolver: Resolver) -> Done:
+    def _block(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         blockers, why = self._held_by(intent, resolver)
         now = []
@@ -189,7 +180,7 @@ class Commands:
                 raise
             return [], intent.value or intent.other
 
-    def _depend(self, intent: Intent, resolver: Resolver) -> Done:
+    def _depend(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         wanted = resolver.many(intent.other)
         now = [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(wanted)})) for item in items]
@@ -198,43 +189,36 @@ class Commands:
 
     # What is said of it
 
-    def _rename(self, intent: Intent, resolver: Resolver) -> Done:
+    def _rename(self, intent: Intent, resolver: Resolver) -> Told:
         item = resolver.one(intent.target)
         if not intent.value:
             raise Unclear(f"What is {item.name} to be called?")
         now = self._tracker.change(item.id, title=intent.value)
         return _done(Happening.CHANGED, [now], f'Renamed {_short(now)} from "{item.title}" to "{now.title}"')
 
-    def _assign(self, intent: Intent, resolver: Resolver) -> Done:
+    def _assign(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
         text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
         return _done(Happening.ASSIGNED, now, text)
 
-    def _prioritise(self, intent: Intent, resolver: Resolver) -> Done:
+    def _prioritise(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
         word = LEVELS[str(now[0].priority)] if len({item.priority for item in now}) == 1 else "new"
         return _done(Happening.CHANGED, now, f"{_named(now)}: {word} priority")
 
-    def _note(self, intent: Intent, resolver: Resolver) -> Done:
+    def _note(self, word: str, kind: str, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:
-            raise Unclear("What is to be noted?")
+            raise Unclear(f"What is to be {word.lower()}?")
         items = resolver.many(intent.target, need_of(intent)) if intent.target else []
         for item in items:
             self._tracker.note(item.id, intent.value)
-        text = f"Noted with {_named(items)}: {intent.value}" if items else f"Noted: {intent.value}"
-        return _done(Happening.MENTIONED, items, text, "note", {"note": intent.value})
+        text = f"{word} with {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
+        return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value})
 
-    def _decide(self, intent: Intent, resolver: Resolver) -> Done:
-        if not intent.value:
-            raise Unclear("What has been decided?")
-        noted = self._note(intent, resolver).effect
-        effect = replace(noted, text=noted.text.replace("Noted", "Decided", 1))
-        return Done(effect=effect, recorded_as="decision", data={"decision": intent.value})
-
-    def _report(self, intent: Intent, resolver: Resolver) -> Done:
+    def _report(self, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:
             raise Unclear("What came out of it?")
         failed = _FAILED.search(intent.value) is not None
@@ -244,7 +228,8 @@ class Commands:
             if unclear.candidates or not intent.target:
                 raise
             # It is about something that is no work: it is remembered all the same.
-            return self._note(replace(intent, target="", value=f"{intent.target} {intent.value}"), resolver)
+            told = replace(intent, target="", value=f"{intent.target} {intent.value}")
+            return self._note("Noted", "note", told, resolver)
         now = []
         for item in items:
             self._tracker.note(item.id, intent.value)
@@ -253,16 +238,16 @@ class Commands:
                 item = self._tracker.set_status(item.id, WorkStatus.FAILED, reason=intent.value)
             now.append(item)
         marked = failed and any(item.status is WorkStatus.FAILED for item in now)
-        word = "Marked as failed:" if marked else "Reported on"
-        text = f"{word} {_named(now)}: {intent.value}"
+        text = f"{'Marked as failed:' if marked else 'Reported on'} {_named(now)}: {intent.value}"
         happening = Happening.FAILED if failed else Happening.MENTIONED
         return _done(happening, now, text, "report", {"about": _named(now), "report": intent.value})
 
 
 def _done(
     happening: Happening, items: Sequence[WorkItem], text: str, kind: str = "", data: Mapping[str, Json] | None = None
-) -> Done:
-    return Done(effect=Effect(happening=happening, items=_ids(items), text=text), recorded_as=kind, data=data)
+) -> Told:
+    effect = Effect(happening=happening, items=_ids(items), text=text)
+    return Told(text=text, effects=(effect,), kind=kind, data=data)
 
 
 def _capitalised(title: str) -> str:
@@ -283,9 +268,7 @@ def _named(items: Sequence[WorkItem]) -> str:
     """One item with its title; several by number, those of a kind together."""
     if len(items) == 1:
         return items[0].name
-    kinds: dict[WorkKind, list[str]] = {}
-    for item in items:
-        kinds.setdefault(item.kind, []).append(f"#{item.id}")
+    kinds = {item.kind: [f"#{each.id}" for each in items if each.kind is item.kind] for item in items}
     return ", ".join(
         f"{(kind.plural if len(numbers) > 1 else kind.value).capitalize()} {' '.join(numbers)}"
         for kind, numbers in kinds.items()

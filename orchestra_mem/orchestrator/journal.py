@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
-from orchestra_mem.core.text import stem, words
+from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.core.work.changes import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
@@ -32,24 +32,24 @@ _DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
     "note": "noted",
 }  # fmt: skip
-_RAN = "executed"
 _ASKED_FOR = {
     stem(did): did
     for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided")
-} | {"complet": "finished", "add": "created", "execut": _RAN, "ran": _RAN}  # fmt: skip
+} | {"complet": "finished", "add": "created"}  # fmt: skip
+_TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _LAST = re.compile(rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:\w+ )?(\w+)\b")
 
 
+@dataclass(frozen=True, slots=True)
 class Journal:
     """Records what an orchestrator did, under the name `agent`, and reads it again."""
 
-    def __init__(self, memory: OrchestratorContextManager, tracker: WorkTracker, agent: str) -> None:
-        self._memory = memory
-        self._tracker = tracker
-        self._agent = agent
+    memory: OrchestratorContextManager
+    tracker: WorkTracker
+    agent: str
 
     def record(
         self,
@@ -67,50 +67,50 @@ class Journal:
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None
     ) -> Operation:
         """Record an operation and say of changes of work that they came from it."""
-        operation = self._memory.record_operation(kind, data, tokens_used, agent=self._agent)
+        operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent)
         if changes:
-            self._tracker.attribute([event.id for event in changes], operation.id)
+            self.tracker.attribute([event.id for event in changes], operation.id)
         return operation
 
     def tell_of_changes(self) -> None:
         """Record what has become of work that no operation tells of: a person's edits, and what a crash left untold."""
-        changes = self._tracker.unattributed(_OTHERS_MAY_TELL)
+        changes = self.tracker.unattributed(_OTHERS_MAY_TELL)
         if not changes:
             return
         key = f"work events {changes[0].id} to {changes[-1].id}"
-        text = told_changes(changes, self._tracker.item)
+        text = told_changes(changes, self.tracker.item)
         data: dict[str, Json] = {
             "result": text,
             "by": ", ".join(sorted({event.author.value for event in changes})),
             _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
-        operation = self._memory.record_operation(WORK, data, agent=self._agent, idempotency_key=key)
-        self._tracker.attribute([event.id for event in changes], operation.id)
+        operation = self.memory.record_operation(WORK, data, agent=self.agent, idempotency_key=key)
+        self.tracker.attribute([event.id for event in changes], operation.id)
 
     def talk(self) -> Talk:
         """What the talk was about lately."""
-        mentions = [each for operation in self._recent() for each in _mentions(operation)]
-        return Talk(mentions=mentions, lookup=self._tracker)
+        mentions = [each for operation in self._recent() for each in _mentions(operation.data)]
+        return Talk(mentions=mentions, lookup=self.tracker)
 
     def last_change(self) -> Operation | None:
         """The newest operation that changed work and has not been taken back."""
-        operations = self._recent()
-        undone = {data.get(UNDONE) for data in (each.data for each in operations) if isinstance(data, dict)}
-        for operation in operations:
-            data = operation.data
-            if isinstance(data, dict) and data.get(_CHANGED) and UNDONE not in data and operation.id not in undone:
+        undone = set[Json]()
+        for operation in self._recent():
+            data = operation.data if isinstance(operation.data, dict) else {}
+            if UNDONE in data:
+                undone.add(data[UNDONE])
+            elif data.get(_CHANGED) and operation.id not in undone:
                 return operation
         return None
 
     def _recent(self) -> list[Operation]:
-        return self._memory.query_recent_operations(limit=_REACH)
+        return self.memory.query_recent_operations(limit=_REACH)
 
 
 def said(operation: Operation) -> str:
     """What an operation was about, in few words."""
     data = operation.data if isinstance(operation.data, dict) else {}
-    text = data.get("user_input") or data.get("task_title") or data.get("result") or operation.type
-    return " ".join(str(text).split())[:120]
+    return squeeze(_first_of(data, "user_input task_title result") or operation.type)[:120]
 
 
 def line_record(reply: Reply) -> dict[str, Json]:
@@ -119,12 +119,11 @@ def line_record(reply: Reply) -> dict[str, Json]:
     What is `shown` the memory knows already. A line that was read is `settled`: what came of it stands in the state of
     work, and no facts are looked for in it.
     """
-    read = bool(reply.intents)
     return {
         "intent": ", ".join(dict.fromkeys(intent.action.value for intent in reply.intents)) or None,
         "user_input": reply.line,
         "result" if reply.outcome is Outcome.DONE else SHOWN: reply.text,
-        **({"settled": True} if read else {}),
+        **({"settled": True} if reply.intents else {}),
     }
 
 
@@ -140,24 +139,17 @@ def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
     return {**({_CHANGED: done} if done else {}), **({_SPOKEN_OF: rest} if rest else {})}
 
 
-def _mentions(operation: Operation) -> Iterator[Mention]:
-    """Yield what an operation has spoken of, newest first."""
-    data = operation.data
+def _mentions(data: Json) -> Iterator[Mention]:
+    """Yield what an operation with these data has spoken of, newest first."""
     if not isinstance(data, dict):
         return
-    text = data.get("user_input", "")
-    text = text if isinstance(text, str) else ""
-    spoken_of = _ids(data.get(_SPOKEN_OF))
-    if len(spoken_of) > 1 and data.get("intent") == Action.NEXT:
-        yield Mention(items=spoken_of[-1:], happening=Happening.MENTIONED, text=text, operation=operation.id)
-        spoken_of = spoken_of[:-1]
-    if spoken_of:
-        happening = Happening.MENTIONED if len(spoken_of) == 1 else Happening.LISTED
-        yield Mention(items=spoken_of, happening=happening, text=text, operation=operation.id)
-    changed = data.get(_CHANGED)
-    for did, items in reversed(changed.items()) if isinstance(changed, dict) else ():
-        if did in set(Happening) and (ids := _ids(items)):
-            yield Mention(items=ids, happening=Happening(did), text=text, operation=operation.id)
+    spoken_of, changed = _ids(data.get(_SPOKEN_OF)), data.get(_CHANGED)
+    last = 1 if data.get("intent") == Action.NEXT else 0  # "it" is what should come next
+    for items in filter(None, (spoken_of[len(spoken_of) - last :], spoken_of[: len(spoken_of) - last])):
+        yield Mention(items=items, happening=Happening.MENTIONED if len(items) == 1 else Happening.LISTED)
+    for did, listed in reversed(changed.items()) if isinstance(changed, dict) else ():
+        if did in set(Happening) and (items := _ids(listed)):
+            yield Mention(items=items, happening=Happening(did))
 
 
 def _ids(value: Json) -> tuple[int, ...]:
@@ -233,12 +225,12 @@ def answer_recent(
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
         came_from.setdefault(event.operation, []).append(event)
-    newest = sorted((each for each in operations if not _only_asked(each.data)), key=lambda each: -each.id)
     wanted = None if question.session is None else [*sessions[question.session : question.session + 1]]
     chosen = tuple(
         each
-        for each in newest
-        if (question.since is None or each.timestamp >= question.since)
+        for each in sorted(operations, key=lambda each: -each.id)
+        if not _only_asked(each.data)
+        and (question.since is None or each.timestamp >= question.since)
         and (question.until is None or each.timestamp < question.until)
         and (wanted is None or each.session in wanted)
         and _fits(question, each, came_from.get(each.id, []), item)
@@ -268,8 +260,6 @@ def _only_asked(data: Json) -> bool:
 def _fits(
     question: RecentQuestion, operation: Operation, events: Sequence[WorkEvent], item: Callable[[int], WorkItem]
 ) -> bool:
-    if question.did == _RAN:  # whatever it was that ran
-        return operation.type == TASK
     kinds = {item(event.item).kind for event in events}
     if question.kind and question.kind not in kinds and (kinds or question.kind not in operation.type.lower()):
         return False
@@ -296,14 +286,17 @@ def _text_of(operation: Operation) -> str:
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
     if not isinstance(data, dict):
         return _clipped(f"{kind}: {data}") if data not in (None, "") else kind
-    name = next((data[key] for key in ("title", "task_title", "name", "command") if isinstance(data.get(key), str)), "")
-    number = next((data[key] for key in ("task_id", "story_id", "epic_id") if isinstance(data.get(key), int)), None)
-    subject = " ".join(filter(None, [kind, f"#{number}" if number is not None else "", f'"{name}"' if name else ""]))
-    fields = ("error", "decision", "note", "result", "outcome", "status", "text", "message", "user_input")
-    told = next((str(data[key]) for key in fields if isinstance(data.get(key), str) and str(data[key]).strip()), "")
-    return _clipped(f"{subject}: {told}" if told and operation.type != "nl_command" else told or subject)
+    name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
+    subject = f'{kind} "{name}"' if name else kind
+    return _clipped(f"{subject}: {told}" if told and operation.type != LINE else told or subject)
+
+
+def _first_of(data: Mapping[str, Json], fields: str) -> str:
+    """Give the first of some fields that holds words."""
+    values = (data.get(field) for field in fields.split())
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def _clipped(text: str) -> str:
-    line = " ".join(text[: 4 * _MOST_CHARS].split())
+    line = squeeze(text[: 4 * _MOST_CHARS])
     return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}\u2026"

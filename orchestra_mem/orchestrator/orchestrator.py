@@ -21,24 +21,15 @@ from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
+from orchestra_mem.orchestrator import turns
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, chosen_from, resolve_line
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from, resolve_line, resolve_text
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
-from orchestra_mem.orchestrator.turns import (
-    Following,
-    Last,
-    Suggestion,
-    choice_in,
-    following,
-    is_no,
-    is_yes,
-    suggestions,
-)
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
@@ -102,9 +93,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._reader = ModelReader(reads, memory.foreground)
         self._commands = Commands(self.tracker)
         self._answers = Answers(memory, self.tracker, clock, reads)
-        self._tasks = TaskRunner(memory, self.tracker, self._journal, self.hooks, least_quality=least_quality)
+        self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
-        self._last: Last | None = None
+        self._last: turns.Last | None = None
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
 
@@ -146,11 +137,11 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         reply = self._gone_on(waiting, line, talk) if waiting else None
         if reply is not None:
             return reply
-        if is_no(line):
+        if turns.is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
-        parsed = Parsed(intents=(), understood=False) if is_yes(line) else self._read(line)
-        if not parsed.understood and self._last and (meant := following(line, self._last, talk)):
+        parsed = Parsed(intents=(), understood=False) if turns.is_yes(line) else self._read(line)
+        if not parsed.understood and self._last and (meant := turns.following(line, self._last, talk)):
             return self._followed(line, meant, talk)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
@@ -162,7 +153,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
             return self._run(line, (asked,), talk, {})
-        return self._suggested(line, parsed, suggestions(line, parsed, talk))
+        return self._suggested(line, parsed, talk)
 
     def _question_in(self, line: str, talk: Talk) -> Intent | None:
         """Take a question that was not read for one about the item or the person that it names; else None."""
@@ -178,25 +169,27 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
         return read_line(line, [item.title for item in items])
 
-    def _suggested(self, line: str, parsed: Parsed, offered: Sequence[Suggestion]) -> Reply:
-        """Ask whether a line means what was suggested."""
+    def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
+        """Ask whether a line means what may have been read in it."""
+        offered = turns.suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
-        options = tuple(suggestion.intents for suggestion in offered)
+        first, *others = offered
+        options = tuple(offered.values())
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
-        others = "".join(f"\n  {number}: {other.text}" for number, other in enumerate(offered[1:], 2))
-        text = f"Did you mean: {offered[0].text}? (yes/no{', or a number' if others else ''}){others}"
+        listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
+        text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
         return self._journal.record(
             Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
         )
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
-        if is_no(line):
+        if turns.is_no(line):
             return None
         if not waiting.candidates:
-            chosen = choice_in(line, len(waiting.options))
+            chosen = turns.choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
@@ -206,14 +199,12 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         both = f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.options[0], talk, {waiting.phrase: items})
 
-    def _followed(self, line: str, meant: Following, talk: Talk) -> Reply:
+    def _followed(self, line: str, meant: turns.Following, talk: Talk) -> Reply:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
-        if meant.intent and meant.intent.action is Action.UNDO:
-            return self._run(line, (meant.intent,), talk, {})
-        if not meant.sure and meant.intent:
+        if meant.intent and not meant.sure:
             numbers = ", ".join(f"#{item}" for item in meant.items)
             parsed = Parsed(intents=(replace(meant.intent, target=numbers),), understood=False)
-            return self._suggested(line, parsed, suggestions(line, parsed, talk))
+            return self._suggested(line, parsed, talk)
         if meant.takes_back and self._last and (change := self._journal.last_change()):
             back = self._undone(Reply(line=line, outcome=Outcome.DONE, text="", intents=(self._last.intent,)), change)
             self._last = None
@@ -234,7 +225,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
             if agreed and agreed.meant and place == 0:
-                chosen = {intent.target or AT_HAND: agreed.meant}
+                chosen = {intent.target: agreed.meant}
             reply = self._step(line, intent, Resolver(talk, chosen), agreed)
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
@@ -256,6 +247,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         """Do or answer one intent, and record it."""
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
+        takes_back = intent.action is Action.UNDO
+        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
@@ -264,11 +257,11 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
                 answer = self._answers.answer(intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
                 return self._journal.record(answered)
+            if takes_back and last is None:
+                return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text="There is nothing to undo."))
             if intent.action in DESTRUCTIVE and self._confirm and not agreed:
-                return self._asked_first(reply, intent, resolver)
-            if intent.action is Action.UNDO:
-                return self._undone(reply, agreed.undoing if agreed else self._journal.last_change())
-            return self._done(reply, intent, resolver)
+                return self._asked_first(reply, intent, resolver, last)
+            return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
             if unclear.candidates:
                 self._waiting = _Waiting(
@@ -285,33 +278,26 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.do(intent, resolver)
-        self._last = Last(intent=intent, items=done.effect.items)
-        reply = replace(reply, text=done.effect.text, effects=(done.effect,))
-        return self._journal.record(reply, changes, kind=done.recorded_as or LINE, data=done.data)
+        self._last = turns.Last(intent=intent, items=done.effects[0].items)
+        reply = replace(reply, text=done.text, effects=done.effects)
+        return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
-    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
-        """Ask whether something is really to be taken away."""
-        last = self._journal.last_change() if intent.action is Action.UNDO else None
-        if intent.action is Action.UNDO and last is None:
-            return self._nothing_to_undo(reply)
+    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None) -> Reply:
+        """Ask whether something is really to be taken away: items, or what the `last` operation did."""
         items = [] if last else resolver.many(intent.target, need_of(intent))
         what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
         meant = tuple(item.id for item in items)
         self._waiting = _Waiting(line=reply.line, options=((intent,),), meant=meant, undoing=last)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
-    def _undone(self, reply: Reply, last: Operation | None) -> Reply:
-        if last is None:
-            return self._nothing_to_undo(reply)
+    def _undone(self, reply: Reply, last: Operation) -> Reply:
+        """Take back what an operation did."""
         with self.tracker.together() as changes:
             items = self.tracker.undo(last.id)
         text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'
         effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
         return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})
-
-    def _nothing_to_undo(self, reply: Reply) -> Reply:
-        return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text="There is nothing to undo."))
 
     # Tasks
 
@@ -385,11 +371,5 @@ def _is_answerable(intent: Intent, talk: Talk) -> bool:
     """Tell whether an intent is likely a question, and about something that there is."""
     if intent.action not in ASKS - {Action.QUIT} or intent.sure < _SURE_OF_QUESTION:
         return False
-    if not intent.target or intent.action in (Action.WHY, Action.FIND):
-        return True
-    try:
-        return bool(Resolver(talk).many(intent.target))
-    except NotFoundError:
-        return False
-    except Unclear as unclear:
-        return bool(unclear.candidates)
+    is_free = not intent.target or intent.action in (Action.WHY, Action.FIND)
+    return is_free or bool(resolve_text(intent.target, talk).candidates)

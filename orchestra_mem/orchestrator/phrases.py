@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from rapidfuzz.distance import OSA
-
 from orchestra_mem.core.text import STOP_WORDS
-from orchestra_mem.orchestrator.intents.classifier import classifier
+from orchestra_mem.orchestrator.intents.classifier import classifier, slip_of
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 from orchestra_mem.orchestrator.talk import Happening
 from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
@@ -182,8 +180,6 @@ class PhraseReader:
         told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
-        if list(numbers_in(f"number {said}")) != sorted(numbers_in(f"number {said}")):
-            said = re.split(r"(?i) to ", said)[0]  # "move #12 to #5"
         end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
         is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
         if not ids or (is_count and not told and "#" not in said):
@@ -205,11 +201,10 @@ class PhraseReader:
         if found is None or _WHICH.match(found[0]):
             return None
         words = _words(found[0])
-        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))
+        count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # or somebody's
         if not count or len(words[0]) < 3:
             return None
-        end = found.end() if count == len(words) else at + len(" ".join(found[0].split()[:count]))
-        title = self._said(at, end, words=words[:count], bare=True)
+        title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
         owned = self._owning(title)
         return owned if owned is not title or self._names(title.words, False) else None
 
@@ -227,8 +222,8 @@ class PhraseReader:
         if found["only"]:  # as much of it as names something; else all, where nothing else says which one is meant
             only = _words(found["only"])
             least = int(not found["modifiers"] and not _POINTS.search(determiner))
-            count = len(only) if self._names(only, True) else max(self._named(only), _rare(only), least)
-            count = 0 if only[0] in _HAPPENINGS else count  # "the last three created"
+            is_told = only[0] in _HAPPENINGS  # "the last three created"
+            count = 0 if is_told else max(self._named(only), _rare(only), least)
             words = only[:count]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
         if not (found["modifiers"] or head or words):
@@ -250,7 +245,7 @@ class PhraseReader:
         phrase = self._behind(
             self._said(at, at + len(self.line[at:end].rstrip()), **said), bool(head or found["modifiers"])
         )
-        is_side = phrase.owner and words and not head and not phrase.position and not self._names(words, True)
+        is_side = phrase.owner and words and not head and not self._names(words, True)
         return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
     def _behind(self, phrase: Phrase, headed: bool) -> Phrase:
@@ -284,23 +279,19 @@ class PhraseReader:
         mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase
-        is_all = phrase.many and phrase.kind and _SEVERAL.search(phrase.text.lower())  # "all of the epic's stories"
         owned = self._noun(
             mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
         )
         if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
             return phrase  # "this one's urgent", "login's done"
         text = self.line[phrase.start : owned.end]
-        many = True if is_all else owned.many
-        return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare, many=many))
+        return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare))
 
 
 def _modify(word: str, said: dict[str, Any]) -> None:
     """Take in a word before the head that says which one is meant."""
     nth = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", word)
-    if word in _PLACES and "position" in said:
-        said["position"] *= -1 if word == "last" else 1  # "the second last"
-    elif nth or word in _PLACES:
+    if nth or word in _PLACES:
         said["position"] = int(nth[1]) if nth else _PLACES[word]
     elif word in _SELECTORS:
         said["select"] = _SELECTORS[word]
@@ -327,5 +318,4 @@ def _words(text: str) -> Words:
 def _mended(word: str) -> str:
     """Give the word that says which one is meant and that a word misspells by one letter, else the word itself."""
     low = word.lower()
-    near = next((right for right in _MENDED if OSA.distance(low, right, score_cutoff=1) == 1), "")
-    return near if near and low not in _KNOWN else word
+    return word if low in _KNOWN else slip_of(low, _MENDED) or word

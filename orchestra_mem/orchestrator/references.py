@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
 from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
-from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 Items = tuple[WorkItem, ...]
 Scored = tuple[Items, float]
@@ -20,10 +21,8 @@ Scored = tuple[Items, float]
 _CLOSE = 0.72  # from this share of the best score on, another candidate is too close to choose without asking
 _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
-_UNFIT = 0.5  # what a status that a command does not want leaves of a score; more where a phrase points
-_UNFIT_POINTED = 0.95
+_UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _LONE = 0.3  # of a plural that would mean one item
-_ONLY_ONE = 0.5
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
 _WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
@@ -70,7 +69,7 @@ def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
     among = Scene(replace(scene.talk, mentions=[listed, *scene.talk.mentions]))
     out = _resolve(phrase.but, ANYTHING, among)
     left = tuple(item for item in whole.items if item not in out.items)
-    return out if out.ask else Resolution(items=left, candidates=left) if left else Resolution(ask="Nothing is left.")
+    return out if out.ask else Resolution(items=left, ask="" if left else "Nothing is left.", candidates=left)
 
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolution:
@@ -86,10 +85,7 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
         holder = _resolve(owner, wanted, scene)
         if holder.ask:
             return holder
-        pool = holder.items if phrase.part else scene.below(holder.items, phrase.kind)
-        if not pool and phrase.kind:
-            pool = tuple(above for item in holder.items for above in scene.above(item) if above.kind is phrase.kind)
-        pool = choice.fitting(pool)
+        pool = choice.fitting(holder.items if phrase.part else scene.below(holder.items, phrase.kind))
     if phrase.select in ("other", "rest"):
         dealt = {number for item in scene.subjects() for number in (item.id, item.parent)}
         pool = tuple(item for item in pool if item.id not in dealt)
@@ -99,20 +95,15 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
 def _by_number(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
     """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
     items = tuple(filter(None, map(scene.item, phrase.ids)))
-    kinds = (phrase.kind,) if phrase.kind else need.kinds
     faults = [f"There is no #{number}." for number in phrase.ids if scene.item(number) is None]
     for item in items:
-        if kinds and item.kind not in kinds:
-            faults.append(f"#{item.id} is {_a(item.kind)}, not {' or '.join(map(_a, kinds))}.")
-        elif need.kinds and item.kind not in need.kinds:
-            faults.append(f"{item.name} cannot be meant: {' or '.join(map(_a, need.kinds))} is wanted.")
+        for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds):
+            if kinds and item.kind not in kinds:
+                faults.append(f"#{item.id} is {a(item.kind)}, not {either(map(a, kinds))}.")
+                break
     if faults:
         return Resolution(ask=" ".join([*faults, "Which do you mean?"]))
     return Resolution(items=items, candidates=items)
-
-
-def _a(kind: WorkKind) -> str:
-    return f"an {kind}" if kind is WorkKind.EPIC else f"a {kind}"
 
 
 def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
@@ -130,9 +121,8 @@ def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
     close = [items for items, score in ranked if score > _CLOSE * ranked[0][1]]
     if len(close) == 1:
         return Resolution(items=ranked[0][0], candidates=weighed)
-    told = [_told(items) for items in close[:_MOST_TOLD]]
-    others = f", or one of {len(close) - _MOST_TOLD} others" if len(close) > _MOST_TOLD else ""
-    ask = f'Which do you mean by "{phrase.text}": {", ".join(told[:-1])} or {told[-1]}{others}?'
+    names = [_told(items) for items in close[:_MOST_TOLD]] + ["others"] * (len(close) > _MOST_TOLD)
+    ask = f'Which do you mean by "{phrase.text}": {either(names)}?'
     return Resolution(ask=ask, candidates=tuple({item.id: item for items in close for item in items}.values()))
 
 
@@ -205,9 +195,6 @@ class Choice:
         phrase, scene = self._phrase, self._scene
         is_pronoun = not phrase.kind and not phrase.statuses
         points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
-        if self._need.many and is_pronoun and scene.seen:
-            yield scene.seen[0].items, 1.0
-            return
         weights = dict(scene.focus)
         if phrase.kind or (self._need.kinds and is_pronoun):
             for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
@@ -224,13 +211,9 @@ class Choice:
                     weight = scene.spoken_of.get(item_id, weight)
                 found = found or weight >= _FLOOR
                 yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
-        if found or is_pronoun:
-            return
-        for statuses in (phrase.statuses,) if phrase.statuses else ((), (WorkStatus.IN_PROGRESS,), OPEN_STATUSES):
-            there = self.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=statuses, limit=_MOST_FOUND)))
-            if len(there) == 1 or phrase.statuses:
-                yield from (((item,), _ONLY_ONE) for item in there)
-                return
+        if not (found or is_pronoun):
+            where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
+            yield from (((item,), _elsewhere(item)) for item in self.fitting(scene.find(where)))
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
@@ -246,15 +229,15 @@ class Choice:
         phrase, scene = self._phrase, self._scene
         near = map(scene.item, (*scene.focus, *scene.above_focus(made_only=False)))
         found = {item.id: item for item in near if item}
-        prefixes = [word[:_PREFIX] for word in phrase.words if len(word) > 1]
-        searches = [WorkFilter(kinds=self._kinds, text=" ".join(prefixes), limit=_MOST_FOUND)] if prefixes else []
+        prefixes = " ".join(word[:_PREFIX] for word in phrase.words if len(word) > 1)
+        searches = [WorkFilter(kinds=self._kinds, text=prefixes, limit=_MOST_FOUND)]
         if not phrase.bare:
             searches.append(WorkFilter(kinds=self._kinds, limit=_MOST_SCANNED))
         for where in searches:
             found |= {item.id: item for item in scene.find(where)}
             if fits := self.fitting(found.values()):
                 return fits
-        return self.fitting(found.values())
+        return ()
 
     # Of a group
 
@@ -268,27 +251,22 @@ class Choice:
             yield from self._neighbours()
             return
         found = False
+        placed = phrase.position is not None or bool(phrase.select)
         for group in self._groups():
             pool = self.fitting(group.items)
-            placed = phrase.position is not None or bool(phrase.select)
             if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
                 continue
             left = self._left(pool, group) if phrase.select else pool
-            chosen = list(self.picked(left, group.weight))
-            if not any(items for items, _ in chosen):
-                if group.at == 0 and not phrase.select and not group.loose and len(pool) > 1:
-                    return  # "both" of four that were just shown
-                continue
-            found = True
+            chosen = [(items, weight) for items, weight in self.picked(left, group.weight) if items]
+            if not chosen and group.at == 0 and len(pool) > 1 and not (phrase.select or group.loose):
+                return  # "both" of four that were just shown
             for items, weight in chosen:
-                alone = len(items) == 1 and phrase.many and not phrase.select
-                share = 1.0 if not alone else 0.6 if phrase.statuses else _LONE
+                found = True
+                is_alone = len(items) == 1 and phrase.many and not phrase.select
+                share = 1.0 if not is_alone else 0.6 if phrase.statuses else _LONE
                 fit = min(map(self.fit, items)) if phrase.words else 1.0
-                unfit = 0.9 if placed else 0.6
-                yield items, weight * share * fit * self._wanted(items, unfit)
-        if phrase.select:
-            return
-        if phrase.words or not found:
+                yield items, weight * share * fit * self._wanted(items, 0.9 if placed else 0.6)
+        if not phrase.select and (phrase.words or not found):
             yield from self._there()
 
     def _takes_loose(self, group: Group, found: bool) -> bool:
@@ -297,18 +275,6 @@ class Choice:
         if phrase.select:
             return phrase.select == "other" and count == 2 and not found
         return phrase.count == count and phrase.text.lower().startswith(("both", "all"))
-
-    def _groups(self) -> list[Group]:
-        """List the groups that the phrase may be about; with "that I started", all to which that was done."""
-        did, scene = self._phrase.happening, self._scene
-        if did is None or self._phrase.select:
-            return sorted(scene.groups, key=lambda group: group.loose)
-        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(scene.seen) if seen.happening is did]
-        if did is Happening.LISTED:
-            return told or scene.groups
-        each = {item.id: item for group in told for item in reversed(group.items)}
-        whole = Group(tuple(reversed(each.values())), 1.0, 1)
-        return [group for group in told if len(group.items) > 1] or [whole]
 
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
@@ -320,6 +286,18 @@ class Choice:
             return left if len(left) < len(pool) else ()
         return left
 
+    def _groups(self) -> list[Group]:
+        """List the groups that the phrase may be about; with "that I started", all to which that was done."""
+        did, scene = self._phrase.happening, self._scene
+        if did is None:
+            return sorted(scene.groups, key=lambda group: group.loose)
+        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(scene.seen) if seen.happening is did]
+        if did is Happening.LISTED:
+            return told or scene.groups
+        each = {item.id: item for group in told for item in reversed(group.items)}
+        whole = Group(tuple(reversed(each.values())), 1.0, 1)
+        return [group for group in told if len(group.items) > 1] or [whole]
+
     def _there(self) -> Iterator[Scored]:
         """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
         phrase, scene = self._phrase, self._scene
@@ -328,20 +306,16 @@ class Choice:
             wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None, position=None)
             holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, scene)._named()]
         else:
-            holders = [(item, 0.6 * weight) for each, weight in scene.focus.items() if (item := scene.item(each))]
-        pools = [
-            (plain.fitting(scene.below([holder], phrase.kind)), score)
-            for holder, score in holders[:_MOST_FOUND]
-            if (phrase.kind is None and phrase.words) or (phrase.kind and _WIDTH[holder.kind] > _WIDTH[phrase.kind])
-        ]
-        pools = [(pool, score) for pool, score in pools if len(pool) > 1 or (phrase.words and pool)]
+            focus = scene.focus if phrase.kind else {}
+            holders = [(item, 0.6 * weight) for each, weight in focus.items() if (item := scene.item(each))]
+        pools = [(plain.fitting(scene.below([item], phrase.kind)), score) for item, score in holders[:_MOST_FOUND]]
+        pools = [(pool, score) for pool, score in pools if len(pool) > 1 or phrase.words]
         if phrase.words:
             called = tuple(item for item in self.named_items() if title_fit(phrase.words, item.title))
             pools.append((called, 0.4 if len(called) > 1 else 0.25))
-        elif phrase.kind or phrase.statuses:
-            there = plain.fitting(scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=100)))
-            if phrase.statuses or (not scene.seen and phrase.position is None):
-                pools.append((there, 0.3))
+        elif phrase.statuses or (phrase.kind and not scene.seen and phrase.position is None):
+            where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED)
+            pools.append((plain.fitting(scene.find(where)), 0.3))
         if phrase.position is not None and phrase.kind:
             pools.append((plain.fitting(scene.made()), 0.5))
         for pool, score in pools:
@@ -357,25 +331,24 @@ class Choice:
         for at, seen in enumerate(scene.seen):
             meant = seen.happening is not Happening.LISTED or (phrase.many and not at)
             if meant and phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
-                share = _LONE if phrase.many and len(pool) == 1 else 1.0
-                yield from self.picked(pool, seen.weight * share * self._wanted(pool))
+                yield from self.picked(pool, seen.weight * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
         """Read "the next one", "the previous task" by the order of the group around what is in focus."""
-        scene, subjects = self._scene, self._scene.subjects()
-        if self._phrase.select == "previous":
+        scene, subjects, count = self._scene, self._scene.subjects(), self._phrase.count or 1
+        step = 1 if self._phrase.select == "next" else -1
+        if step < 0:
             yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
-        if not subjects:
-            return
-        focus, step = subjects[0], 1 if self._phrase.select == "next" else -1
-        rows = [(group.items, group.weight) for group in scene.groups if not group.loose]
-        parent = scene.item(focus.parent) if focus.parent else None
-        rows.append((scene.below([parent], focus.kind) if parent else (), 0.4))
-        for row, weight in rows:
-            at = row.index(focus) + step if focus in row else -1
-            near = self.fitting(row[at : at + (self._phrase.count or 1)]) if at >= 0 else ()
-            if len(near) == (self._phrase.count or 1):
-                yield near, weight
+        for group in scene.groups if subjects else ():
+            at = group.items.index(subjects[0]) + step if subjects[0] in group.items and not group.loose else -1
+            near = self.fitting(group.items[at : at + count]) if at >= 0 else ()
+            if len(near) == count:
+                yield near, group.weight
+
+
+def _elsewhere(item: WorkItem) -> float:
+    """Score an item that was not spoken of: what is under way before what is open, and that before the rest."""
+    return 0.5 if item.status is WorkStatus.IN_PROGRESS else 0.35 if item.status.is_open else 0.24
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:

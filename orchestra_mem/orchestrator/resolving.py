@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
@@ -17,8 +17,7 @@ from orchestra_mem.orchestrator.scene import Scene, title_fit
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
-AT_HAND = "it"
-"""What a command without a target is about."""
+_AT_HAND = "it"  # what a command without a target is about
 _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
@@ -26,10 +25,10 @@ _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 _EVERY = frozenset(("all", "all of them", "both", "both of them", "them"))
 
 
-def resolve_text(text: str, need: Need, talk: Talk) -> Resolution:
-    """Resolve what a command was told as its target: "the second one", "login and signup", "#12"."""
+def resolve_text(text: str, talk: Talk, need: Need = ANYTHING) -> Resolution:
+    """Resolve what a command was told as its target: "the second one", "login and signup", "#12", or nothing at all."""
     scene = Scene(talk)
-    return resolve_all(_phrases_of(text, scene), need, scene)
+    return resolve_all(_phrases_of(text or _AT_HAND, scene), need, scene)
 
 
 def is_reference(text: str, talk: Talk) -> bool:
@@ -37,7 +36,7 @@ def is_reference(text: str, talk: Talk) -> bool:
     phrases = PhraseReader(text, lambda words, wide: False).phrases()
     if len(phrases) == 1 and phrases[0].text.strip() == text.strip(" .!"):
         return True
-    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, ANYTHING, talk).items)
+    return any(title_fit(tuple(words(text)), item.title) == 1.0 for item in resolve_text(text, talk).items)
 
 
 def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
@@ -105,19 +104,19 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
 class Unclear(Exception):
     """The orchestrator has to ask back: `phrase` may mean any of `candidates`, or nothing that there is."""
 
-    def __init__(self, question: str, *, phrase: str = "", candidates: Sequence[int] = ()) -> None:
+    def __init__(self, question: str, phrase: str = "", candidates: Sequence[WorkItem] = ()) -> None:
         super().__init__(question)
         self.question = question
         self.phrase = phrase
-        self.candidates = tuple(candidates)
+        self.candidates = tuple(item.id for item in candidates)
 
 
+@dataclass(frozen=True, slots=True)
 class Resolver:
     """Finds what phrases mean in one talk; `chosen` are by phrase the items that the user named when asked back."""
 
-    def __init__(self, talk: Talk, chosen: Mapping[str, Sequence[int]] | None = None) -> None:
-        self.talk = talk
-        self._chosen = chosen or {}
+    talk: Talk
+    chosen: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def many(self, phrase: str, need: Need = ANYTHING) -> list[WorkItem]:
         """Find the items that a phrase means; without words, what is at hand.
@@ -125,10 +124,12 @@ class Resolver:
         Raises:
             Unclear: it may mean several things, or nothing.
         """
-        phrase = phrase or AT_HAND
-        if phrase in self._chosen:
-            return [self.talk.lookup.item(each) for each in self._chosen[phrase]]
-        return _settled(resolve_text(phrase, need, self.talk), phrase)
+        if phrase in self.chosen:
+            return [self.talk.lookup.item(each) for each in self.chosen[phrase]]
+        found = resolve_text(phrase, self.talk, need)
+        if found.ask:
+            raise Unclear(found.ask, phrase, found.candidates[:_MOST_OFFERED])
+        return list(found.items)
 
     def one(self, phrase: str, need: Need = ANYTHING) -> WorkItem:
         """Find the one item that a phrase means.
@@ -139,15 +140,13 @@ class Resolver:
         items = self.many(phrase, need)
         if len(items) > 1:
             names = ", ".join(item.name for item in items)
-            raise Unclear(
-                f"Which one do you mean: {names}?", phrase=phrase or AT_HAND, candidates=[item.id for item in items]
-            )
+            raise Unclear(f"Which one do you mean: {names}?", phrase, items)
         return items[0]
 
-    def named(self, phrase: str) -> tuple[int, ...]:
+    def named(self, phrase: str, need: Need = ANYTHING) -> tuple[int, ...]:
         """List the items that a phrase means, none where that is unclear."""
         try:
-            return tuple(item.id for item in self.many(phrase))
+            return tuple(item.id for item in self.many(phrase, need))
         except (Unclear, NotFoundError):
             return ()
 
@@ -156,38 +155,30 @@ class Resolver:
 
         Stories that are named right after their epic are the epic's; an epic stands alone.
         """
-        newest = next(iter(self.talk.mentions), None)
-        if newest is None or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
+        items, made = self._newest()
+        if not items or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
-        items = [self.talk.lookup.item(each) for each in newest.items]
         if len(items) == 1 and items[0].kind in PARENT_KINDS[kind] and items[0].status.is_open:
             return items[0]
-        made_alike = newest.happening is Happening.CREATED and all(each.kind is kind for each in items)
-        if kind is not WorkKind.STORY and not made_alike:
+        if kind is not WorkKind.STORY and not (made and all(each.kind is kind for each in items)):
             return None
-        fit = (next((each for each in self._above(item) if each.kind in PARENT_KINDS[kind]), None) for item in items)
-        above = {each.id: each for each in fit if each}
-        return next(iter(above.values())) if len(above) == 1 else None
+        scene, fitting = Scene(self.talk), PARENT_KINDS[kind]
+        rows = [[each for each in scene.above(item) if each.status.is_open and each.kind in fitting] for item in items]
+        nearest = {row[0].id: row[0] for row in rows if row}
+        return next(iter(nearest.values())) if len(nearest) == 1 else None
 
     def kind_at_hand(self) -> WorkKind | None:
         """Tell the kind of what was made just before, where all of it is of one: what "another one" is."""
-        newest = next(iter(self.talk.mentions), None)
-        made = newest.items if newest and newest.happening is Happening.CREATED else ()
-        kinds = {self.talk.lookup.item(each).kind for each in made}
+        items, made = self._newest()
+        kinds = {item.kind for item in items if made}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def _above(self, item: WorkItem) -> Iterator[WorkItem]:
-        """Yield the open items that an item stands under, the nearest first."""
-        while item.parent:
-            item = self.talk.lookup.item(item.parent)
-            if item.status.is_open:
-                yield item
-
-
-def _settled(found: Resolution, phrase: str) -> list[WorkItem]:
-    if found.ask:
-        raise Unclear(found.ask, phrase=phrase, candidates=[item.id for item in found.candidates[:_MOST_OFFERED]])
-    return list(found.items)
+    def _newest(self) -> tuple[list[WorkItem], bool]:
+        """Give the items that were spoken of last, and whether they were made then."""
+        if not self.talk.mentions:
+            return [], False
+        newest = self.talk.mentions[0]
+        return [self.talk.lookup.item(each) for each in newest.items], newest.happening is Happening.CREATED
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
@@ -196,7 +187,7 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
     if said in _EVERY:
         return tuple(candidates)
     asked = Mention(items=tuple(candidates), happening=Happening.LISTED)
-    found = resolve_text(said, ANYTHING, Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))
+    found = resolve_text(said, Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))
     named = tuple(item.id for item in found.items)
     return named if set(named) <= set(candidates) else ()
 

@@ -10,8 +10,7 @@ from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.intents.slots import KIND_WORDS as KINDS
-from orchestra_mem.orchestrator.intents.slots import NUMBER_WORDS as NUMBERS
+from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Happening, Talk
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
@@ -27,7 +26,7 @@ _RUN = 0.98
 _PAIR = 0.45
 _BY_PARENT = 0.55
 _COVERAGE = 0.45
-_FILLERS = frozenset("one ones thing things stuff part item items ticket issue problem work".split()) | KINDS.keys()
+_FILLERS = KIND_WORDS.keys() | set("one ones thing things stuff part item items ticket issue problem work".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +255,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
 def _alike(word: str, other: str) -> float:
     """Tell how well a word stands for another: itself, its stem, its beginning, one letter off."""
     word, other = word.replace("-", ""), other.replace("-", "")
-    if word == other or stem(word) == stem(other) or str(NUMBERS.get(word, "")) == other:
+    if word == other or stem(word) == stem(other) or str(NUMBER_WORDS.get(word, "")) == other:
         return 1.0
     if not word.isalpha() or not other.isalpha():
         return 0.0

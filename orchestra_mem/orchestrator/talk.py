@@ -30,16 +30,10 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """One thing said or done lately.
-
-    `items` stand in the order in which they were named, created or shown. `operation` is the id of the operation that
-    it was recorded as, 0 where it was not. `text` is the line that was said.
-    """
+    """One thing said or done lately; `items` stand in the order in which they were named, created or shown."""
 
     items: tuple[int, ...]
     happening: Happening
-    text: str = ""
-    operation: int = 0
 
 
 class WorkLookup(Protocol):
@@ -67,12 +61,11 @@ class Need:
     """What a command wants of its items.
 
     Other kinds than `kinds` cannot be meant; empty allows all. Other statuses than `statuses` are unlikely; empty
-    makes all alike. With `many`, "that" is all that was done last.
+    makes all alike.
     """
 
     kinds: tuple[WorkKind, ...] = ()
     statuses: tuple[WorkStatus, ...] = ()
-    many: bool = False
 
 
 ANYTHING = Need()
@@ -93,7 +86,7 @@ def need_of(intent: Intent) -> Need:
     """Say what an intent wants of its target; of something new, what that can be put under."""
     if intent.action in (Action.CREATE, Action.ADD):
         return container_need(intent.kind)
-    return Need(statuses=_STATUSES.get(intent.action, ()), many=intent.action is Action.UNDO)
+    return Need(statuses=_STATUSES.get(intent.action, ()))
 
 
 def container_need(kind: WorkKind | None) -> Need:
@@ -140,22 +133,19 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer to a question and the items that it speaks of."""
+class Told:
+    """What came of an intent, in words; `kind` and `data` of its operation where that is not a line like any other."""
 
     text: str
     effects: tuple[Effect, ...] = ()
+    kind: str = ""
+    data: Mapping[str, Json] | None = None
 
 
 def shown(items: Sequence[int]) -> tuple[Effect, ...]:
     """Give the effect of having spoken of items without changing them."""
     happening = Happening.MENTIONED if len(items) == 1 else Happening.LISTED
     return (Effect(happening=happening, items=tuple(items), text=""),) if items else ()
-
-
-def answer_of(items: Sequence[WorkItem], text: str) -> Answer:
-    """Answer with a text that speaks of items."""
-    return Answer(text=text, effects=shown([item.id for item in items]))
 
 
 def reply_record(reply: Reply) -> dict[str, Json]:

@@ -15,10 +15,9 @@ from pathlib import Path
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus
 
 _GRACE_S, _LOOK_S = 2.0, 0.02
 
@@ -29,6 +28,11 @@ class Decision(StrEnum):
     PROCEED = "proceed"
     RETRY = "retry"
     ESCALATE = "escalate"
+
+
+_STATUS_AFTER = {
+    Decision.PROCEED: WorkStatus.DONE, Decision.RETRY: WorkStatus.IN_PROGRESS, Decision.ESCALATE: WorkStatus.FAILED,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,22 +123,15 @@ def _tried(work: Work, attempt: Attempt) -> TaskResult:
     start = time.perf_counter()
     try:
         given = work(attempt)
-        result = _checked(given if isinstance(given, TaskResult) else TaskResult(result=_words(given)))
+        result = given if isinstance(given, TaskResult) else TaskResult(result=_words(given))
+        result = replace(result, result=_words(result.result), error=_words(result.error))
+        quality: object = result.quality
+        if not (quality is None or (isinstance(quality, int | float) and 0 <= quality <= 1)):
+            fault = result.error or f"{quality!r} is no quality; it goes from 0 to 1"
+            result = replace(result, quality=None, error=fault)
     except Exception as error:
         result = TaskResult(result="", error=_failure(error))
     return replace(result, duration_s=time.perf_counter() - start, iteration=attempt.iteration)
-
-
-def _checked(result: TaskResult) -> TaskResult:
-    """Put a host's result in words, as it can be recorded; a quality that is none fails it."""
-    quality, error = result.quality, _words(result.error)
-    if not _is_quality(quality):
-        quality, error = None, error or f"{quality!r} is no quality; it goes from 0 to 1"
-    return replace(result, result=_words(result.result), quality=quality, error=error)
-
-
-def _is_quality(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and 0 <= value <= 1)
 
 
 def _words(value: object) -> str:
@@ -148,82 +145,63 @@ def _failure(error: Exception) -> str:
         return type(error).__name__
 
 
-def _decided(result: TaskResult, *, least_quality: float, last: bool) -> Decision:
-    """Go on where it worked and is good enough; else try again, and ask for help after the last try."""
-    if not result.error and (result.quality is None or result.quality >= least_quality):
-        return Decision.PROCEED
-    return Decision.ESCALATE if last else Decision.RETRY
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRunner:
     """Runs tasks, keeps their items' status, and has each try recorded; tries again below `least_quality`, 0 to 1."""
 
-    def __init__(
-        self,
-        memory: OrchestratorContextManager,
-        tracker: WorkTracker,
-        journal: Journal,
-        hooks: Hooks,
-        *,
-        least_quality: float,
-    ) -> None:
-        self._memory = memory
-        self._tracker = tracker
-        self._journal = journal
-        self._hooks = hooks
-        self._least_quality = least_quality
+    journal: Journal
+    hooks: Hooks
+    least_quality: float
 
     def run(
         self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
     ) -> TaskResult:
         """Try a task until its result is good enough or it has been tried often enough."""
-        with self._tracker.together() as changes:
-            item = self._tracker.set_status(task, WorkStatus.IN_PROGRESS)
+        changes: list[WorkEvent]
+        with self.journal.tracker.together() as changes:
+            item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
-            self._hooks.call("before_execution", kind=TASK, subject=item.id)
-            context = self._memory.get_orchestrator_context(TASK, context_tokens)
+            self.hooks.call("before_execution", kind=TASK, subject=item.id)
+            context = self.journal.memory.get_orchestrator_context(TASK, context_tokens)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result)
             try:
                 result = _tried(work, attempt)
             except BaseException as error:  # Ctrl-C: what was begun is told, and the item waits again
                 failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
-                self._ended(item, failed, WorkStatus.PENDING, changes, tokens_used)
+                self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
                 raise
-            last = iteration == max_iterations
-            result = replace(result, decision=_decided(result, least_quality=self._least_quality, last=last))
+            is_good = not result.error and (result.quality is None or result.quality >= self.least_quality)
+            if not is_good:
+                tries_left = iteration < max_iterations
+                result = replace(result, decision=Decision.RETRY if tries_left else Decision.ESCALATE)
+            result = self._recorded(item, result, changes, tokens_used, _STATUS_AFTER[result.decision])
             if result.decision is not Decision.RETRY:
                 break
-            result = self._recorded(item, result, changes, tokens_used)
             changes = []
         assert result is not None
-        status = WorkStatus.DONE if result.decision is Decision.PROCEED else WorkStatus.FAILED
-        return self._ended(item, result, status, changes, tokens_used)
+        return result
 
-    def _ended(
+    def _recorded(
         self,
         item: WorkItem,
         result: TaskResult,
-        status: WorkStatus,
         changes: Sequence[WorkEvent],
         tokens_used: int | None,
+        status: WorkStatus,
     ) -> TaskResult:
-        """Set the item's last status and record the last try with it."""
-        with self._tracker.together() as last:
+        """Set the item's status after a try and record both."""
+        with self.journal.tracker.together() as last:
             try:
-                self._tracker.set_status(item.id, status, reason=result.error)
+                if status is not WorkStatus.IN_PROGRESS:
+                    self.journal.tracker.set_status(item.id, status, reason=result.error)
             except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
-        return self._recorded(item, result, [*changes, *last], tokens_used)
-
-    def _recorded(
-        self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens_used: int | None
-    ) -> TaskResult:
         data = task_record(item, result)
-        operation = self._journal.record_changes(TASK, data, changes, tokens_used)
+        operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens_used)
         if result.error:
-            self._hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
-        self._hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
+            self.hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
+        self.hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
         return replace(result, operation=operation.id)
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.references import NOTHING_NAMED
-from orchestra_mem.orchestrator.resolving import AT_HAND, Resolver, Unclear, is_reference, items_named_in, resolve_line
+from orchestra_mem.orchestrator.resolving import Resolver, is_reference, items_named_in, resolve_line, resolve_text
 from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of
 from orchestra_mem.work_types import WorkItem
 
@@ -122,30 +121,21 @@ def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Followin
     plain = is_reference(phrase, talk)
     person = _PERSON.fullmatch(phrase) if last.intent.action is Action.ASSIGN and takes_back else None
     if person and person["name"][:1].isupper() and not plain:
-        intent = replace(last.intent, value=person["name"], target=last.intent.target or AT_HAND)
-        return Following(intent=intent, items=last.items)
+        return Following(intent=replace(last.intent, value=person["name"]), items=last.items)
     intent = replace(last.intent, target=phrase)
-    try:
-        items = tuple(item.id for item in Resolver(talk).many(phrase, need_of(intent)))
-    except (Unclear, NotFoundError):
-        return None
-    if set(items) & set(last.items):
+    items = Resolver(talk).named(phrase, need_of(intent))
+    if not items or set(items) & set(last.items):
         return None
     return Following(intent=intent, items=items, takes_back=takes_back, sure=plain)
 
 
 # Suggestions
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """Intents whose phrases are replaced by the numbers of the items meant, and how to ask about them."""
-
-    intents: tuple[Intent, ...]
-    text: str
+Suggestions = dict[str, tuple[Intent, ...]]
+"""By how to ask about them, intents whose phrases are replaced by the numbers of the items meant."""
 
 
-def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]:
+def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
     """List what a line may ask for, the likeliest first: of what was read, then of the nearest commands.
 
     A line that seems to ask for nothing may be worth a note. A reading whose items are not there is none; one whose
@@ -156,43 +146,40 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> tuple[Suggestion, ...]
         readings += [read for command in parsed.nearest if not _takes_away(read := read_line(command).intents)]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
-    found: dict[str, Suggestion] = {}
+    found: Suggestions = {}
     for intents in readings:
         if intents and not any(intent.action in ASKS for intent in intents):
-            for suggestion in _suggested(line, intents, talk):
-                found.setdefault(suggestion.text, suggestion)
+            for text, settled in _suggested(line, intents, talk):
+                found.setdefault(text, settled)
     if not found and parsed.nearest and _TELLS.fullmatch(line):
         noted = Intent(action=Action.NOTE, value=line.strip())
-        found[line] = Suggestion(intents=(noted,), text=as_command(noted))
-    return tuple(found.values())[:_MOST]
+        found[as_command(noted)] = (noted,)
+    return dict(islice(found.items(), _MOST))
 
 
 def _takes_away(intents: Sequence[Intent]) -> bool:
     return any(intent.action in DESTRUCTIVE for intent in intents)
 
 
-def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[Suggestion]:
+def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tuple[str, tuple[Intent, ...]]]:
     """Settle the intents of one reading; where the phrase of the first is unclear, for each that it may mean."""
-    rows: list[list[tuple[Intent, list[WorkItem]]]] = [[]]
+    ways: list[list[tuple[Intent, list[WorkItem]]]] = []
     clauses = [part for part in _CLAUSE_END.split(line) if part.strip()]
     for place, intent in enumerate(intents):
         clause = clauses[place] if len(clauses) == len(intents) else line
         if any(before.action in NEW for before in intents[:place]):
-            settled = [(intent, list[WorkItem]())]  # it may be about what is yet to be made
+            ways.append([(intent, [])])  # it may be about what is yet to be made
         else:
-            settled = list(islice(_settled(clause, intent, talk), _MOST if place == 0 else 1))
-        rows = [[*row, one] for row in rows for one in settled]
-    for row in filter(None, rows):
+            ways.append(list(islice(_settled(clause, intent, talk), 1 if place else _MOST)))
+    for row in product(*ways):
         text = "; ".join(as_command(intent) + _names(items) for intent, items in row)
-        yield Suggestion(intents=tuple(intent for intent, _ in row), text=text)
+        yield text, tuple(intent for intent, _ in row)
 
 
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
     """Replace an intent's phrases by numbers, in each way that they may be meant."""
     is_new = intent.action in NEW and not intent.target
     other = _meant(intent.other, container_need(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
-    if intent.action is Action.ASSIGN and is_reference(intent.value, talk):
-        return  # no person
     if intent.action is Action.REPORT:
         intent = replace(intent, value=line.strip())
     if other and (len(other[0]) == 1 or not is_new):
@@ -220,12 +207,8 @@ def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem
     found: list[list[WorkItem]] = []
     whole = resolve_line(line, talk) if line else NOTHING_NAMED
     if phrase or (line and whole is NOTHING_NAMED and not need.kinds):
-        try:
-            found = [Resolver(talk).many(phrase, need)]
-        except Unclear as unclear:
-            found = [[talk.lookup.item(each)] for each in unclear.candidates]
-        except NotFoundError:
-            return []
+        meant = resolve_text(phrase, talk, need)
+        found = [[item] for item in meant.candidates] if meant.ask else [list(meant.items)]
     about, titled = list(whole.items), items_named_in(line, talk) if line else []
     found.insert(0 if phrase in _PRONOUNS else 1, titled)
     return [each for each in (*found[:2], about, *found[2:], *([item] for item in titled)) if each]

@@ -73,11 +73,10 @@ class Intent:
 class Parsed:
     """What a line was read as.
 
-    `understood` is whether all of the line was; where it is not, `intents` are those of the part that was, `reason`
-    says what was not, and `nearest` are commands as one would type them, the likeliest first.
+    `understood` is whether all of the line was; where it is not, `intents` are those of the part that was, and
+    `nearest` are commands as one would type them, the likeliest first.
     """
 
     intents: tuple[Intent, ...]
     understood: bool
     nearest: tuple[str, ...] = ()
-    reason: str = ""

@@ -7,7 +7,7 @@ of `benchmarks/data/intents.jsonl`. No phrase of any language stands in here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise
@@ -90,8 +90,14 @@ class Vocabulary:
         """Give the common word that a word nobody knows is one slip of the keys away from, else the word itself."""
         if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
             return word
-        found = process.extractOne(word, self._long, scorer=OSA.distance, score_cutoff=1)
-        return found[0] if found and found[0][0] == word[0] else word
+        near = slip_of(word, self._long)
+        return near if near[:1] == word[0] else word
+
+
+def slip_of(word: str, known: Collection[str]) -> str:
+    """Give the known word that a word is at most one slip of the keys away from; "" where there is none."""
+    found = process.extractOne(word, known, scorer=OSA.distance, score_cutoff=1)
+    return found[0] if found else ""
 
 
 def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:

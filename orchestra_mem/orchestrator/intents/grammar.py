@@ -7,10 +7,12 @@ an item counts only where it cannot be anything else: a number, a pronoun, a kin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 
-from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
+from orchestra_mem.core.work.wording import a
+from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
+from orchestra_mem.work_types import WorkKind
 
 _KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
 _ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
@@ -109,13 +111,6 @@ _FORMS: dict[Action, tuple[str, ...]] = {
 _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
-_BOX = re.compile(r"[-*] (?:\[[xX]\] (?P<target>#\d{1,18})\b.*|\[ \] (?P<title>[^#~].*))")
-_MOVES = {
-    **dict.fromkeys(("done", "finished", "complete", "completed"), Action.FINISH),
-    **dict.fromkeys(("started", "in progress"), Action.START),
-    **{"blocked": Action.BLOCK, "cancelled": Action.CANCEL, "deferred": Action.DEFER},
-}
-_ARROW = re.compile(rf"(?P<target>#\d{{1,18}}) ?(?:->|=>|\u2192) ?(?P<state>{'|'.join(_MOVES)})", re.IGNORECASE)
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """A phrase that can only mean items."""
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
@@ -128,11 +123,25 @@ _BORDER = re.compile(
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """How priorities are named."""
-_PLAIN = {
-    Action.DEPEND: "{target} depends on {other}",
-    Action.RECENT: "what did we do last?",
-    Action.NEXT: "what is next?",
-    **{action: str(action) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
+# How an intent is written: by the first form whose fields all say something. `on` is the target where one was named.
+_WRITTEN: dict[Action, tuple[str, ...]] = {
+    Action.RENAME: ('rename {target} to "{value}"',),
+    Action.BLOCK: ("block {target} on {other}", "block {target} because {value}", "block {target}"),
+    Action.DEFER: ("defer {target} until {value}", "defer {target}"),
+    Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
+    Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),
+    Action.DEPEND: ("{target} depends on {other}",),
+    Action.NOTE: ("note on {on}: {value}", "note: {value}"),
+    Action.REPORT: ("report on {on}: {value}", "report: {value}"),
+    Action.DECIDE: ("decision: {value}",),
+    Action.RESUME: ("continue with {on}", "continue"),
+    Action.STATUS: ("status of {on}", "status"),
+    Action.WHY: ("why did we choose {value}?", "why is {target} so?"),
+    Action.FIND: ("find {value}",),
+    Action.LIST: ("list {value} {kinds}", "list {kinds}"),
+    Action.RECENT: ("what did we do last?",),
+    Action.NEXT: ("what is next?",),
+    **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
 }  # others: the action's name and its target
 
 
@@ -148,22 +157,35 @@ def borders(line: str) -> list[tuple[int, int]]:
     ]
 
 
-def _compiled() -> Iterator[tuple[Action, re.Pattern[str]]]:
-    for action, forms in _FORMS.items():
-        for form in forms:
-            pattern = re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form)
-            yield action, re.compile(pattern, re.IGNORECASE)
+def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
+    return tuple(
+        (action, re.compile(re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form), re.IGNORECASE))
+        for action, each in forms.items()
+        for form in each
+    )
 
 
-_TABLE = tuple(_compiled())
+_TABLE = _compiled(_FORMS)
+_QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
+# As `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status.
+_ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
+_NOTATION = _compiled(
+    {
+        Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
+        Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
+        Action.START: (f"{_ARROW}<begun>",),
+        Action.BLOCK: (f"{_ARROW}blocked",),
+        Action.CANCEL: (f"{_ARROW}cancelled",),
+        Action.DEFER: (f"{_ARROW}deferred",),
+    }
+)
 
 
 def read_whole(line: str) -> tuple[Intent, ...]:
     """Read a line that is made of plain commands and nothing else; none where any of it is more."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
-    if noted := _notation(line):
-        return (noted,)
-    return _read(line)
+    noted = _by_forms(line, _NOTATION)
+    return (noted,) if noted else _read(line)
 
 
 def _read(line: str) -> tuple[Intent, ...]:
@@ -190,9 +212,11 @@ def _one(piece: str) -> Intent | None:
     while match := _POLITE.search(piece):
         polite = polite or bool(match["asked"])
         piece = (piece[: match.start()] + piece[match.end() :]).strip()
-    for action, form in _TABLE:
-        if asks and not polite and action not in ASKS:
-            continue
+    return _by_forms(piece, _QUESTIONS if asks and not polite else _TABLE)
+
+
+def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> Intent | None:
+    for action, form in forms:
         if (found := form.fullmatch(piece)) and (intent := _intent(action, found.groupdict())):
             return intent
     return None
@@ -229,49 +253,23 @@ def _unquoted(text: str | None) -> str:
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-def _notation(line: str) -> Intent | None:
-    """Read a line as `work_plan.md` has it: a ticked box, a new one, or a number with an arrow to a status."""
-    if arrow := _ARROW.fullmatch(line):
-        return Intent(action=_MOVES[arrow["state"].lower()], target=arrow["target"])
-    box = _BOX.fullmatch(line)
-    if box and box["title"]:
-        return Intent(action=Action.CREATE, titles=(box["title"].strip(),))
-    return Intent(action=Action.FINISH, target=box["target"]) if box else None
-
-
 def as_command(intent: Intent) -> str:
     """Write an intent as one would type it."""
-    target, other, value = _item(intent.target or "it"), _item(intent.other), intent.value
-    match intent.action:
-        case Action.CREATE | Action.ADD:
-            return _new(intent, other)
-        case Action.RENAME:
-            return f'rename {target} to "{value}"'
-        case Action.BLOCK:
-            return f"block {target}" + (f" on {other}" if other else f" because {value}" if value else "")
-        case Action.DEFER:
-            return f"defer {target}" + (f" until {value.removeprefix('until ')}" if value else "")
-        case Action.ASSIGN:
-            return f"assign {target} to {value}" if value else f"unassign {target}"
-        case Action.PRIORITISE if value in ("higher", "lower"):
-            return f"{'raise' if value == 'higher' else 'lower'} the priority of {target}"
-        case Action.PRIORITISE:
-            return f"set {target} to {LEVELS.get(value, 'high')} priority"
-        case Action.NOTE | Action.REPORT:
-            return f"{intent.action} on {target}: {value}" if intent.target else f"{intent.action}: {value}"
-        case Action.DECIDE:
-            return f"decision: {value}"
-        case Action.RESUME | Action.STATUS:
-            words = {Action.RESUME: ("continue", "with"), Action.STATUS: ("status", "of")}[intent.action]
-            return f"{words[0]} {words[1]} {target}" if intent.target else words[0]
-        case Action.WHY:
-            return f"why did we choose {value}?" if value else f"why is {target} so?"
-        case Action.FIND:
-            return f"find {value}"
-        case Action.LIST:
-            return " ".join(filter(None, ["list", value, intent.kind.plural if intent.kind else "items"]))
-        case action:
-            return _PLAIN.get(action, f"{action} {{target}}").format(target=target, other=other)
+    other, value = _item(intent.other), intent.value
+    if intent.action in NEW:
+        return _new(intent, other)
+    said = {
+        "target": _item(intent.target or "it"),
+        "on": _item(intent.target),
+        "other": other,
+        "value": value.removeprefix("until ") if intent.action is Action.DEFER else value,
+        "change": {"higher": "raise", "lower": "lower"}.get(value, ""),
+        "level": LEVELS.get(value, "high"),
+        "kinds": intent.kind.plural if intent.kind else "items",
+    }
+    forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
+    is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
+    return next(is_said, forms[0] if intent.target else forms[-1]).format(**said)
 
 
 def _item(phrase: str) -> str:
@@ -280,12 +278,10 @@ def _item(phrase: str) -> str:
 
 
 def _new(intent: Intent, other: str) -> str:
-    kind = intent.kind.value if intent.kind else "task"
+    kind = intent.kind or WorkKind.TASK
     many = max(intent.count, len(intent.titles))
     under = f" to {other}" if other else ""
     if many > 1:
-        plural = intent.kind.plural if intent.kind else "tasks"
-        return f"add {many} {plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
+        return f"add {many} {kind.plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
-    article = "an" if kind == "epic" else "a"
-    return f"{'add' if other else 'create'} {article} {kind}{title}{under}"
+    return f"{'add' if other else 'create'} {a(kind)}{title}{under}"

@@ -31,7 +31,6 @@ from orchestra_mem.orchestrator.intents.classifier import (
 )
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, read_whole
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
-from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkKind
 
 logger = logging.getLogger(__name__)
@@ -48,7 +47,6 @@ _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
 _REMEMBERED = 64  # pieces of lines
 _LONGEST = 2_000  # characters of a line that are looked at; a command is not longer
 MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
-_PHRASES = ("target", "other", "value")
 _LEVELS = frozenset({"1", "2", "3", "4", "5", "higher", "lower"})
 _SURE = 0.7  # a model tells no measure of its own that would mean something
 _ANSWER_TOKENS = 400
@@ -109,8 +107,7 @@ class Reader:
         line = line[:_LONGEST]
         readings = self.readings(line)
         intents = readings[0].intents
-        nearest = tuple(_nearest(intents, readings))
-        return Parsed(intents=intents, understood=False, nearest=nearest, reason=_reason(line, intents))
+        return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
 
     def readings(self, line: str, most: int = 1) -> list[Guess]:
         """Give what a line may ask for, best first: read whole, or cut, with the `most` best readings of each piece."""
@@ -230,34 +227,30 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
     return f'{line[:start]}"{line[start:end]}"{line[end:]}'
 
 
-def _reason(line: str, intents: Sequence[Intent]) -> str:
-    said = line if len(line) <= 80 else f"{line[:79]}\u2026"
-    return f'"{said}" {"is not a plain command" if intents else "does not seem to ask for anything known here"}'
-
-
+@dataclass(frozen=True, slots=True)
 class ModelReader:
-    """Asks a model where the grammar has not read a line.
+    """Asks a model where the grammar has not read a line; without one the classifier's suggestion stands.
 
-    Args:
-        model: answers by a schema; without one the classifier's suggestion stands.
-        foreground: keeps background work off the model meanwhile.
+    `foreground` keeps background work off the model meanwhile.
     """
 
-    def __init__(self, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]) -> None:
-        self._model = model
-        self._foreground = foreground
+    model: LanguageModel | None
+    foreground: Callable[[], AbstractContextManager[None]]
 
     def suggest(self, line: str, parsed: Parsed) -> Parsed:
         """Put the model's reading of a line before the classifier's, where it holds; `understood` stays False.
 
         What takes away is taken from the model only where the classifier has read it as well.
         """
-        if parsed.understood or self._model is None:
+        if parsed.understood or self.model is None:
             return parsed
         try:
-            with self._foreground():
-                answer = self._model.generate(
-                    intent_prompt(line), max_tokens=_ANSWER_TOKENS, schema=intent_schema(), timeout_s=_TIMEOUT_S
+            with self.foreground():
+                answer = self.model.generate(
+                    intent_prompt(line),
+                    max_tokens=_ANSWER_TOKENS,
+                    schema=ReadIntents.model_json_schema(),
+                    timeout_s=_TIMEOUT_S,
                 )
             intents = intents_from_json(answer.text)
         except (ModelError, ValueError) as error:
@@ -270,27 +263,8 @@ class ModelReader:
         return replace(parsed, intents=intents, nearest=tuple(dict.fromkeys([*command, *parsed.nearest]))[:3])
 
 
-def intent_schema() -> dict[str, Json]:
-    """Give the JSON schema of a list of intents; an empty list where a line asks for nothing."""
-    properties: dict[str, Json] = {
-        "action": {"type": "string", "enum": [action.value for action in Action]},
-        "kind": {"enum": [*(kind.value for kind in WorkKind), None]},
-        "count": {"type": "integer", "minimum": 0, "maximum": MAX_COUNT},
-        "titles": {"type": "array", "items": {"type": "string"}, "maxItems": MAX_TITLES},
-        **{name: {"type": "string"} for name in _PHRASES},
-    }
-    item: Json = {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
-    intents: Json = {"type": "array", "items": item, "maxItems": MAX_INTENTS}
-    return {
-        "type": "object",
-        "properties": {"intents": intents},
-        "required": ["intents"],
-        "additionalProperties": False,
-    }
-
-
-class _Read(BaseModel):
-    """An intent as a model tells it."""
+class ReadIntent(BaseModel):
+    """One thing that the line asks for."""
 
     model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
     action: Action
@@ -302,8 +276,11 @@ class _Read(BaseModel):
     value: str = ""
 
 
-class _Answer(BaseModel):
-    intents: list[_Read] = Field(max_length=MAX_INTENTS)
+class ReadIntents(BaseModel):
+    """What a model answers: all that the line asks for, nothing where it asks for nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+    intents: list[ReadIntent] = Field(max_length=MAX_INTENTS)
 
 
 def intents_from_json(answer: str) -> tuple[Intent, ...]:
@@ -312,7 +289,7 @@ def intents_from_json(answer: str) -> tuple[Intent, ...]:
     Raises:
         ValueError: it is not what the schema says; all faults are told together, each with its place.
     """
-    return tuple(Intent(**dict(read), sure=_SURE) for read in _Answer.model_validate_json(answer).intents)
+    return tuple(Intent(**dict(read), sure=_SURE) for read in ReadIntents.model_validate_json(answer).intents)
 
 
 def _stands_in(intent: Intent, line: str) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
 from orchestra_mem.orchestrator.intents import Action, Intent
-from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token
+from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token, slip_of
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
@@ -46,7 +46,7 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(KIND_WORDS)}|number|item|and|to)\s*$", re.
 _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
-_TITLE_LIKE, _SLIP = 88, 82
+_TITLE_LIKE = 88
 _NEW = (Action.CREATE, Action.ADD)
 
 
@@ -92,17 +92,14 @@ def priority_in(text: str) -> str:
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
-    levels = [PRIORITY_WORDS[near] for word in words if (near := _nearest_level(word))]
+    known = [word if word in PRIORITY_WORDS or len(word) < 4 else _level_word(word) for word in words]
+    levels = [PRIORITY_WORDS[word] for word in known if word in PRIORITY_WORDS]
     return next((level for level in levels if level.isdigit()), levels[0] if levels else "")
 
 
-def _nearest_level(word: str) -> str:
-    """Give the word for a priority that a word is, or is a slip for."""
-    if word in PRIORITY_WORDS or len(word) < 4:
-        return word if word in PRIORITY_WORDS else ""
-    found = process.extractOne(word, PRIORITY_WORDS.keys(), scorer=fuzz.ratio, score_cutoff=_SLIP)
-    level = str(NUMBER_WORDS.get(word, ""))
-    return found[0] if found else level if level in PRIORITY_WORDS else ""
+def _level_word(word: str) -> str:
+    """Give the word for a priority that a longer word is a slip for, or the figure that it names."""
+    return slip_of(word, PRIORITY_WORDS.keys()) or str(NUMBER_WORDS.get(word, ""))
 
 
 def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
