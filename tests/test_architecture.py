@@ -54,7 +54,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_040,
+    "tests": 32_057,
     "benchmarks": 7_850,
 }
 MAX_MODULE_LINES = 400
