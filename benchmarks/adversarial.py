@@ -101,10 +101,13 @@ def project() -> Iterator[OrchestratorContextManager]:
 
 
 def measure_one(door: str, kind: str, sizes: tuple[int, ...], told: Connection) -> None:
-    """Time a door with a text of one kind, ever longer; each time is sent as it is known."""
-    with project() as memory:
-        for size in sizes:
-            text = (RUNS[kind] * (size // len(RUNS[kind]) + 1))[:size]
+    """Time a door with a text of one kind, ever longer; each time is sent as it is known.
+
+    Each size has a project of its own: a document that held the smaller text too would be read whole, longer than told.
+    """
+    for size in sizes:
+        text = (RUNS[kind] * (size // len(RUNS[kind]) + 1))[:size]
+        with project() as memory:
             begun = time.process_time()
             try:
                 DOORS[door](memory, text)

@@ -54,8 +54,8 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_120,
-    "benchmarks": 7_890,
+    "tests": 32_140,
+    "benchmarks": 7_900,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import orchestra_mem
-from orchestra_mem import errors
+from orchestra_mem import errors, open_memory
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -165,6 +165,16 @@ def test_the_command_line_begins_without_the_memory() -> None:
              "tiktoken", "regex", "requests")  # fmt: skip
     assert _loaded_after("import orchestra_mem", ("orchestra_mem.errors", "orchestra_mem.types")) == "[]\n"
     assert _loaded_after("import orchestra_mem.faces.cli", names) == "[]\n"
+
+
+def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
+    """Where no operation is new to it, status reads no facts, searches nothing and asks no model."""
+    open_memory(tmp_path).close()
+    names = ("numpy", "faiss", "markdown_it", "watchdog", "orchestra_mem.core.facts.extraction",
+             "orchestra_mem.retrieval.search", "orchestra_mem.adapters.llama")  # fmt: skip
+    asked = f"['status', '-C', {str(tmp_path)!r}]"
+    shown = _loaded_after(f"from orchestra_mem.faces.cli import app; app({asked}, standalone_mode=False)", names)
+    assert shown.endswith("no problems\n[]\n")
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

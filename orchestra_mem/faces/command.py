@@ -66,11 +66,13 @@ class CommandGroup(typer.core.TyperGroup):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; what pydantic says of a wrong value is put in fewer words."""
+        """Run a command; what pydantic says of a wrong value is put in fewer words, with the value."""
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
+            told = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
+            faults: list[Any] = getattr(error.__cause__, "errors", list)()
+            error.message = told.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else told
             raise
 
 
@@ -116,10 +118,8 @@ def time_option(name: str, words: str) -> Any:
 
 ProjectOption = Annotated[
     Path | None,
-    typer.Option(
-        "--project", "-C", metavar="DIR", help="The project's folder. Default: the nearest one upwards with .obra.",
-    ),
-]  # fmt: skip
+    typer.Option("--project", "-C", metavar="DIR", help="The project's folder; else the nearest upwards with .obra."),
+]
 JsonOption = Annotated[bool, flag("--json", "Print one JSON document instead.")]
 JsonLinesOption = Annotated[bool, flag("--json", "Print one JSON object a line instead.")]
 DebugOption = Annotated[bool, flag("--debug", "Log to stderr, and show where an error came from.")]
@@ -278,10 +278,8 @@ class Invocation:
 
         for each in what:
             # How a text folds is forgotten by `print` unless it is told again.
-            if isinstance(each, Text):
-                self.out.print(each, no_wrap=each.no_wrap, overflow=each.overflow)
-            else:
-                self.out.print(each)
+            folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
+            self.out.print(each, **folds)
 
     def text(self, text: str) -> None:
         """Print a text as it is, byte for byte."""

@@ -131,9 +131,8 @@ def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
     from orchestra_mem.doctor import why_unusable
 
     model, subject = memory.model, "language model"
-    if model is None or any(problem["subject"] == subject for problem in known):
-        return [*known]
-    why = why_unusable(model)
+    told = any(problem["subject"] == subject for problem in known)
+    why = None if model is None or told else why_unusable(model)
     return [*known, {"subject": subject, "since": None, "problem": why}] if why else [*known]
 
 

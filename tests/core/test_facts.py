@@ -294,6 +294,12 @@ def test_time_is_linear(unit: str) -> None:
     assert_linear(lambda size: find_in_text(repeated(unit, size), operation=1, timestamp=START), 250_000)
 
 
+def test_what_comes_again_is_read_once() -> None:
+    """A sentence in the same surroundings tells nothing new and costs next to nothing."""
+    text = f"{'? ' * 100_000}We decided to use Postgres."
+    assert_quick(0.7, lambda: find_in_text(text, operation=1, timestamp=START))
+
+
 # What supersedes what
 
 

@@ -104,6 +104,7 @@ def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: tuple[st
     """Also where the fault shows only in the value."""
     run(*arguments, exit_code=2)
     assert "Value error" not in run.errors
+    assert "Input should" not in run.errors
     assert list(run.folder.iterdir()) == []
 
 

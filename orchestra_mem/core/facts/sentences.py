@@ -38,10 +38,14 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(field: Field) -> Iterator[Candidate]:
-    """Give the sentences of what somebody said or wrote that read as prose; headings lend theirs to what follows."""
+    """Give the sentences somebody said or wrote that read as prose, each once in the same surroundings.
+
+    Headings lend theirs to what follows.
+    """
     said = without_code(field.text)
     around = [f"voice={field.voice.value}", f"field={field.name}", *(["spoken"] if field.spoken else [])]
     heading = label = before = ""
+    seen: set[tuple[str, str, str, bool]] = set()
     end = 0
     for place, text in enumerate(split_sentences(said)):
         start = said.find(text, end)
@@ -57,21 +61,17 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
             continue
         if gap.strip(" \t\n-*+"):
             before = ""
-        yield Candidate(
-            text=text,
-            sentence=Sentence(
+        above = label or heading
+        if (told := (text, before, above, bulleted)) not in seen:
+            seen.add(told)
+            kind = heading_kind(above)
+            under = [f"under={kind.value}"] if kind else []
+            sentence = Sentence(
                 text=masked(text, quotes=field.voice is Voice.MODEL),
-                circumstances=(
-                    *around,
-                    *_circumstances(text, before, bulleted=bulleted),
-                    *([f"under={kind.value}"] if (kind := heading_kind(label or heading)) else ()),
-                ),
-                heading=label or heading,
-            ),
-            before=before,
-            place=place,
-            listed=heading_kind(label or heading) if bulleted and (label or heading) else None,
-        )
+                circumstances=(*around, *_circumstances(text, before, bulleted=bulleted), *under),
+                heading=above,
+            )
+            yield Candidate(text, sentence, before, place, listed=kind if bulleted else None)
         before = text
 
 

@@ -157,10 +157,7 @@ class _Choice:
             if passage.weight <= 0:
                 continue
             line = lines.setdefault((*label[:2], 0 if label[1] else label[2]), len(lines))
-            for text, weight, words in read(passage.text):
-                if text in known:  # once is enough
-                    continue
-                known.add(text)
+            for text, weight, words in read(passage.text, known):
                 self.units.append(_Unit(index, line, text, weight * passage.weight, words))
                 counts.update(words.keys())
                 for found, worth in words.items():

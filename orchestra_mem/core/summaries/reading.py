@@ -87,8 +87,8 @@ class Sentence(NamedTuple):
     words: dict[str, float]
 
 
-def read(text: str) -> Iterator[Sentence]:
-    """Give the sentences of a text that are worth a look."""
+def read(text: str, known: set[str]) -> Iterator[Sentence]:
+    """Give the sentences of a text that are worth a look and not among `known`, and add them there: once is enough."""
     sentences = split_sentences(text)
     count = len(sentences)
     cut_ones = _cut_inside_words(text, sentences)
@@ -103,6 +103,9 @@ def read(text: str) -> Iterator[Sentence]:
         if not pieces or place in cut_ones:
             continue
         line = " ".join(pieces)
+        if line in known:
+            continue
+        known.add(line)
         weight = _sentence_weight(line, len(pieces), fenced=depth > 0, depth=min(place, count - 1 - place))
         words = dict(chain(_opening(pieces[0]), *map(_inside, pieces[1:])))
         if weight > 0 and max(words.values(), default=0.0) > _UNPRONOUNCEABLE:
