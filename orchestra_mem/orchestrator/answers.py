@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.search.echoes import fenced
@@ -153,16 +153,14 @@ class Answers:
 
     def _why(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
         question = intent.value or intent.target or line
-        hits = self._memory.search(question, limit=10).hits
-        reasons = ([hit for hit in hits if hit.chunk.kind in _REASONS] or list(hits))[:_REASONS_TOLD]
+        found = self._memory.search(question, limit=10)
+        reasons = ([hit for hit in found.likely if hit.chunk.kind in _REASONS] or [*found.likely])[:_REASONS_TOLD]
         items = resolver.named(intent.target) if intent.target else ()
-        told = [line for item in items for line in self._history(self._tracker.item(item))]
-        told += [_told(hit) for hit in reasons]
+        told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
         if not told:
-            return Answer(text="Nothing is remembered of that.")
-        text = "\n".join(told)
-        worded = self._worded(question, text)
-        return Answer(text=f"{worded}\n{text}" if worded else text, effects=shown(items))
+            return Answer(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing is remembered of that.")
+        worded = self._worded(question, "\n".join(told))
+        return Answer(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Have the model word an answer to why, or take it from the response cache; empty without either.
@@ -172,8 +170,7 @@ class Answers:
         if self._model is None:
             return ""
         cache, facts = self._memory.response_cache, reasons.splitlines()
-        known = cache.get(question, facts=facts, model=self._model.name)
-        if known is not None:
+        if known := cache.get(question, facts=facts, model=self._model.name):
             return known.answer
         asked = f"{fenced(reasons, 'memory')}\nWhy: {question}"
         messages = (Message(role=Role.SYSTEM, text=_WHY), Message(role=Role.USER, text=asked))
@@ -207,9 +204,9 @@ class Answers:
         if not words:
             raise Unclear("What shall I look for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
-        hits = self._memory.search(words, limit=_NEXT).hits
-        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in hits]
-        return answer_of(items, "\n".join(lines) or f"Nothing is found for: {words}")
+        found = self._memory.search(words, limit=_NEXT)
+        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in found.likely]
+        return answer_of(items, "\n".join(lines) or _guesses(found.hits) or f"Nothing is found for: {words}")
 
     def _list(self, intent: Intent, resolver: Resolver, line: str) -> Answer:
         """List items by what the line says of status, person, priority and what holds them up."""
@@ -268,6 +265,10 @@ class Answers:
 def persons_in(tracker: WorkTracker) -> frozenset[str]:
     """List who has work among the first of the backlog, in lower case."""
     return frozenset(item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee)
+
+
+def _guesses(hits: Sequence[Hit]) -> str:
+    return "\n".join(["Nothing certain; perhaps:", *map(_told, hits)]) if hits else ""
 
 
 def _told(hit: Hit) -> str:
