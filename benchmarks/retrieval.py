@@ -7,11 +7,16 @@ is the one on disk, each talk in one of its own.
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,6 +37,9 @@ TARGETS: dict[str, Target] = {
     "mrr": (">=", 0.54),
     "session_recall_at_5": (">=", 0.87),
     "minilm_recall_at_10": (">=", 0.76),
+    "nothing_certain_unanswerable": (">=", 0.8),
+    "nothing_certain_answerable": ("<=", 0.1),
+    "calibration_error": ("<=", 0.03),
 }
 _QUICK_TALKS = 1
 _MEASURES = {
@@ -53,12 +61,14 @@ def measure(options: Options, report: Report) -> None:
         for key in TARGETS:
             report.unmeasured(key, f"{path} is not there")
         return
-    talks = load_talks(path)[: _QUICK_TALKS if options.quick else None]
+    all_talks = load_talks(path)
+    talks = all_talks[: _QUICK_TALKS if options.quick else None]
     embedder = WordLlamaEmbedder()
     with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
         indexes = [index_of(talk, embedder, Path(folder)) for talk in talks]
         whole = _searched(talks, indexes, embedder, embedder, _DEFAULTS)
         _report_whole(report, talks, whole)
+        _report_certainty(report, all_talks, indexes, embedder)
         _report_minilm(options, report, talks, embedder)
         _report_parts(options, report, talks, indexes, embedder)
         if not options.quick:
@@ -94,6 +104,48 @@ def _report_whole(report: Report, talks: list[Talk], scores: Scores) -> None:
             value = scores.mean("recall_at_10", category=category)
             report.add(f"recall_at_10_{what.replace(' ', '_')}", value, n=asked)
     report.percentiles("search_cpu", scores.cpu_ms, (50, 95), note="processor time")
+
+
+def _report_certainty(
+    report: Report, talks: list[Talk], indexes: list[DiskSearchIndex], embedder: WordLlamaEmbedder
+) -> None:
+    """Say how often nothing is certain, and how far likelihoods are from how often hits hold evidence.
+
+    The recordings lack LoCoMo's unanswerable questions. Those of the next talk stand for them, and, as its adversarial
+    ones are made, those of the same talk with the speakers exchanged: a few of these have an answer all the same.
+    """
+    none: frozenset[int] = frozenset()
+    uncertain = defaultdict[str, list[bool]](list)
+    hits_of: list[tuple[float, bool]] = []
+    for at, (talk, index) in enumerate(zip(talks, indexes, strict=False)):
+        searcher, situation = Searcher(index, embedder, embedder), Situation(now=talk.ended)
+        asked = [("answerable", question.text, question.evidence) for question in talk.questions]
+        asked += [("unanswerable", question.text, none) for question in talks[at + 1 - len(talks)].questions]
+        exchanged = (exchange_speakers(question.text, talk) for question in talk.questions)
+        asked += [("speakers_exchanged", text, none) for text in exchanged if text]
+        for kind, text, evidence in asked:
+            hits = searcher.search(text, situation)
+            uncertain[kind].append(all(hit.perhaps for hit in hits))
+            if kind != "speakers_exchanged":
+                hits_of += [(hit.likelihood, hit.chunk.operation in evidence) for hit in hits]
+    for kind, answers in uncertain.items():
+        report.add(f"nothing_certain_{kind}", fmean(answers), n=len(answers))
+    report.add("calibration_error", calibration_error(hits_of), n=len(hits_of), note="answerable and unanswerable")
+
+
+def exchange_speakers(text: str, talk: Talk) -> str:
+    """Ask the same of the other speaker; empty where a question names none."""
+    names = list(dict.fromkeys(operation.agent or "" for operation in talk.operations))
+    other = dict(zip(names, names[::-1], strict=True))
+    changed = re.sub(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b", lambda match: other[match[0]], text)
+    return changed if changed != text else ""
+
+
+def calibration_error(hits: Sequence[tuple[float, bool]]) -> float:
+    """The expected calibration error in ten bins (Guo and others, 2017) of likelihoods with what came of them."""
+    likely, happened = np.array(hits).T
+    gaps = np.bincount(np.minimum((likely * 10).astype(int), 9), likely - happened)
+    return float(np.abs(gaps).sum()) / len(hits)
 
 
 def _report_minilm(options: Options, report: Report, talks: list[Talk], words: WordEmbedder) -> None:

@@ -216,11 +216,13 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A chunk that answers a query. `score` is comparable within one answer only; more is better."""
+    """A chunk that may answer a query. `score` compares within an answer, `likelihood` (0 to 1) between answers too."""
 
     id: int
     chunk: Chunk
     score: float
+    likelihood: float
+    perhaps: bool  # unlikely, and so behind those that are not
     reasons: Reasons
 
 

@@ -150,7 +150,7 @@ _SHOWN = {
     "Expansion": "reference operations summary fact around place item events",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
-    "operation=chunk.operation? score:6 reasons",
+    "operation=chunk.operation? score:6 likelihood:4 perhaps reasons",
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",

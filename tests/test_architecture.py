@@ -51,11 +51,11 @@ MAX_LINES = {
     "orchestra_mem/tiers": 3_600,
     "orchestra_mem/adapters": 8_620,
     "orchestra_mem/memory": 2_390,
-    "orchestra_mem/retrieval": 1_830,
+    "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_140,
-    "benchmarks": 7_900,
+    "tests": 32_200,
+    "benchmarks": 7_950,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

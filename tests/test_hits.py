@@ -173,6 +173,9 @@ def test_similar_work_is_found_by_the_names_of_the_source_design(memory: Orchest
     (best, *_) = store.search_similar("where are the pictures of the shop stored")
     assert best.operation.idempotency_key == "o-1"
     assert 0.2 < best.similarity <= 1
+    assert best.likelihood > 0.04
+    assert not best.perhaps
+    assert store.search_similar("weather tomorrow")[0].perhaps
     assert store.search_similar("pictures of the shop", pattern="sequential") == []
     assert [each.operation.id for each in store.search_similar("pictures of the shop", pattern="parallel")] == [5]
     (bcrypt, *_) = store.search_similar("bcrypt", search_mode="fts")

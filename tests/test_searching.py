@@ -171,6 +171,29 @@ def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
     assert best.keyword_score > 0
 
 
+def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:
+    """Nothing hides the nearest where nothing is certain; nothing stands above what is likely; no guess is recalled."""
+    with open_memory(tmp_path) as memory:
+        assert memory.search("password hashing").hits == ()
+        memory.record_operation("decision", {"text": "We use bcrypt because it is slow on purpose"})
+        for text in SAID[1:]:
+            memory.record_operation("note", {"text": text})
+        found = memory.search("password hashing")
+        assert (found.hits[0].chunk.source, found.hits[0].perhaps, found.likely) == ("op 1", True, ())
+        assert memory.search_memory("password hashing", 1) == [
+            "[op 1, perhaps] We use bcrypt because it is slow on purpose"
+        ]
+        assert memory.search("weather tomorrow").likely == memory.search("capital of Australia").likely == ()
+        assert memory.retriever.retrieve_context("capital of Australia").entries == ()
+        for query in ("why is bcrypt slow", "the parser of the shop", "who changed the lamp", "#4"):
+            hits = memory.search(query).hits
+            flags = [hit.perhaps for hit in hits]
+            assert flags == sorted(flags)
+            assert not flags[0]
+            assert flags[-1]
+            assert all(0 <= hit.likelihood <= 1 for hit in hits)
+
+
 def test_two_processes_share_one_index(tmp_path: Path, memory: OrchestratorContextManager) -> None:
     """What one records, the other finds."""
     assert _sources(memory, "bcrypt")

@@ -145,7 +145,7 @@ SHAPES = {
     "events": "id item time author field before after reason operation",
     "sessions": "id started status ended archive spilled_through",
     "versions": "document sequence time author reason path size_bytes",
-    "hits": "source tier kind heading title text time session agent item operation score reasons",
+    "hits": "source tier kind heading title text time session agent item operation score likelihood perhaps reasons",
 }
 
 

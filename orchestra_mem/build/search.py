@@ -44,12 +44,11 @@ def open_search(
     Raises:
         StorageError: the folder cannot be used.
     """
-    notes: list[str] = []
+    fault = ""
     try:
         embedder = _embedder(settings)
     except EmbedderError as error:
-        embedder = None
-        notes.append(f"search by meaning is off, words alone answer: {error}")
+        embedder, fault = None, str(error)
     # One table for passages and words: it is loaded once.
     table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
     failures, reset_s = settings.search.breaker_failures, settings.search.breaker_reset_s
@@ -68,7 +67,7 @@ def open_search(
     # Those that hold a model of their own have something to close.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
-        index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, notes=notes,
+        index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
         guard=guard, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
 

@@ -251,7 +251,7 @@ def search(
     limit: Annotated[int, Option("--limit", min=1, metavar="N", help="At most N hits.")] = 10,
     explain: Annotated[bool, flag("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
 ) -> CommandResult:
-    """Find what answers a question, in all tiers and archives, by words and by meaning. Exits with 1 if nothing does.
+    """Find what answers a question, in all tiers, by words and by meaning, guesses last. Exits with 1 without any hit.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """

@@ -13,7 +13,7 @@ from orchestra_mem.core.text import visible
 from orchestra_mem.faces.views import clipped, counted, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
-from orchestra_mem.search_types import Hit, Reasons
+from orchestra_mem.search_types import Hit
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json, Summary
 from orchestra_mem.work_types import WorkKind
@@ -26,6 +26,8 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
     if not hits:
         yield Text("nothing found")
     for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):
+        if hit.perhaps and (number == 1 or not hits[number - 2].perhaps):
+            yield Text("Perhaps:" if number > 1 else "Nothing certain; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
@@ -35,20 +37,17 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
             head.append("  ").append_text(clipped(chunk.title))
         about = f"item {chunk.item}" if chunk.item is not None and chunk.kind not in set(WorkKind) else ""
         tail = filter(None, (chunk.kind, about, chunk.agent, short_time(chunk.time) if chunk.time else ""))
-        head.append(f"  {', '.join(tail)}  {hit.score:.3f}", style="dim")
+        head.append(f"  {', '.join(tail)}  {hit.likelihood:.0%}", style="dim")
         yield head
-        yield Text("     ").append_text(_passage(chunk.text))
+        text = visible(" ".join(chunk.text.split()))
+        yield Text(f"     {text if len(text) <= _PASSAGE_CHARS else f'{text[:_PASSAGE_CHARS]} …'}")
         if explain:
-            yield from (Text(f"     {line}", style="dim") for line in reasons_lines(hit.reasons))
+            yield from (Text(f"     {line}", style="dim") for line in reasons_lines(hit))
 
 
-def _passage(text: str) -> Text:
-    squeezed = visible(" ".join(text.split()))
-    return Text(squeezed if len(squeezed) <= _PASSAGE_CHARS else f"{squeezed[:_PASSAGE_CHARS]} …")
-
-
-def reasons_lines(reasons: Reasons) -> Iterator[str]:
+def reasons_lines(hit: Hit) -> Iterator[str]:
     """Say why a hit is ranked as it is, line by line."""
+    reasons = hit.reasons
     yield "; ".join(
         f"{name} {'not found' if rank is None else f'rank {rank}'}, score {score:.3f}"
         for name, rank, score in (
@@ -61,6 +60,7 @@ def reasons_lines(reasons: Reasons) -> Iterator[str]:
     yield "score: " + " + ".join(f"{value:.3f} {name}" for name, value in reasons.shares if value)
     if reasons.priors:
         yield "times " + ", ".join(f"{value:.3f} {name}" for name, value in reasons.priors)
+    yield f"likelihood {hit.likelihood:.3f}{', perhaps' * hit.perhaps}"
 
 
 def expansion_text(found: Expansion) -> str:

@@ -61,7 +61,7 @@ class QueryService:
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
             return Recall.best_lines(query, lines, max_results)
-        return [f"[{hit.chunk.source}] {' '.join(hit.chunk.text.split())}" for hit in hits]
+        return [f"[{hit.chunk.source}{', perhaps' * hit.perhaps}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def recalled(self, query: str, budget_tokens: int) -> Recalled:
         """Return what a query recalls for a context; where search cannot be used, nothing, and a note says why."""

@@ -26,7 +26,7 @@ _TYPE = "orchestration"
 class SimilarOperation:
     """An operation that is like what was asked for.
 
-    `similarity` is the cosine, 0 to 1, 0 where words alone found it; `score` is comparable within one answer only.
+    `similarity` is the cosine, 0 to 1, 0 where words alone found it; `score`, `likelihood`, `perhaps` are as in `Hit`.
     `observations` are the decisions, rules, failures and so on that were found in it and hold now.
     """
 
@@ -34,6 +34,8 @@ class SimilarOperation:
     passage: str
     similarity: float
     score: float
+    likelihood: float
+    perhaps: bool
     observations: tuple[MustKeep, ...] = ()
 
 
@@ -153,6 +155,8 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
             passage=hit.chunk.text,
             similarity=max(0.0, hit.reasons.dense_score),
             score=hit.score,
+            likelihood=hit.likelihood,
+            perhaps=hit.perhaps,
             observations=tuple(observations.get(operation.id, ())),
         )
 

@@ -151,16 +151,14 @@ class Answers:
 
     def _why(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         question = intent.value or intent.target or line
-        hits = self._memory.search(question, limit=10).hits
-        reasons = ([hit for hit in hits if hit.chunk.kind in _REASONS] or list(hits))[:_REASONS_TOLD]
+        found = self._memory.search(question, limit=10)
+        reasons = ([hit for hit in found.likely if hit.chunk.kind in _REASONS] or [*found.likely])[:_REASONS_TOLD]
         items = resolver.named(intent.target) if intent.target else ()
-        told = [line for item in items for line in self._history(self._tracker.item(item))]
-        told += [_told(hit) for hit in reasons]
+        told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
         if not told:
-            return Told(text="Nothing is remembered of that.")
-        text = "\n".join(told)
-        worded = self._worded(question, text)
-        return Told(text=f"{worded}\n{text}" if worded else text, effects=shown(items))
+            return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing is remembered of that.")
+        worded = self._worded(question, "\n".join(told))
+        return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Have the model word an answer to why, or take it from the response cache; empty without either.
@@ -170,8 +168,7 @@ class Answers:
         if self._model is None:
             return ""
         cache, facts = self._memory.response_cache, reasons.splitlines()
-        known = cache.get(question, facts=facts, model=self._model.name)
-        if known is not None:
+        if known := cache.get(question, facts=facts, model=self._model.name):
             return known.answer
         asked = f"{fenced(reasons, 'memory')}\nWhy: {question}"
         messages = (Message(role=Role.SYSTEM, text=_WHY), Message(role=Role.USER, text=asked))
@@ -205,9 +202,9 @@ class Answers:
         if not words:
             raise Unclear("What shall I look for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
-        hits = self._memory.search(words, limit=_NEXT).hits
-        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in hits]
-        return _of(items, "\n".join(lines) or f"Nothing is found for: {words}")
+        found = self._memory.search(words, limit=_NEXT)
+        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in found.likely]
+        return _of(items, "\n".join(lines) or _guesses(found.hits) or f"Nothing is found for: {words}")
 
     def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """List items by what the line says of status, person, priority and what holds them up."""
@@ -271,6 +268,10 @@ def persons_in(tracker: WorkTracker) -> frozenset[str]:
 def _of(items: Sequence[WorkItem], text: str) -> Told:
     """Answer with a text that speaks of items."""
     return Told(text=text, effects=shown([item.id for item in items]))
+
+
+def _guesses(hits: Sequence[Hit]) -> str:
+    return "\n".join(["Nothing certain; perhaps:", *map(_told, hits)]) if hits else ""
 
 
 def _told(hit: Hit) -> str:

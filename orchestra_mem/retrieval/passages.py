@@ -12,7 +12,7 @@ from orchestra_mem.core.search.echoes import plain_words, without_recalled
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.retrieval.search import Answer, MemorySearch
+from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
 from orchestra_mem.types import Operation
 
@@ -22,7 +22,6 @@ logger = logging.getLogger(__name__)
 # lies near it, unless it stands beside what does and comes near the best by that.
 _LEAST_OF_BEST = 0.3
 _LEAST_BESIDE = 0.6
-_LEAST_COSINE = 0.2
 # How much goes before what is not theirs: about what a neighbour that answers too is worth.
 _THEIRS = 0.15
 
@@ -70,8 +69,8 @@ class PassageRetriever:
 
     def _preferred(self, answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
         """The hits that come near the best, what is theirs a little before what is not."""
-        best = max((hit.score for hit in answer.hits), default=0.0)
-        hits = [hit for hit in answer.hits if _is_worth_it(hit, best)]
+        best = max((hit.score for hit in answer.matching), default=0.0)
+        hits = [hit for hit in answer.matching if _is_worth_it(hit, best)]
         if not agents and pattern is None:
             return hits
 
@@ -93,26 +92,23 @@ class PassageRetriever:
             agent=chunk.agent,
             operation=chunk.operation,
             why=why(hit.reasons),
-            beside=not _is_found(hit),
+            beside=not is_match(hit),
         )
-        operation = self._operation(chunk.operation)
+        operation = self.operation(chunk.operation)
         whole = _own_text(operation) if operation else search.section(hit)
         return replace(found, whole=whole) if plain_words(chunk.text) in plain_words(whole) else found
 
-    def _operation(self, number: int) -> Operation | None:
+    def operation(self, number: int) -> Operation | None:
+        """Give an operation; None where there is none of this number, as of a database that was lost."""
         try:
             return self._log.operation(number) if number else None
-        except NotFoundError:  # of a database that was lost
+        except NotFoundError:
             return None
 
 
 def _is_worth_it(hit: Hit, best: float) -> bool:
-    least = _LEAST_OF_BEST if _is_found(hit) else _LEAST_BESIDE
+    least = _LEAST_OF_BEST if is_match(hit) else _LEAST_BESIDE
     return bool(hit.reasons.identifiers) or hit.score >= best * least
-
-
-def _is_found(hit: Hit) -> bool:
-    return hit.reasons.keyword_rank is not None or hit.reasons.dense_score >= _LEAST_COSINE
 
 
 def _own_text(operation: Operation) -> str:

@@ -9,8 +9,7 @@ from datetime import datetime
 from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.core.search.disclosure import RetrievedPassage, excerpt
 from orchestra_mem.core.search.echoes import fenced, plain_words
-from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.passages import PassageRetriever
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.serialize import to_object
@@ -84,7 +83,6 @@ class Recommendations:
 def recommend(
     task: str,
     recollector: PassageRetriever,
-    log: EventLog,
     ledger: Ledger,
     counter: TokenCounter,
     *,
@@ -109,7 +107,7 @@ def recommend(
     for each in recalled(SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))):
         if not each.operation or f" {plain_words(each.passage)} " in told:
             continue
-        operation = _operation(log, each.operation)
+        operation = recollector.operation(each.operation)
         is_decision = operation is not None and operation.type == MustKeepKind.DECISION.value
         if operation is None or (is_decision and _has_decisions(ledger, operation)):
             continue
@@ -145,13 +143,6 @@ def outcome_of(operation: Operation) -> str:
         if isinstance(value, bool) or (isinstance(value, int | float) and name == "status"):
             return str(value).lower()
     return ""
-
-
-def _operation(log: EventLog, number: int) -> Operation | None:
-    try:
-        return log.operation(number)
-    except NotFoundError:  # of a database that was lost
-        return None
 
 
 def _has_decisions(ledger: Ledger, operation: Operation) -> bool:

@@ -217,7 +217,7 @@ class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).resp
     def _facts(self, question: str, facts: Sequence[str] | None) -> str:
         """Give the hash of what an answer is made from: keys of chunks change with their content."""
         if facts is None:
-            facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).hits]
+            facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).matching]
         return facts_hash(facts)
 
     @staticmethod

@@ -101,7 +101,6 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
     ) -> None:
         self._search = search
         self._passages = PassageRetriever(search, log)
-        self._log = log
         self._ledger = ledger
         self._counter = counter
         self._prefetch_tasks = settings.prefetch_tasks
@@ -221,16 +220,8 @@ class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).r
         """
         if limit < 0:
             raise ValueError(f"limit is {limit}: so many there cannot be")
-        return recommend(
-            task,
-            self._passages,
-            self._log,
-            self._ledger,
-            self._counter,
-            session=moment.session,
-            agents=agents,
-            limit=limit,
-        )
+        session = moment.session
+        return recommend(task, self._passages, self._ledger, self._counter, session=session, agents=agents, limit=limit)
 
     def clear_cache(self, pattern: str = "") -> None:
         """Forget what was retrieved; the next time it is looked for.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +26,7 @@ from orchestra_mem.retrieval.index_worker import IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
     EVERYTHING,
+    Chunk,
     Embedder,
     EmbeddingModel,
     Hit,
@@ -45,7 +46,7 @@ _AT_ONCE_S = 0.5
 _PATIENCE_S = 0.5
 _STEP_S = 0.05
 _UPKEEP_AFTER = 2_000
-# Something always lies nearest. Where no hit has a word of the query and none lies nearer than this, nothing was found.
+# Something always lies nearest: what lies no nearer than this has nothing to do with a query.
 _LEAST_COSINE = 0.2
 _NO_EMBEDDER = "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
 # So many passages on either side belong to a hit, as far as they stand under the same headings.
@@ -58,6 +59,21 @@ class Answer:
 
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def likely(self) -> tuple[Hit, ...]:
+        """The hits that are not perhaps ones."""
+        return tuple(hit for hit in self.hits if not hit.perhaps)
+
+    @property
+    def matching(self) -> tuple[Hit, ...]:
+        """The hits if any has a word of the query or lies near it; else none, as all of them are guesses."""
+        return self.hits if any(map(is_match, self.hits)) else ()
+
+
+def is_match(hit: Hit) -> bool:
+    """Tell whether a hit has a word of the query or lies near it; if not, it stands beside what does, or is a guess."""
+    return hit.reasons.keyword_rank is not None or hit.reasons.dense_score >= _LEAST_COSINE
 
 
 class MemorySearch:
@@ -73,7 +89,7 @@ class MemorySearch:
         clock: tells what "last week" is.
         guard: keeps searches from an embedder that fails.
         is_remote: the embedder is a server, which passages are sent to in the background alone.
-        notes: what every answer tells.
+        fault: why the configured embedder cannot be had; empty where it can, or is not wanted.
         release: frees what the embedders hold and ends their work; called on closing.
     """
 
@@ -88,7 +104,7 @@ class MemorySearch:
         clock: Clock,
         guard: Guard,
         is_remote: bool = False,
-        notes: Sequence[str] = (),
+        fault: str = "",
         release: Callable[[], object] = lambda: None,
     ) -> None:
         self._embedder = embedders[0] if embedders else None
@@ -96,7 +112,7 @@ class MemorySearch:
         self._by_words = Searcher(index, None, None)
         self._words = words
         self._release = release
-        self._notes = tuple(notes)
+        self._fault = fault
         self._guard = guard
         self._is_remote = is_remote
         self._index = index
@@ -155,10 +171,11 @@ class MemorySearch:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
         if backlog.vectors:
             notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
+        best = self._best()
+        if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self._index.models())):
+            raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
         # Who asks does not wait for an embedder twice.
-        searcher = self._searcher() if has_vectors or mode is SearchMode.DENSE else self._by_words
-        if searcher is self._by_words and mode is SearchMode.DENSE:
-            raise EmbedderError(self.problem or _NO_EMBEDDER)
+        searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
             return searcher.search(query, situation, where=where, mode=mode, limit=size)
@@ -174,15 +191,16 @@ class MemorySearch:
                 raise
             notes.append(_off(error))
             hits = enough_of(partial(ask, self._by_words), standing, limit)
-        if not any(hit.reasons.keyword_rank or hit.reasons.dense_score >= _LEAST_COSINE for hit in hits):
-            hits = []
         return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property
     def problem(self) -> str | None:
         """What keeps search by meaning off, in words; None where it works, as far as is known, or is not wanted."""
-        off = self._guard.problem
-        return self._notes[0] if self._notes else _off(off) if off else None
+        return _off(self._why_off) if self._why_off else None
+
+    @property
+    def _why_off(self) -> str:
+        return self._fault or self._guard.problem or ""
 
     @property
     def answering_model(self) -> EmbeddingModel | None:
@@ -215,16 +233,15 @@ class MemorySearch:
         """Return a hit's passage with those around it that stand under the same headings, in their order."""
         around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
         chunks = self._index.chunks(around)
-        passages = [hit.chunk.text]
-        for chunk in reversed(chunks[:_REACH]):
-            if chunk is None or chunk.heading != hit.chunk.heading:
-                break
-            passages.insert(0, chunk.text)
-        for chunk in chunks[_REACH:]:
-            if chunk is None or chunk.heading != hit.chunk.heading:
-                break
-            passages.append(chunk.text)
-        return "\n".join(passages)
+
+        def beside(chunks: Iterable[Chunk | None]) -> Iterator[str]:
+            for chunk in chunks:
+                if chunk is None or chunk.heading != hit.chunk.heading:
+                    return
+                yield chunk.text
+
+        before = [*beside(reversed(chunks[:_REACH]))][::-1]
+        return "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
 
     def note_recalled(self, passages: Sequence[str]) -> None:
         """Take note of passages that are given to a model: recorded again, they are no new memory."""
@@ -233,10 +250,6 @@ class MemorySearch:
     def behind(self, job: Callable[[], object]) -> None:
         """Do something in the thread that keeps the index up, when it has nothing else to do; not after `close`."""
         self._worker.do(job)
-
-    def _searcher(self) -> Searcher:
-        best = self._best()
-        return best[1] if best else self._by_words
 
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
         """Of the models that are known the first that has embedded most."""
@@ -253,7 +266,7 @@ class MemorySearch:
         What is left, whether vectors can be had, and notes. What was found damaged is told until it is made anew.
         """
         nothing = Backlog(operations=0, vectors=0)
-        notes = [*self._notes]
+        notes = [_off(self._fault)] if self._fault else []
         try:
             backlog = self._indexer.catch_up(_AT_ONCE_S, embeds=not self._is_remote)
             if backlog or self._upkeep_due:

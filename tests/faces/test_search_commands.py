@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,34 @@ def test_explain_tells_ranks_scores_and_priors_of_each_hit(said: Any) -> None:
     assert shown.count("recency, ") == shown.count("importance, ") == count
     assert "words: rank 1, score " in shown
     assert "meaning: rank 1, score " in shown
+
+
+def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
+    """Guesses are hits, marked as such; without any hit it exits with 1."""
+    run("init")
+    assert run("search", "password hashing", exit_code=1) == "nothing found\n"
+    run("record", "decision", "--text", "We use bcrypt because it is slow on purpose")
+    shown = run("search", "password hashing", "--explain").split("\n")
+    assert shown[0] == "Nothing certain; perhaps:"
+    assert shown[1].startswith("  1  op 1  Decision")
+    assert re.fullmatch(r" +likelihood 0\.0[0-3]\d, perhaps", shown[-2])
+    (hit,) = run.json("search", "password hashing")["hits"]
+    assert (hit["source"], hit["perhaps"], hit["likelihood"] < 0.04) == ("op 1", True, True)
+    for text in ("The lamp in the cellar was changed.", "It rained on the harbour.", "Tea was had in the hall."):
+        run("record", "note", "--text", text)
+    shown = run("search", "bcrypt")
+    assert shown.startswith("  1  op 1  Decision")
+    assert shown.count("erhaps:") == shown.count("\nPerhaps:\n") == 1
+
+
+def test_a_search_by_meaning_without_an_embedder_says_what_is_missing(run: Any) -> None:
+    """A server that nobody can reach, and no vectors from before: it is not that nothing was found."""
+    run("init")
+    with (run.folder / ".obra" / "config.yaml").open("a") as config:
+        config.write('search: {embedder: http, base_url: "http://127.0.0.1:9/v1", model: m}\n')
+    run("record", "decision", "--text", "We use bcrypt because it is slow on purpose")
+    assert run("search", "bcrypt", "--mode", "dense", exit_code=1) == ""
+    assert "search by meaning is off: no embeddings of 'm': http://127.0.0.1:9 cannot be reached" in run.errors
 
 
 # How the index is

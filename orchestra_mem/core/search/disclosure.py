@@ -29,6 +29,7 @@ _LINE_CHARS = 90
 _NAME_CHARS = 60
 # What documents put beside a memory.
 _FRAME = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
+_RUN = re.compile(r"`+")
 _PREAMBLE_WORTH = 10
 
 
@@ -107,7 +108,9 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
     for each in recollections:
         words = f" {plain_words(_FRAME.sub(' ', each.passage))} "
         same = next((at for at, known in enumerate(said) if words in known), None)
-        whole = next((at for at, known in enumerate(kept) if _is_of_one(each, known)), None)
+        whole = next(
+            (at for at, known in enumerate(kept) if (each.source, each.whole) == (known.source, known.whole)), None
+        )
         if same is not None:
             known = kept[same]
             if each.source not in (known.source, *known.also):
@@ -119,10 +122,6 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             kept.append(each)
             said.append(words)
     return kept
-
-
-def _is_of_one(one: RetrievedPassage, other: RetrievedPassage) -> bool:
-    return one.source == other.source and one.whole == other.whole
 
 
 def excerpt(text: str, most: int) -> str:
@@ -203,8 +202,7 @@ class _Layout:
 
     def _index(self, room: int) -> tuple[list[str], int]:
         """As many lines as there is room for, with the fence around them; none where not one fits."""
-        longest = max((run for line in self._lines for run in _runs(line)), default=0)
-        fence = "`" * max(3, longest + 1)
+        fence = max(["``", *_RUN.findall("".join(self._lines))], key=len) + "`"
         frame = [f"{fence}{MARK} index\n", f"{fence}\n"]
         used = sum(count_piece(self._counter, piece) for piece in frame)
         lines: list[str] = []
@@ -269,7 +267,3 @@ def _title(recollection: RetrievedPassage) -> str:
 def _named(text: str) -> str:
     """A name that data has given, as far as it may stand outside of a fence."""
     return " ".join(visible(text).replace("`", "'").split())[:_NAME_CHARS]
-
-
-def _runs(line: str) -> list[int]:
-    return [len(run) for run in "".join(c if c == "`" else " " for c in line).split()]

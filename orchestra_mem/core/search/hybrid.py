@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.question import Period, Question, names_agent, read_question
 from orchestra_mem.core.search.ranking import (
+    LEAST_LIKELY,
     Floats,
     Pool,
     Rows,
     Weights,
     diversify,
+    likelihoods,
     nearness,
     priors_of,
     recency,
@@ -48,7 +50,6 @@ _RARITY_POWER = 0.7
 
 _PERIOD_TAIL = timedelta(days=30)
 """How long after a time named it may still be told of."""
-
 
 # How far a search looks: so many are taken from each search, so many ranked, and so many of them with neighbours. Where
 # more hits are wanted, so many are found and ranked. Twice as many gain 0.002 of recall at 10 for twice the time.
@@ -89,12 +90,13 @@ class Searcher:
     ) -> list[Hit]:
         """Find the chunks that answer a query best, best first; any string is a query.
 
-        Chunks that hold an exact name of the query (`#12`, a path, `snake_case`) come before all others.
+        Chunks that hold an exact name of the query (`#12`, a path, `snake_case`) come first, `perhaps` ones last.
         """
         question = read_question(query, situation.now)
         rarities = self._rarities(question.words)
         embedder = self._embedder if mode is not SearchMode.KEYWORD else None
         vector = self._query_vector(embedder, question, rarities) if embedder else None
+        vector = vector if vector is not None and vector.any() else None
         found = self._find(question, vector, where, mode, max(_FOUND, limit))
         candidates = self._candidates(found, vector, where, max(_RANKED, limit))
         pool = self._pool(candidates, question, rarities, situation, mode)
@@ -105,7 +107,8 @@ class Searcher:
         if not words:
             return np.zeros(0, np.float32)
         frequencies = self._index.document_frequency([stem(word) for word in words])
-        count = max(self._index.count(), int(frequencies.max(initial=0)))
+        # Among fewer than 100 chunks, what none of them has would outweigh what some have.
+        count = max(self._index.count(), int(frequencies.max(initial=0)), 100)
         rarities: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         return rarities
 
@@ -197,13 +200,15 @@ class Searcher:
         scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
         held = self._held(candidates, question)
         counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
+        likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self._index.count()))
         passing = np.flatnonzero(candidates.outlines.passing)
-        # More exact names go before fewer; the score orders what has as many.
-        order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -counts[passing]))]
+        # More exact names go before fewer, what is likely before what is not; the score orders the rest.
+        levels = counts + (likely >= LEAST_LIKELY)
+        order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -levels[passing]))]
         order = order[: _DIVERSIFIED * limit]
-        # Each name lifts by more than any malus lowers, which is at most the best score.
+        # Each level lifts by more than any malus lowers, which is at most the best score.
         best = float(np.abs(scores).max(initial=0))
-        lifted = scores[order] + counts[order] * (1 + 2 * best)
+        lifted = scores[order] + levels[order] * (1 + 2 * best)
         chosen = order[diversify(lifted, candidates.vectors[order], limit, self._weights.diversity * best)]
         chunks = zip(chosen.tolist(), self._index.chunks(candidates.ids[chosen]), strict=True)
         return [
@@ -211,6 +216,8 @@ class Searcher:
                 id=int(candidates.ids[row]),
                 chunk=chunk,
                 score=float(scores[row]),
+                likelihood=float(likely[row]),
+                perhaps=bool(likely[row] < LEAST_LIKELY),
                 reasons=Reasons(
                     keyword_rank=int(candidates.keyword_ranks[row]) or None,
                     keyword_score=float(candidates.keyword[row]),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 
 from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
 from orchestra_mem.search_types import Terms
@@ -95,9 +96,10 @@ def names_agent(question: Question, agent: str | None) -> bool:
 
 def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
     """List the distinct periods that a query names, in order; what is no date (31 June) is none."""
+    midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
     found = (_period(match, now.astimezone(UTC).date()) for match in _TIMES.finditer(query))
     spans = dict.fromkeys(span for span in found if span)
-    return tuple(Period(start=_midnight(start), end=_midnight(end)) for start, end in spans)
+    return tuple(Period(start=midnight(start), end=midnight(end)) for start, end in spans)
 
 
 def _period(match: re.Match[str], today: date) -> tuple[date, date] | None:
@@ -166,7 +168,3 @@ def _ago(count: str, unit: str, today: date) -> tuple[date, date]:
     days = _UNIT_DAYS[unit]
     middle = today - number * days * _DAY
     return middle - days // 2 * _DAY, middle + (days // 2 + 1) * _DAY
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -87,7 +87,7 @@ def difference(one: str, other: str) -> str:
             return name
     if plain_words(one) == plain_words(other):
         return ""
-    if _identifiers(one) != _identifiers(other):
+    if set(exact_names(one)) != set(exact_names(other)):
         return "names"
     if _turns(one) != _turns(other):
         return "words such as who, not, before"
@@ -98,7 +98,8 @@ def difference(one: str, other: str) -> str:
     # The vectors do not tell left from right, nor the build from the nightly build.
     if len(ours) > 1 or len(theirs) > 1 or not any(_are_forms(stem, each) for stem in ours for each in theirs):
         return "words"
-    named = {stem for text in (one, other) for word in _capitalised(text) for stem in content_stems(word)}
+    names = [word for text in (one, other) for word in _NAME.findall(text) if word[0].isupper()]
+    named = {stem for word in names for stem in content_stems(word)}
     return "names" if (ours | theirs) & named else ""
 
 
@@ -117,17 +118,9 @@ def _signs(text: str) -> list[str]:
     return [*signs, *_FLAG.findall(text)]
 
 
-def _identifiers(text: str) -> frozenset[str]:
-    return frozenset(exact_names(text))
-
-
 def _turns(text: str) -> frozenset[str]:
     turns = {_TURNING[word] for word in plain_words(text).split() if word in _TURNING}
     return frozenset(turns | ({"not"} if _NOT.search(text) else set()))
-
-
-def _capitalised(text: str) -> list[str]:
-    return [word for word in _NAME.findall(text) if word[0].isupper()]
 
 
 def facts_hash(facts: Iterable[str]) -> str:
