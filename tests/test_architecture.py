@@ -51,7 +51,7 @@ MAX_LINES = {
     "orchestra_mem/tiers": 3_600,
     "orchestra_mem/adapters": 8_620,
     "orchestra_mem/memory": 2_390,
-    "orchestra_mem/retrieval": 1_820,
+    "orchestra_mem/retrieval": 1_815,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
     "tests": 32_200,

@@ -68,11 +68,9 @@ class PassageRetriever:
         return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 
     def _preferred(self, answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
-        """The hits that come near the best, what is theirs a little before what is not."""
+        """The hits that come near the best, by score; what is theirs a little before what is not."""
         best = max((hit.score for hit in answer.matching), default=0.0)
         hits = [hit for hit in answer.matching if _is_worth_it(hit, best)]
-        if not agents and pattern is None:
-            return hits
 
         def rank(hit: Hit) -> tuple[int, float]:
             theirs = (hit.chunk.agent in agents) + (pattern is not None and hit.chunk.pattern == pattern)
