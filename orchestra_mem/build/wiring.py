@@ -260,7 +260,9 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
-        search = LazySearch(lambda: self._open_search(episodic, place, state))
+        search = LazySearch(
+            lambda: self._open_search(episodic, place, state), (self.place.home / "index" / "search.db").exists
+        )
         compression = self._compression(episodic)
         window = settings.orchestrator.context_window
         return MemoryParts(
