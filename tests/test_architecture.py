@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_630,
+    "orchestra_mem": 39_641,
     "orchestra_mem/core": 10_390,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_090,
@@ -51,7 +51,7 @@ MAX_LINES = {
     "orchestra_mem/tiers": 3_580,
     "orchestra_mem/adapters": 8_600,
     "orchestra_mem/memory": 2_388,
-    "orchestra_mem/retrieval": 1_790,
+    "orchestra_mem/retrieval": 1_785,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
     "tests": 32_040,

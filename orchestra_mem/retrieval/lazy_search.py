@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages
-from orchestra_mem.errors import ClosedError, SearchError, StorageError
+from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages, turn_window
+from orchestra_mem.errors import ClosedError, EmbedderError, SearchError
 
 if TYPE_CHECKING:
+    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.search import MemorySearch
 
 
@@ -18,11 +19,15 @@ class LazySearch:
 
     Args:
         make: opens it.
+        words: gives the table of words alone, None where there is to be none.
         has_index: tells whether this project has been searched, by any process.
     """
 
-    def __init__(self, make: Callable[[], MemorySearch], has_index: Callable[[], bool]) -> None:
+    def __init__(
+        self, make: Callable[[], MemorySearch], words: Callable[[], GuardedTable | None], has_index: Callable[[], bool]
+    ) -> None:
         self._make = make
+        self._words = words
         self._has_index = has_index
         self._lock = threading.Lock()
         self._closed = False
@@ -50,13 +55,17 @@ class LazySearch:
             raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
-        """Say how many turns of a talk stand in full, by how far its last message is from those before it."""
+        """Say how many turns of a talk stand in full, by how far its last message is from those before it.
+
+        The table of words tells it, whatever embeds passages: no context waits for a model, a server or the index.
+        """
         if len(messages) <= CENTROID_MESSAGES:  # nothing is loaded for these
             return few_messages(len(messages) - 1)
         try:
-            return self.open().turn_window(messages)
-        except (SearchError, StorageError):
-            return NO_EMBEDDER
+            vectors = words.embed(messages) if (words := self._words()) else None
+        except (EmbedderError, ImportError):
+            vectors = None
+        return NO_EMBEDDER if vectors is None else turn_window(vectors[-1], [*vectors[:-1]])
 
     def follow(self) -> None:
         """Have the index brought up in the background; where nobody has searched, there is nothing to bring up.
