@@ -86,8 +86,7 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
     log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in lines if "region number" not in line))
-    facts = SearchFilter(tiers=(Tier.SEMANTIC,))
-    hits = memory.search("host the shop in region number 7", where=facts, limit=1).hits
+    hits = memory.search("host the shop in region number 7", where=SearchFilter(tiers=(Tier.SEMANTIC,)), limit=1).hits
     assert [hit.chunk.text for hit in hits] == ["We decided that the shop gets painted."]
 
 
@@ -200,7 +199,7 @@ def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_the_window_follows_a_talk_that_nobody_has_searched(memory: OrchestratorContextManager) -> None:
-    """Eight turns for one topic; four where the last message begins another."""
+    """Eight turns for one topic; four where the last message begins another. The index is not opened for it."""
     for text in BREAD:
         memory.record_operation("message", {"role": "user", "text": text})
     turns = memory.get_orchestrator_context("x").turns
@@ -211,6 +210,7 @@ def test_the_window_follows_a_talk_that_nobody_has_searched(memory: Orchestrator
     turns = memory.get_orchestrator_context("x").turns
     assert turns is not None
     assert turns.turns == FEW_TURNS
+    assert memory.get_stats()["search"]["opened"] is False  # type: ignore[index, call-overload]
 
 
 def _day(project: Path, *lines: str) -> list[str]:
