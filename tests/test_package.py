@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[1]
+# Built and installed once, not once in each of the processes that tests run in.
+pytestmark = pytest.mark.xdist_group("package")
 
 
 def _run(*command: str | Path, cwd: Path) -> str:
@@ -35,12 +37,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel with all that it asks for in an empty environment; give the folder of its programs."""
-    home = tmp_path_factory.mktemp("elsewhere")
-    environment = home / "env"
-    _run(sys.executable, "-m", "venv", "--without-pip", environment, cwd=home)
-    python = environment / "bin" / "python"
-    _run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", wheel, cwd=home)
-    return python.parent
+    programs, away = tmp_path_factory.mktemp("elsewhere") / "env" / "bin", wheel.parent
+    _run(sys.executable, "-m", "venv", "--without-pip", programs.parent, cwd=away)
+    _run(sys.executable, "-m", "pip", "--python", programs / "python", "install", "--quiet", wheel, cwd=away)
+    return programs
 
 
 def test_wheel_holds_the_package_and_what_ships_along_and_nothing_else(wheel: Path) -> None:

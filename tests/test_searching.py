@@ -272,7 +272,7 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         memory.update_index()
         before = _sources(memory, "doctor", mode=SearchMode.DENSE)
         assert before[0] == "op 2501"
-    monkeypatch.setattr("orchestra_mem.build.search._embedder", lambda settings: _Shorter())
+    monkeypatch.setattr("orchestra_mem.build.search._embedder", lambda *_: _Shorter())
     with open_memory(tmp_path, config=config) as memory:
         found = memory.search("doctor", mode=SearchMode.DENSE)
         assert [hit.chunk.source for hit in found.hits] == before

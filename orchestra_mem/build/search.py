@@ -26,6 +26,7 @@ def open_search(
     folder: Path,
     settings: Settings,
     memories: Memories,
+    words: GuardedTable | None,
     *,
     clock: Clock,
     write_point: WritePoint | None,
@@ -37,6 +38,7 @@ def open_search(
         folder: where the index lies; it is made where there is none.
         settings: those in force.
         memories: what is searched.
+        words: the table of words, None where search by meaning is off.
         clock, write_point: as `open_memory` takes them.
         read_only: nothing may be written: each process then makes an index of its own in a temporary folder. So it
             does where the folder alone may not be written to; then the first answer tells it.
@@ -46,20 +48,16 @@ def open_search(
     """
     fault = ""
     try:
-        embedder = _embedder(settings)
+        embedder = _embedder(settings, words)
     except EmbedderError as error:
         embedder, fault = None, str(error)
-    # One table for passages and words: it is loaded once.
-    table = embedder if isinstance(embedder, WordLlamaEmbedder) else WordLlamaEmbedder()
-    failures, reset_s = settings.search.breaker_failures, settings.search.breaker_reset_s
-    guard = Guard(failures=failures, reset_s=reset_s)
-    # With a guard of its own: what cannot be cut while indexing is no failure of the search, and made up for later.
-    words = GuardedTable(table, Guard(failures=failures, reset_s=reset_s)) if embedder else None
+    guard = _guard(settings)
+    words = words if embedder else None
     if words is not None:
         with suppress(EmbedderError):
             words.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
-    models = [] if embedder is None else [embedder] if embedder is table else [embedder, table]
+    models = dict.fromkeys([embedder, words.table]) if embedder and words else ()
     is_remote = settings.search.embedder is EmbedderChoice.HTTP
     embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
     first = embedders[0] if embedders else None
@@ -70,6 +68,20 @@ def open_search(
         index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
         guard=guard, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
+
+
+def open_words(settings: Settings) -> GuardedTable | None:
+    """Open the table of words; None where search by meaning is off.
+
+    One for passages, words and the turns of a talk, loaded once. With a guard of its own: what cannot be cut while
+    indexing is no failure of the search, and made up for later.
+    """
+    is_off = settings.search.embedder is EmbedderChoice.OFF
+    return None if is_off else GuardedTable(WordLlamaEmbedder(), _guard(settings))
+
+
+def _guard(settings: Settings) -> Guard:
+    return Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
 
 
 def _open_index(
@@ -105,7 +117,7 @@ def _is_writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
-def _embedder(settings: Settings) -> Embedder | None:
+def _embedder(settings: Settings, words: GuardedTable | None) -> Embedder | None:
     choice = settings.search.embedder
     search = settings.search
     if choice is EmbedderChoice.ONNX:
@@ -121,4 +133,4 @@ def _embedder(settings: Settings) -> Embedder | None:
         except ImportError as error:
             raise EmbedderError(f"search.base_url needs `pip install 'orchestra-mem[http]'`: {error}") from error
         return HttpEmbedder(search.base_url, search.model, api_key=search.api_key, dimensions=search.dimensions)
-    return WordLlamaEmbedder() if choice is EmbedderChoice.WORDLLAMA else None
+    return words.table if words else None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,7 @@ from orchestra_mem.types import DocumentName, Operation
 if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
     from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
+    from orchestra_mem.retrieval.guarded_embedder import GuardedTable
     from orchestra_mem.retrieval.response_cache import ResponseStore
     from orchestra_mem.retrieval.search import MemorySearch
 
@@ -260,7 +262,10 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
-        search = LazySearch(lambda: self._open_search(episodic, place, state))
+        search = LazySearch(
+            lambda: self._open_search(episodic, place, state), lambda: self._words,
+            (self.place.home / "index" / "search.db").exists,
+        )  # fmt: skip
         compression = self._compression(episodic)
         window = settings.orchestrator.context_window
         return MemoryParts(
@@ -364,8 +369,14 @@ class Wiring:
             Memories(
                 log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state
             ),
-            clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
+            self._words, clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
         )  # fmt: skip
+
+    @cached_property
+    def _words(self) -> GuardedTable | None:
+        from orchestra_mem.build.search import open_words
+
+        return open_words(self.settings)
 
     def _open_responses(self) -> ResponseStore:
         # Here, as vectors take long to load and few programs ask for earlier answers.

@@ -70,7 +70,7 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
         self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
         self._life = Lifecycle(parts, self.events)
         self._queries = QueryService(parts, self._life)
-        self._pauses = PauseWorker(self._life, self._lock)
+        self._pauses = PauseWorker(self._life, self._lock, parts.search)
         for threshold in Threshold:
             parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))
         self._life.resume()
@@ -151,8 +151,7 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
         )  # fmt: skip
         with self._lock:
             recorded = self._life.record(draft)
-        self._pauses.note_call()
-        self._parts.search.note_change()
+        self._pauses.note_call(changed=True)
         return recorded
 
     # Keeping within limits

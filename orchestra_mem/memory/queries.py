@@ -21,7 +21,6 @@ from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
     from orchestra_mem.retrieval.lazy_search import LazySearch
-    from orchestra_mem.retrieval.passages import PassageRetriever
     from orchestra_mem.retrieval.recommendations import Recommendations
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.retriever import ContextRetriever, Moment, RetrievedContext
@@ -67,15 +66,12 @@ class QueryService:
         """Return what a query recalls for a context; where search cannot be used, nothing, and a note says why."""
         session = self._life.snapshot().session_id
         try:
+            from orchestra_mem.retrieval.passages import PassageRetriever
+
             most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
-            return self._passages().recall(query, session=session, limit=most)
+            return PassageRetriever(self._search, self._parts.log).recall(query, session=session, limit=most)
         except ImportError as error:
             return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
-
-    def _passages(self) -> PassageRetriever:
-        from orchestra_mem.retrieval.passages import PassageRetriever
-
-        return PassageRetriever(self._search, self._parts.log)
 
     @property
     def retriever(self) -> MemoryRetriever:

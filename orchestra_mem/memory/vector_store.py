@@ -127,7 +127,9 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         """
         mode = _MODES.get(search_mode) or SearchMode(search_mode)
         where = replace(_OPERATIONS, pattern=pattern)
-        observations = self._observations() if include_observations else {}
+        observations: dict[int, list[MustKeep]] = {}
+        for fact in self._memory.facts() if include_observations else ():
+            observations.setdefault(fact.operation, []).append(fact)
 
         def similar(hits: Sequence[Hit]) -> list[SimilarOperation]:
             best: dict[int, Hit] = {}
@@ -135,7 +137,14 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
                 if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
                     best.setdefault(hit.chunk.operation, hit)
             found = [(self._operation(number), hit) for number, hit in best.items()]
-            return [self._similar(operation, hit, observations) for operation, hit in found if operation]
+            return [
+                SimilarOperation(
+                    operation=operation, passage=hit.chunk.text, similarity=max(0.0, hit.reasons.dense_score),
+                    score=hit.score, likelihood=hit.likelihood, perhaps=hit.perhaps,
+                    observations=tuple(observations.get(operation.id, ())),
+                )
+                for operation, hit in found if operation
+            ]  # fmt: skip
 
         def ask(size: int) -> Sequence[Hit]:
             return self._memory.search(query, where=where, mode=mode, limit=size).hits
@@ -147,25 +156,6 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
             return self._memory.expand(f"op {number}").operations[0]
         except NotFoundError:  # the index may be ahead of a memory that was put back
             return None
-
-    @staticmethod
-    def _similar(operation: Operation, hit: Hit, observations: Mapping[int, Sequence[MustKeep]]) -> SimilarOperation:
-        return SimilarOperation(
-            operation=operation,
-            passage=hit.chunk.text,
-            similarity=max(0.0, hit.reasons.dense_score),
-            score=hit.score,
-            likelihood=hit.likelihood,
-            perhaps=hit.perhaps,
-            observations=tuple(observations.get(operation.id, ())),
-        )
-
-    def _observations(self) -> dict[int, list[MustKeep]]:
-        """What holds now, by the operation that it was found in."""
-        found: dict[int, list[MustKeep]] = {}
-        for fact in self._memory.facts():
-            found.setdefault(fact.operation, []).append(fact)
-        return found
 
     def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
         """Say what past work means for a task; see `ContextRetriever.get_recommendations`."""

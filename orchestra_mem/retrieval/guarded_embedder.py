@@ -116,16 +116,16 @@ class GuardedTable(GuardedEmbedder):
 
     def __init__(self, table: TableEmbedder, guard: Guard) -> None:
         super().__init__(table, guard)
-        self._table = table
+        self.table = table
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Embed words one by one."""
-        return self._guard.call(lambda: self._table.embed_words(words))
+        return self._guard.call(lambda: self.table.embed_words(words))
 
     def cut(self, words: Sequence[str]) -> Tokens:
         """Cut words into tokens."""
-        return self._guard.call(lambda: self._table.cut(words))
+        return self._guard.call(lambda: self.table.cut(words))
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Give the vectors of tokens."""
-        return self._guard.call(lambda: self._table.token_vectors(numbers))
+        return self._guard.call(lambda: self.table.token_vectors(numbers))

@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, turn_window
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.widening import enough_of
@@ -110,7 +109,6 @@ class MemorySearch:
         self._embedder = embedders[0] if embedders else None
         self._searchers = [(each, Searcher(index, each, words)) for each in embedders]
         self._by_words = Searcher(index, None, None)
-        self._words = words
         self._release = release
         self._fault = fault
         self._guard = guard
@@ -217,17 +215,6 @@ class MemorySearch:
         except EmbedderError as error:
             logger.debug("no vector of a question: %s", error)
             return None
-
-    def turn_window(self, messages: Sequence[str]) -> TurnWindow:
-        """Say how many turns of a talk stand in full, by how far its last message is from those before it.
-
-        The table of words tells it, whatever embeds passages: no context waits for a model or a server.
-        """
-        try:
-            vectors = self._words.embed(messages) if self._words else None
-        except EmbedderError:
-            vectors = None
-        return NO_EMBEDDER if vectors is None else turn_window(vectors[-1], [*vectors[:-1]])
 
     def section(self, hit: Hit) -> str:
         """Return a hit's passage with those around it that stand under the same headings, in their order."""

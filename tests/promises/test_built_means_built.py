@@ -86,8 +86,7 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
     log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(line for line in lines if "region number" not in line))
-    facts = SearchFilter(tiers=(Tier.SEMANTIC,))
-    hits = memory.search("host the shop in region number 7", where=facts, limit=1).hits
+    hits = memory.search("host the shop in region number 7", where=SearchFilter(tiers=(Tier.SEMANTIC,)), limit=1).hits
     assert [hit.chunk.text for hit in hits] == ["We decided that the shop gets painted."]
 
 
@@ -98,21 +97,21 @@ def test_a_search_sees_the_newest_however_much_waits(memory: OrchestratorContext
     """Among thousands that are not in the index yet, what was recorded last is found by the first search."""
     record(memory, 4_000, say="Step {n}: the crate was moved to the next shelf.")
     memory.record_operation("step", {"text": "The garnet parser was seen."})
-    answer = memory.search("garnet parser")
-    assert answer.hits[0].chunk.source == "op 4001"
+    assert memory.search("garnet parser").hits[0].chunk.source == "op 4001"
 
 
 def test_the_index_follows_a_record_within_ten_seconds(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """With its vectors, though nobody searches."""
-    record(memory, 300)
-
-    def follows() -> bool:
-        report = inspect_index(tmp_path)
-        return report.present and report.operations == 300
-
-    until(follows, 10)
-    memory.record_operation("note", {"text": "The lamp in the cellar was changed."})
-    until(lambda: inspect_index(tmp_path).operations == 301, 10)
+    """With its vectors, where any process has searched the project; where none has, nothing is loaded."""
+    record(memory, 3)
+    (searched := tmp_path / "searched").mkdir()
+    with open_memory(searched) as answering:
+        answering.search("")
+    with open_memory(searched) as recording:
+        record(recording, 300)
+        until(lambda: inspect_index(searched).operations == 300, 10)
+        recording.record_operation("note", {"text": "The lamp in the cellar was changed."})
+        until(lambda: inspect_index(searched).operations == 301, 10)
+    assert memory.get_stats()["search"]["opened"] is False  # type: ignore[index, call-overload]
 
 
 def test_what_follows_ends_with_the_memory(tmp_path: Path) -> None:
@@ -200,7 +199,7 @@ def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_the_window_follows_a_talk_that_nobody_has_searched(memory: OrchestratorContextManager) -> None:
-    """Eight turns for one topic; four where the last message begins another."""
+    """Eight turns for one topic; four where the last message begins another. The index is not opened for it."""
     for text in BREAD:
         memory.record_operation("message", {"role": "user", "text": text})
     turns = memory.get_orchestrator_context("x").turns
@@ -211,6 +210,7 @@ def test_the_window_follows_a_talk_that_nobody_has_searched(memory: Orchestrator
     turns = memory.get_orchestrator_context("x").turns
     assert turns is not None
     assert turns.turns == FEW_TURNS
+    assert memory.get_stats()["search"]["opened"] is False  # type: ignore[index, call-overload]
 
 
 def _day(project: Path, *lines: str) -> list[str]:
