@@ -13,6 +13,10 @@ ARGS ?=
 # llama.cpp is compiled on the first `make test`, some minutes; with native code it would run on this processor alone.
 export CMAKE_ARGS ?= -DGGML_NATIVE=OFF
 
+# Tests wait for the disk thousands of times. Where there is room for them in memory, they run there.
+export PYTEST_DEBUG_TEMPROOT ?= $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null \
+	&& echo /dev/shm)
+
 PIP := .venv/bin/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help venv models llama-server demo test bench lint types clean
