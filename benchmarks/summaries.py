@@ -19,14 +19,17 @@ from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._models import find_model
 from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_must_keeps
 from orchestra_mem.core.identifiers import missing_identifiers
+from orchestra_mem.core.summaries.drafts import Material, draft_of
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import visible
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import LanguageModel
-from orchestra_mem.types import Summary
+from orchestra_mem.tiers.session_compaction import read_source
+from orchestra_mem.types import Operation, Summary
 
 MODELS = {
     "qwen05": "qwen2.5-coder-0.5b-instruct-q4_k_m",
@@ -45,6 +48,7 @@ class Tally:
     """What was found over the summaries of one summariser."""
 
     answers: Answers = field(default_factory=Answers.none)
+    as_large: Answers = field(default_factory=Answers.none)  # of extracts of the same size
     summaries: int = 0
     used: int = 0
     tokens: int = 0
@@ -125,17 +129,11 @@ def _judge(memory: OrchestratorContextManager, summary: Summary, model: Language
     text, tokens = summary.text, summary.tokens
     if model is not None and not summary.parent:
         done = memory.compression.redo(summary.id)
-        talk = done.talk
-        text, tokens = done.text, done.tokens
+        talk, text, tokens = done.talk, done.text, done.tokens
         tally.used += done.verdict.good
-        tally.asked += talk.asked
-        tally.first += talk.first
         tally.said_invented += talk.invented
-        tally.seconds += talk.seconds
-        tally.prompt_tokens += talk.prompt_tokens
-        tally.prompt_s += talk.prompt_s
-        tally.answer_tokens += talk.answer_tokens
-        tally.answer_s += talk.answer_s
+        for name in ("asked", "first", "seconds", "prompt_tokens", "prompt_s", "answer_tokens", "answer_s"):
+            setattr(tally, name, getattr(tally, name) + getattr(talk, name))
         if done.verdict is TrialVerdict.FAILED:
             say(f"S{summary.id}: {done.fault}")
     operations = memory.expand(f"S{summary.id}").operations
@@ -149,23 +147,32 @@ def _judge(memory: OrchestratorContextManager, summary: Summary, model: Language
     tally.facts += len(facts)
     tally.facts_kept += sum(fact in squeeze(text) for fact in facts)
     tally.answers.ask(operations, text)
+    if model is not None:
+        tally.as_large.ask(operations, text if summary.parent else _as_large(operations, text))
+
+
+def _as_large(operations: Sequence[Operation], text: str) -> str:
+    """The largest extract found that is no larger than a text: one seldom fills the size that it is made for."""
+    counter, facts = open_counter(), [fact for operation in operations for fact in find_must_keeps(operation)]
+    material, tokens = Material.of_operations(list(map(read_source, operations)), facts), counter.count(text)
+    tried = [draft_of(material, target_tokens=tokens * n // 20, counter=counter) for n in range(12, 33)]
+    fitting = [draft for draft in tried if draft.tokens <= tokens] or tried[:1]
+    return max(fitting, key=lambda draft: draft.tokens).text
 
 
 def _report(report: Report, name: str, tally: Tally, base: Tally) -> None:
     if not tally.summaries:
         report.unmeasured(f"{name}_answerable_gain", "in the full run only")
         return
-    answers = tally.answers
-    kinds = (("names", answers.names), ("outcomes", answers.outcomes), ("causes", answers.causes))
+    kinds = ((kind, getattr(tally.answers, kind)) for kind in ("names", "outcomes", "causes"))
     told = ", ".join(f"{kind} {found.mean:.3f} of {found.asked:,}" for kind, found in kinds)
-    report.add(f"{name}_answerable", answers.answerable, n=tally.summaries, note=told)
+    report.add(f"{name}_answerable", tally.answers.answerable, n=tally.summaries, note=told)
     report.add(f"{name}_ratio", tally.tokens / tally.source_tokens, n=tally.summaries)
     if name not in MODELS:
         return
-    report.add(f"{name}_answerable_gain", answers.answerable - base.answers.answerable, n=tally.summaries)
-    report.add(
-        f"{name}_used", tally.used / tally.summaries, n=tally.summaries, note="summaries with lines of the model's"
-    )
+    report.add(f"{name}_answerable_gain", tally.answers.answerable - base.answers.answerable, n=tally.summaries)
+    report.add(f"{name}_equal_size_gain", tally.answers.answerable - tally.as_large.answerable, n=tally.summaries)
+    report.add(f"{name}_used", tally.used / tally.summaries, n=tally.summaries, note="with lines of the model's")
     report.add(f"{name}_accepted_first_try", tally.first / max(1, tally.asked), n=tally.asked, note="answers")
     report.add(f"{name}_said_invented", tally.said_invented, n=tally.asked,
                note="identifiers in what the model said; none is stored")  # fmt: skip

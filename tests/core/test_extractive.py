@@ -16,15 +16,13 @@ from tests.timing import assert_linear
 
 TALK = (
     ("Ana", "Hey Ben! Long time no see, how are you?"),
-    (
-        "Ben",
-        "Hi Ana! Wow, I'm great, thanks! I moved to Lisbon in March because I got a job at a ceramics studio there.",
-    ),
+    ("Ben", "Hi Ana! Wow, I'm great, thanks! "
+            "I moved to Lisbon in March because I got a job at a ceramics studio there."),
     ("Ana", "That's awesome, Ben! I'm so happy for you!"),
     ("Ben", "Thanks! The studio is really small, and we never fire the kiln on Fridays. What about you?"),
     ("Ana", "Well, my sister and I opened a bakery - it was hard work. We sell 40 loaves of rye bread every morning."),
     ("Ben", "Haha, nice!"),
-)
+)  # fmt: skip
 PHRASES = st.sampled_from(
     ["Hey Ana!", "Wow, Ben,", "we never", "do not", "deploy on Fridays", "the build failed", "because", "src/app.py",
      "#12", "really", "very good", "it works,", "but only if", "- and", "; then", "v1.2.3", "**bold**", "## Head",
@@ -35,15 +33,11 @@ PHRASES = st.sampled_from(
 TEXTS = st.one_of(st.text(max_size=200), st.lists(PHRASES, max_size=30).map(" ".join), st.lists(PHRASES).map("".join))
 PASSAGES = st.lists(
     st.builds(
-        Passage,
-        key=st.integers(1, 99),
-        text=TEXTS,
-        speaker=st.sampled_from(["", "Ana", "Ben", "tool runner"]),
-        when=st.sampled_from(["", "Monday", "8 May 2023"]),
-        weight=st.sampled_from([0.0, 0.5, 1.0, 3.0]),
+        Passage, key=st.integers(1, 99), text=TEXTS, speaker=st.sampled_from(["", "Ana", "Ben", "tool runner"]),
+        when=st.sampled_from(["", "Monday", "8 May 2023"]), weight=st.sampled_from([0.0, 0.5, 1.0, 3.0]),
     ),
     max_size=8,
-)
+)  # fmt: skip
 
 
 def _passages(talk: tuple[tuple[str, str], ...] = TALK, when: str = "8 May") -> list[Passage]:
@@ -190,6 +184,18 @@ def test_the_budget_is_used() -> None:
     source = _passages(tuple(TALK) * 3 + (("Ana", "The ferry to the island leaves at noon from the old pier."),))
     size = sum(len(passage.text) for passage in source) // 6
     assert 0.75 * size <= len(render(extract(source, budget=size))) <= size
+
+
+def test_no_sentence_is_chosen_twice() -> None:
+    """Nor where one that did not fit at first is tried again, with a neighbour chosen meanwhile."""
+    first = "check redirect session token header guide upload router|cache window|" \
+        "server proxy cookie socket timeout window cache session upload client check redirect|reader retry"  # fmt: skip
+    second = "router window cache cookie proxy parser client retry|" \
+        "header retry reader client redirect proxy upload token|redirect socket|session charset"  # fmt: skip
+    source = [Passage(key=key, text=text.replace("|", "\n")) for key, text in enumerate((first, second))]
+    for budget in range(60, 400):
+        found = [each.text for each in extract(source, budget=budget)]
+        assert len(found) == len(set(found)), budget
 
 
 def test_the_same_source_gives_the_same_summary() -> None:

@@ -22,15 +22,11 @@ WORDS = st.lists(st.sampled_from("build failed not window small tests pass deplo
 @pytest.mark.parametrize(
     "line",
     [
-        "The build failed with exit code 2 in src/build.py.",
-        "the build failed with exit code 2 in src/build.py",
-        "tests pass now",
-        "raised it to 4096 because window was too small",
-        "could not deploy; tests pass now",
-        "Is the index rebuilt?",
-        "doctor doesn't report it",
+        "The build failed with exit code 2 in src/build.py.", "the build failed with exit code 2 in src/build.py",
+        "raised it to 4096 because window was too small", "could not deploy; tests pass now", "tests pass now",
+        "Is the index rebuilt?", "doctor doesn't report it",
     ],
-)
+)  # fmt: skip
 def test_a_line_that_is_a_sentence_passes(line: str) -> None:
     """It is one sentence, or two neighbours one behind the other; articles and what leads to it may be missing."""
     assert RECORD.fault(line) == ""
@@ -39,18 +35,15 @@ def test_a_line_that_is_a_sentence_passes(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (
-            "build with exit code 2",
-            '"build with exit code 2" is not said so there; copy the sentence '
-            '"The build failed with exit code 2 in src/build.py."',
-        ),
+        ("build with exit code 2", '"build with exit code 2" is not said so there; copy the sentence '
+                                   '"The build failed with exit code 2 in src/build.py."'),
         ("exit code 3", 'the record does not say "3"'),
         ("src/other.py failed", 'the record has no "src/other.py"'),
         ("the tests crashed", 'the record does not say "crashed"'),
         ("window pass small", '"window pass small" joins what stands in different places'),
         ("it was so", '"it was so" says nothing'),
     ],
-)
+)  # fmt: skip
 def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, fault: str) -> None:
     """In words that a model can mend it by."""
     assert RECORD.fault(line) == fault

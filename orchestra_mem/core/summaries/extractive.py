@@ -225,7 +225,7 @@ class _Choice:
         while heap:
             known, index = heap[0]
             unit = self.units[index]
-            gain = -known if unit.seen == now else self._gain(index)
+            gain = -known if unit.seen == now and unit.quality else self._gain(index)
             if gain <= self.floor:
                 heappop(heap)
             elif gain < -known:
