@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
@@ -280,10 +279,10 @@ class CompressionSettings(_Section):
     max_attempts: Annotated[int, _between(1, 100)] = 3
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings of a project. `load_settings` gives those of a project; `Settings()` alone are the defaults."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     project: ProjectSettings = ProjectSettings()
     orchestrator: OrchestratorSettings = OrchestratorSettings()
@@ -299,13 +298,6 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     compression: CompressionSettings = CompressionSettings()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
-
-    @classmethod
-    def settings_customise_sources(
-        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, *_: Any, **__: Any
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take only what is passed in: whoever loads settings reads the environment and files."""
-        return (init_settings,)
 
     @property
     def session_compaction_tokens(self) -> int:

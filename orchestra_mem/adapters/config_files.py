@@ -1,7 +1,7 @@
 """Read a project's configuration: `.obra/config.yaml`, the environment, and the files that ship along.
 
 Which values are allowed stands in `settings.py` and `settings_check.py`. Here each source is read into values by dotted
-key, each value with its place, checked on its own, and laid over the ones below it by pydantic-settings.
+key, each value with its place, checked on its own, and laid over the ones below it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic_settings import PydanticBaseSettingsSource
 
 from orchestra_mem.errors import ConfigError, ConfigFault
 from orchestra_mem.settings import Settings, clipped, schema, sections
@@ -50,28 +49,6 @@ class _Given:
 
     def fault(self, key: str, problem: str) -> ConfigFault:
         return ConfigFault(source=self.source, key=key, problem=problem, line=self.line)
-
-
-class _Source(PydanticBaseSettingsSource):
-    """Values that are in order, by dotted key, as a source for pydantic-settings."""
-
-    def __init__(self, values: Mapping[str, object]) -> None:
-        super().__init__(Settings)
-        self._values = values
-
-    def get_field_value(self, field: object, field_name: str) -> tuple[Any, str, bool]:
-        """Give a section; `__call__` gives all of them at once."""
-        return self().get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        tree: dict[str, Any] = {}
-        for key, value in self._values.items():
-            *path, name = key.split(".")
-            section = tree
-            for part in path:
-                section = section.setdefault(part, {})
-            section[name] = value
-        return tree
 
 
 def load_settings(
@@ -109,8 +86,15 @@ def load_settings(
 
 def _combined(*sources: Mapping[str, _Given]) -> Settings:
     """Lay sources over the defaults, later ones over earlier ones."""
-    built = [_Source({key: each.value for key, each in given.items()}) for given in sources]
-    return Settings(_build_sources=(tuple(reversed(built)), {}))  # type: ignore[call-arg]  # mypy sees the fields alone
+    tree: dict[str, Any] = {}
+    for given in sources:
+        for key, each in given.items():
+            *path, name = key.split(".")
+            section = tree
+            for part in path:
+                section = section.setdefault(part, {})
+            section[name] = each.value
+    return Settings.model_validate(tree)
 
 
 def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
