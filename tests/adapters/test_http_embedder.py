@@ -113,8 +113,8 @@ def test_it_gives_what_the_server_gives(server: Server) -> None:
 @pytest.mark.parametrize("failures", [[503], [429, 500], [None]])
 def test_what_may_pass_is_tried_again(server: Server, failures: list[int | None]) -> None:
     """An overloaded server, one that is starting, one that answers too late."""
-    embedder = _embedder(server, dimensions=64, timeout_s=0.3)
-    server.failures = list(failures)
+    embedder = _embedder(server, dimensions=64, timeout_s=1.0)
+    server.failures, server.pause_s = list(failures), 60.0
     assert embedder.embed(["red bicycle"]).any()
     assert len(server.requests) == len(failures) + 1
 
