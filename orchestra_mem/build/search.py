@@ -57,7 +57,9 @@ def open_search(
         with suppress(EmbedderError):
             words.cut([])  # loads the table now: a search's time for what is new is for that alone
     # After a change of model, the vectors of the one that needs no files answer until the other's are there.
-    models = dict.fromkeys([embedder, words.table]) if embedder and words else ()
+    models = [embedder] if embedder else []
+    if words and words.table is not embedder:
+        models.append(words.table)
     is_remote = settings.search.embedder is EmbedderChoice.HTTP
     embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
     first = embedders[0] if embedders else None
