@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_570,
+    "orchestra_mem": 39_550,
     "orchestra_mem/core": 10_430,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
@@ -49,12 +49,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_230,
     "orchestra_mem/tiers": 3_600,
-    "orchestra_mem/adapters": 8_620,
+    "orchestra_mem/adapters": 8_610,
     "orchestra_mem/memory": 2_400,
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_200,
+    "tests": 32_220,
     "benchmarks": 7_950,
 }
 MAX_MODULE_LINES = 400

@@ -317,6 +317,24 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one(older: str, newer: s
     assert settle([second, first]) == (second, replace(first, status=SUPERSEDED, superseded_by=8))
 
 
+@pytest.mark.parametrize("others", [0, 20, 400])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Passwords must not be logged.",
+        "All migrations must be reversible.",
+        "Only Maria may approve a release.",
+        "We decided to keep the ledger in Postgres.",
+        "TODO: write the guide for the new gateway.",
+    ],
+)
+def test_a_plain_fact_is_found_among_any_number_of_other_sentences(said: str, others: int) -> None:
+    """However few of a text are facts."""
+    sentences = [f"I opened file {number} and looked at the code for a while." for number in range(others)]
+    sentences.insert(others // 2, said)
+    assert said in [text for _, text in _facts("message", {"text": " ".join(sentences)})]
+
+
 def test_what_is_done_is_open_no_more() -> None:
     """A completion closes the open item that it speaks of, and no other."""
     wanted = _fact("TODO: add rate limiting to the login endpoint.", 1, MustKeepKind.OPEN_ITEM)

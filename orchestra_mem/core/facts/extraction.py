@@ -28,6 +28,7 @@ _TALK_THRESHOLD = 0.40
 _THRESHOLDS = {Voice.COMMIT: 0.65, Voice.MODEL: 0.75}  # models mostly narrate
 # Of the sentences that taught the classifier this share were facts; of a text it counts as much as so many sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
+_LEAST_SHARE = 0.15  # so that what is sure to be a fact stays one among any number of others
 _STEPS = 8
 _SAFETY_THRESHOLD = 0.1  # where a plain word of a rule speaks for one: a missed rule is worse than an extra one
 _SURE = 0.75  # from here on the classifier knows the kind better than such a word
@@ -175,6 +176,7 @@ def _among(likely: NDArray[np.floating]) -> list[float]:
         fact, none = likely * (share / _TAUGHT_SHARE), (1 - likely) * ((1 - share) / (1 - _TAUGHT_SHARE))
         corrected = fact / (fact + none)
         share = (float(corrected.sum()) + _TAUGHT_WEIGHT * _TAUGHT_SHARE) / (len(likely) + _TAUGHT_WEIGHT)
+        share = max(share, _LEAST_SHARE)
     return [float(each) for each in corrected]
 
 
@@ -195,7 +197,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
-    return (kind, among) if among >= threshold else None
+    score = likely if safe is not None else among
+    return (kind, score) if score >= threshold else None
 
 
 def _threshold(field: Field) -> float:
