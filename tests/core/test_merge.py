@@ -189,6 +189,7 @@ def test_every_line_that_the_machine_added_is_there_or_told(sides: tuple[list[st
 
 
 @settings(max_examples=300)
+@example((["# T", "# T"], ["- both"], ["- both", "# T"]))
 @given(three())
 def test_no_line_is_made_up_and_conflicts_are_where_they_say(sides: tuple[list[str], list[str], list[str]]) -> None:
     """Each line is one of the three texts'; the person's lines of a conflict stand at its line."""

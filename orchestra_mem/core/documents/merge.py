@@ -219,7 +219,8 @@ class _Merge:
             places = places[1:]
         self._gone.difference_update(place for place in places if place not in self._went)
         lines = [self._base[line] for line in old], [self._machine[place] for place in new]
-        self._collisions.append(_Collision(places.start, places.stop, *lines))
+        if [self._person[place] for place in places] != lines[1]:  # else both have made the same of it
+            self._collisions.append(_Collision(places.start, places.stop, *lines))
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Tell once of all that came to a section that the person took out; who never saw it gets it whole."""
