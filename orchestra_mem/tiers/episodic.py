@@ -227,7 +227,7 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
         self._store.prune_versions(name.value, self._keep_versions)
-        self._ledger.confirm_write(name.value, text, last.digest or "", current)
+        self._ledger.confirm_write(name.value, text, last.digest or "" if untouched else "", current)
         return None
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:

@@ -148,6 +148,20 @@ def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
     assert "Because it is warm" not in text
 
 
+def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContextManager, project: Path) -> None:
+    """The editor saves the machine's own text again, byte for byte, after the rewording was heard."""
+    log = documents(project)[2]
+    opened = log.read_text(encoding="utf-8")
+    _replace(log, "the mail queue in table t3", "the mail queue in REDIS")
+    memory.refresh()
+    _save(log, opened)
+    work(memory, 5, 500)
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "the mail queue in table t3" in text
+    assert "REDIS" not in text
+
+
 def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
     """A ticked line is done, a new one is a new item, and the document keeps both."""
     plan = documents(project)[1]
