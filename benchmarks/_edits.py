@@ -112,10 +112,6 @@ def _text(line: str) -> str:
     return line.replace("\\", "\\\\")
 
 
-def _stamp() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M")
-
-
 def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
     """Save an edit of what was read; `sed` reads anew.
 
@@ -134,7 +130,7 @@ def save(path: Path, before: str, edit: Edit, style: Style) -> tuple[str, str]:
     if style is Style.IN_PLACE:
         path.write_bytes(data)
     elif style is Style.STAMPED:
-        after = _STAMP.sub(_stamp(), after, count=1)
+        after = _STAMP.sub(time.strftime("%Y-%m-%dT%H:%M"), after, count=1)
         path.write_bytes(after.encode())
     elif style is Style.EMPTIED:
         path.write_bytes(b"")
@@ -169,12 +165,6 @@ class Save:
     stale: bool
     before: str
     after: str
-
-    @property
-    def is_stamped(self) -> bool:
-        """Whether the time in the front matter is an editor's: this one's, or the one's that saved before."""
-        found = _STAMP.search(self.after)
-        return found is not None and len(found.group()) == len(_stamp())
 
 
 @dataclass(slots=True)
@@ -258,8 +248,7 @@ class Person:
             if (name, line) in self.gone:
                 save_number = self.gone.pop((name, line))
                 told = f"{name.value}: {line!r}, taken out by save {save_number}, stands there again"
-                stamped = self.saves[save_number].is_stamped
-                (self.returned_of_stamped if stamped else self.returned).append(told)
+                (self.returned_of_stamped if self.stamps else self.returned).append(told)
         return text
 
     def _save(self, number: int, name: DocumentName, text: str, edit: Edit, style: Style, *, stale: bool) -> None:

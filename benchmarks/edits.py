@@ -243,8 +243,8 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
         "errors": (0, "the machine's process ended with an error"),
         "stamped_lines_returned": (
-            sum(save.is_stamped for save in saves),
-            "the same, taken out by a save that bore an editor's own time",
+            sum(len(life.person.saves) for life in lives if life.person.stamps),
+            "the same where one of the editors puts a time of its own into the front matter",
         ),
         "twice": (0, "lines that stand more than once in a document"),
         "unheard": (0, "a person's items in the machine's sections that are no facts"),
