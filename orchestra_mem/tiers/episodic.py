@@ -223,11 +223,12 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         if timeless(marked) != timeless(current):
             return _Plan(name=name, text=text, merged=marked, current=current, last=last)
         # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
-        # written: an older text that is saved over it takes nothing of it out.
+        # written: an older text that is saved over it takes nothing of it out. A person's file bears no digest of the
+        # machine's: who saves the machine's last text over it has taken back what they said.
         if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
         self._store.prune_versions(name.value, self._keep_versions)
-        self._ledger.confirm_write(name.value, text, last.digest or "" if untouched else "", current)
+        self._ledger.confirm_write(name.value, text, (untouched and last.digest) or "", current)
         return None
 
     def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
