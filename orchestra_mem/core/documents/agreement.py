@@ -56,8 +56,8 @@ def brought_forward(opened: str, left: str, person: str, own: Container[int] = (
 
     Where both wrote at one place, what has come since follows the person's lines: who never saw it has not taken it
     out. Each free line that the person saved stands, as the machine takes none of these back: two editors may have been
-    open, or the file was gone for a moment. `own` are the facts that people wrote or took out,
-    which count as such.
+    open, or the file was gone for a moment. `own` are the facts that people wrote or took out:
+    these count as free.
     """
     if _has_faulty_front(left) and not _has_faulty_front(person):
         # Somebody has put back a text from before that was damaged, which mends it.
