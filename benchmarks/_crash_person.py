@@ -13,7 +13,7 @@ from benchmarks._crash_edits import Said
 from benchmarks._edits import ITEMS, NUMBER, OWN_SECTION, PERSON, Edit, Style, numbers, save, tokens
 from benchmarks._survival import NOTE
 from orchestra_mem.core.documents.conflicts import accept, reject, without_conflicts
-from orchestra_mem.core.documents.episodic import updated_at
+from orchestra_mem.core.documents.episodic import written_at
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import DocumentName
 
@@ -88,7 +88,7 @@ class Person:
         """Whether an editor's text is among the kept versions: else nobody can tell what was done to it."""
         kept = (self.home / "memory" / "versions").glob(f"{name.value}.*.md")
         known = [self._read(name), *(path.read_bytes().decode("utf-8", "surrogateescape") for path in kept)]
-        return updated_at(text) in {updated_at(each) for each in known}
+        return written_at(text) in {written_at(each) for each in known}
 
     def note_in_session(self) -> None:
         """Write a line into an entry of the live session document."""

@@ -171,8 +171,7 @@ class Save:
 class Person:
     """Edits three documents round by round. `folder` holds them; the rest is what has been done and seen.
 
-    `stamps` says whether one of the editors puts a time of its own into the front matter, so that it is not known which
-    text was open.
+    `stamps` says whether one of the editors puts a time of its own into the front matter.
     `gone` are lines that were deleted or changed, by document, with the number of the save.
     """
 
@@ -184,7 +183,6 @@ class Person:
     gone: dict[tuple[DocumentName, str], int] = field(default_factory=dict)
     numbers: set[int] = field(default_factory=set)
     returned: list[str] = field(default_factory=list)
-    returned_of_stamped: list[str] = field(default_factory=list)
     unparseable: dict[str, str] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     tokens: int = 0
@@ -247,8 +245,7 @@ class Person:
         for line in standing(text):
             if (name, line) in self.gone:
                 save_number = self.gone.pop((name, line))
-                told = f"{name.value}: {line!r}, taken out by save {save_number}, stands there again"
-                (self.returned_of_stamped if self.stamps else self.returned).append(told)
+                self.returned.append(f"{name.value}: {line!r}, taken out by save {save_number}, stands there again")
         return text
 
     def _save(self, number: int, name: DocumentName, text: str, edit: Edit, style: Style, *, stale: bool) -> None:

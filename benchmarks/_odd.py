@@ -27,7 +27,7 @@ PIECES = (
     "<!-- /conflict 12ab34: 1 line, 00ff00 -->", "<!-- pin -->", "text <!-- pin -->", "---", "key: value", "...",
     "- None", "(K7)", "ends with a carriage return\r", "", "", "\n\n\n",
 )  # fmt: skip
-_TIME = re.compile(rb"^(?:updated: |\*\*Last Updated\*\*: )[^\n]*$", re.MULTILINE)
+_TIME = re.compile(rb"^(?:written: |updated: |\*\*Last Updated\*\*: )[^\n]*$", re.MULTILINE)
 _FACTS = (
     "We decided to use the walnut archive.",
     "Never restart the harbour gateway.",

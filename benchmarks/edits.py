@@ -14,8 +14,7 @@ or in a block of a conflict. Where two texts were saved at a time, a version tha
 `deleted_lines_returned`: lines that the text had to which the edit was made and that the saved one had not. None may
 stand in its document again, at the end or at any later reading, longer than for the 0.3 s that are waited there. Blocks
 of conflicts and the list of the newest operations do not count. Whoever saved an old text has not deleted what it never
-had. Where an editor puts a time of its own into the front matter it is not known which text was open, and what cannot
-be told stands: `stamped_lines_returned` are those.
+had. In every third project one of the editors puts a time of its own into the front matter.
 
 `machine_changes_lost`: operations of which no fact is known; facts that stand by the ledger and are in no document, not
 even in a block of a conflict; facts that the ledger has as removed and that were in no line that the person took out.
@@ -135,7 +134,6 @@ class Life:
             "machine_changes_lost": list(self._machine_lost(texts, facts)),
             "unparseable": list(self.person.unparseable),
             "errors": self.seen.errors,
-            "stamped_lines_returned": [*self.person.returned_of_stamped],
             "twice": list(self._twice(texts)),
             "unheard": list(self._unheard(texts, facts)),
         }
@@ -242,10 +240,6 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         "machine_changes_lost": (sum(len(life.seen.recorded) for life in lives), "n: operations with a fact"),
         "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
         "errors": (0, "the machine's process ended with an error"),
-        "stamped_lines_returned": (
-            sum(len(life.person.saves) for life in lives if life.person.stamps),
-            "the same where one of the editors puts a time of its own into the front matter",
-        ),
         "twice": (0, "lines that stand more than once in a document"),
         "unheard": (0, "a person's items in the machine's sections that are no facts"),
     }

@@ -40,7 +40,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
     "orchestra_mem": 39_550,
-    "orchestra_mem/core": 10_430,
+    "orchestra_mem/core": 10_440,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
     "orchestra_mem/core/facts": 1_540,
@@ -54,8 +54,8 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_230,
-    "benchmarks": 7_950,
+    "tests": 32_260,
+    "benchmarks": 7_930,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -18,7 +18,7 @@ from tests.conftest import Clock
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
 MINE = re.compile(r"mine\d+x")
-TIMES = re.compile(r"(updated: |\*\*Last Updated\*\*: )[^\r\n]*")
+TIMES = re.compile(r"(written: |updated: |\*\*Last Updated\*\*: )[^\r\n]*")
 # A line about an item follows that item's title.
 MENTION = re.compile(r'^- \w+ #\d+ ".*$', re.MULTILINE)
 SAYS = (

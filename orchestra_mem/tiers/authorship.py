@@ -12,7 +12,7 @@ from datetime import datetime
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
-from orchestra_mem.core.documents.episodic import digest, updated_at
+from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, Ledger
@@ -148,6 +148,6 @@ class Authorship:
 
 def _written_at(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(updated_at(text).strip("\"' "))
+        return datetime.fromisoformat(written_at(text).strip("\"' "))
     except ValueError:
         return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import digest, updated_at
+from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_numbers, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.types import Author, DocumentName, MustKeepStatus, ReadDocument, VersionReason, WrittenDocument
@@ -101,8 +101,8 @@ class PersonTexts:
         last = self._ledger.written(name.value)
         if last.pending is not None and last.pending_left is not None and current is not None:
             # Somebody may have edited it since: the time in it is still the one of that write.
-            times = {updated_at(current), updated_at(last.pending_left)}
-            if last.pending_digest == digest(current) or (len(times) == 1 and times != {updated_at(last.left or "")}):
+            times = {written_at(current), written_at(last.pending_left)}
+            if last.pending_digest == digest(current) or (len(times) == 1 and times != {written_at(last.left or "")}):
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
@@ -118,7 +118,7 @@ class PersonTexts:
         left = without_conflicts(last.left or "")
         before = read.text if read else left
         person = self.numbered(name, without_conflicts(current))
-        is_newest = last.digest == digest(current) or updated_at(current) == updated_at(last.left or "")
+        is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
@@ -142,7 +142,7 @@ class PersonTexts:
         machine writes again. What was kept since the machine has `left` the document is in nothing that it wrote. A
         time that is not the machine's, as editors stamp one, says nothing: then it is the text that is most alike.
         """
-        time, left_at = updated_at(current), updated_at(left)
+        time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self._store.versions(name.value)
         while versions and versions[-1].reason is VersionReason.RESTORE:
@@ -152,13 +152,13 @@ class PersonTexts:
             # None has: who was about to put it there was killed before.
         for version in versions:
             text = self._store.read_version(version)
-            if version.author is Author.MACHINE and updated_at(text) == left_at:
+            if version.author is Author.MACHINE and written_at(text) == left_at:
                 break
             saved.append(text)
         written = list(self._ledger.texts_left(name.value))
-        if all(updated_at(text) != time for text in written):
+        if all(written_at(text) != time for text in written):
             return _nearest([*written, *saved, left], current)
-        return _ancestor([text for text in dict.fromkeys([*written, *saved]) if updated_at(text) == time], current)
+        return _ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
 
 
 def _ancestor(known: Sequence[str], text: str) -> str:

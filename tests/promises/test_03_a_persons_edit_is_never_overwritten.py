@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,31 @@ def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContext
     assert "table t14." not in text
     assert "table t3." in text
     assert "- A line by Ada." in text
+
+
+def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_since(
+    memory: OrchestratorContextManager, project: Path
+) -> None:
+    """It bears a stamp, is away while the machine records a decision, and is saved again: the decision stands."""
+    log = documents(project)[2]
+    for table in ("t3.", "t14.", "t25."):
+        _replace(log, f"in table {table}", f"in the old table {table}")
+    entries = "".join(f"### Use lamp {number} in the hall\n\nIt is warm.\n\n" for number in range(6))
+    _replace(log, "## Decisions\n\n", f"## Decisions\n\n{entries}")
+    stamped = re.sub("^updated: .*$", "updated: 2025-03-01T09:30", log.read_text(encoding="utf-8"), flags=re.M)
+    _save(log, stamped)
+    memory.get_orchestrator_context("next prompt")
+    log.unlink()
+    memory.record_operation("decision", {"text": "We decided to ship the parser on Monday."})
+    memory.refresh()
+    _save(log, stamped.replace("Use lamp 3", "Use lamp 33"))
+    memory.refresh()
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "ship the parser on Monday" in text
+    assert text.count("in the old table") == 3
+    assert "Use lamp 33" in text
+    assert "Use lamp 3 " not in text
 
 
 def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, render_document, updated_at
+from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, VersionReason
@@ -176,7 +176,7 @@ def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(
             memory.record_operation("message", {"role": "user", "text": said})
         memory.refresh()
         opened.append(_path(memory, LOG).read_text(encoding="utf-8"))
-    times = [updated_at(text) for text in opened]
+    times = [written_at(text) for text in opened]
     assert times == sorted(set(times))
     _path(memory, LOG).write_text(opened[0] + "\n## Tea\n\nAt noon.\n", encoding="utf-8")
     assert len(_says(memory, MustKeepKind.DECISION)) == 3

@@ -29,7 +29,8 @@ _NONE = "- None\n"
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-_UPDATED = re.compile(r"^updated: (?P<time>[^\r\n]*)", re.MULTILINE)
+# Editors put times of their own into `updated`; texts of earlier releases have nothing else.
+_WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
 # The least by which two dates differ as they are written.
 _MOMENT = timedelta(milliseconds=1)
@@ -110,8 +111,9 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
         DocumentName.WORK_PLAN: _work_plan,
         DocumentName.DECISION_LOG: _decision_log,
     }[name](view)
-    updated = view.updated.isoformat(timespec="milliseconds") if view.updated else "never"
-    front = front_matter({"format": FORMAT, "document": name.value, "project": view.project, "updated": updated})
+    time = view.updated.isoformat(timespec="milliseconds") if view.updated else "never"
+    known = {"format": FORMAT, "document": name.value, "project": view.project, "written": time, "updated": time}
+    front = front_matter(known)
     return f"{front}\n{body}"
 
 
@@ -120,15 +122,15 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def updated_at(text: str) -> str:
+def written_at(text: str) -> str:
     """When the machine wrote a document, as its front matter says; empty where it does not."""
-    found = _UPDATED.search(text, 0, _HEAD_CHARS)
+    found = _WRITTEN.search(text, 0, _HEAD_CHARS)
     return found["time"] if found else ""
 
 
 def timeless(text: str) -> list[str]:
     """The lines that say something: not when the document was last written."""
-    return [line for line in text.splitlines() if not line.startswith(("updated: ", "**Last Updated**: "))]
+    return [line for line in text.splitlines() if not line.startswith(("written: ", "updated: ", "**Last Updated**: "))]
 
 
 def with_later_time(text: str, before: str) -> str:
@@ -136,14 +138,16 @@ def with_later_time(text: str, before: str) -> str:
 
     Where the clock stood still or was put back, it is dated a moment after that one.
     """
-    now = updated_at(text)
+    now = written_at(text)
     try:
-        earliest = datetime.fromisoformat(updated_at(before)) + _MOMENT
+        earliest = datetime.fromisoformat(written_at(before)) + _MOMENT
         if datetime.fromisoformat(now) >= earliest:
             return text
     except (ValueError, OverflowError):  # one of them bears no date
         return text
-    return text.replace(f"updated: {now}", f"updated: {earliest.isoformat(timespec='milliseconds')}", 1)
+    later = earliest.isoformat(timespec="milliseconds")
+    head, _, body = text.partition(f"updated: {now}")
+    return f"{head.replace(now, later)}updated: {later}{body}"
 
 
 def _head(title: str, view: ProjectView) -> str:

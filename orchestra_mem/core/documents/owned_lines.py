@@ -72,9 +72,9 @@ _TEXTS = re.compile(
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
 )
 # Lines that the machine writes anew each time, in its header and statistics: when, which session, how many. One that
-# says something else there is a person's. By `updated` the machine knows its own texts again.
+# says something else there is a person's. By `written` the machine knows its own texts again.
 _COUNTER = re.compile(
-    r"(?P<key>updated: (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
 )
 
