@@ -166,6 +166,23 @@ def test_what_is_not_there_has_no_fault(store: FileDocumentStore, path: Path) ->
     assert store.faults(path) == []
 
 
+def test_what_goes_this_instant_is_not_there(
+    store: FileDocumentStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor moves its file away between two looks at it: no fault, and nothing to change."""
+    read = Path.read_bytes
+
+    def read_and_move_away(file: Path) -> bytes:
+        data = read(file)
+        file.rename(file.with_name("plan.md~"))
+        return data
+
+    monkeypatch.setattr(Path, "read_bytes", read_and_move_away)
+    for look in (store.read_to_change, store.faults):
+        path.write_text(TEXT)
+        assert not look(path)
+
+
 @pytest.mark.parametrize("target", ["plan.md", "file.md/plan.md"])
 def test_link_that_cannot_be_followed_is_left_as_it_is(store: FileDocumentStore, path: Path, target: str) -> None:
     """One that leads back to itself, say: that is told like any other that leads to no document."""

@@ -47,9 +47,10 @@ class DocumentReader:
             StorageError: it cannot be read.
         """
         data = self._read_bytes(path)
-        if data is None:
-            return None
-        check_rights(path, path.stat())
+        with telling("reading", path):
+            if data is None or (status := _status(path)) is None:
+                return None
+            check_rights(path, status)
         if (fault := unchangeable(data)) is not None:
             place = f"{path}:{fault[0]}:" if fault[0] else f"{path}"
             raise DocumentError(f"{place} {fault[1]}; until then it is served, and left as it is")
@@ -81,9 +82,9 @@ class DocumentReader:
         found: list[tuple[int, str]] = []
         try:
             data = self._read_bytes(path)
-            if data is not None:
+            if data is not None and (status := _status(path)) is not None:
                 found += [(line, problem) for line, problem, _ in text_faults(data)]
-                check_rights(path, path.stat())
+                check_rights(path, status)
         except (OSError, StorageError) as error:
             found.insert(0, (0, str(error)))
         return found
@@ -110,6 +111,13 @@ class DocumentReader:
                 status = path.lstat()
             return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
         return None
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """A file's status; None where an editor has moved it away this instant."""
+    with suppress(FileNotFoundError):
+        return path.stat()
+    return None
 
 
 def encode(text: str) -> bytes:
