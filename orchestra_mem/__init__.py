@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
+    from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
     from orchestra_mem.compression.compressor import MemoryCompressor
     from orchestra_mem.core.context.window import ContextWindowTracker
     from orchestra_mem.errors import (
+        AccessDeniedError,
         CircularDependencyError,
         ClosedError,
         ConfigError,
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
         EmbedderError,
         HistoryError,
         InvalidChangeError,
+        InvalidItemError,
         InvalidOperationError,
         LockTimeoutError,
         ModelError,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from orchestra_mem.orchestrator.orchestrator import Orchestrator
     from orchestra_mem.retrieval.response_cache import ResponseCache
     from orchestra_mem.retrieval.retriever import ContextRetriever
+    from orchestra_mem.tiers.catalog import MemoryCatalog
     from orchestra_mem.tiers.episodic import EpisodicMemoryManager
     from orchestra_mem.tiers.session import SessionMemoryManager
     from orchestra_mem.tiers.state import StateManager
@@ -45,7 +49,11 @@ else:
         "ContextRetriever": "retrieval.retriever",
         "ContextWindowTracker": "core.context.window",
         "EpisodicMemoryManager": "tiers.episodic",
+        "ItemFilter": "catalog_types",
+        "ItemType": "catalog_types",
+        "MemoryCatalog": "tiers.catalog",
         "MemoryCompressor": "compression.compressor",
+        "MemoryItem": "catalog_types",
         "OperationFilter": "types",
         "Orchestrator": "orchestrator.orchestrator",
         "OrchestratorContextManager": "memory.manager",
@@ -66,6 +74,7 @@ else:
 
 
 __all__ = [
+    "AccessDeniedError",
     "CircularDependencyError",
     "ClosedError",
     "ConfigError",
@@ -78,9 +87,14 @@ __all__ = [
     "EpisodicMemoryManager",
     "HistoryError",
     "InvalidChangeError",
+    "InvalidItemError",
     "InvalidOperationError",
+    "ItemFilter",
+    "ItemType",
     "LockTimeoutError",
+    "MemoryCatalog",
     "MemoryCompressor",
+    "MemoryItem",
     "ModelError",
     "NotFoundError",
     "OperationFilter",

@@ -3,6 +3,8 @@
     OrchestraMemError
     ├── ConfigError              settings that cannot be used; carries every fault found
     ├── InvalidOperationError    an operation that cannot be recorded; carries the path to the value
+    ├── InvalidItemError         an item of the catalog that cannot be stored; carries every fault found
+    ├── AccessDeniedError        an agent asks for what it may not see or change
     ├── NotFoundError            an operation, summary, session or version that does not exist
     ├── ClosedError              a memory used after `close()`
     ├── TokenizerError           a token counter that was asked for cannot be had
@@ -24,6 +26,7 @@ A message says what failed, both values, where, and what to do next.
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +68,18 @@ class InvalidOperationError(OrchestraMemError, ValueError):
         self.path = path
         self.problem = problem
         super().__init__(f"{path}: {problem}")
+
+
+class InvalidItemError(OrchestraMemError, ValueError):
+    """An item of the catalog that cannot be stored. `faults` holds all that is wrong, each with its field."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+
+class AccessDeniedError(OrchestraMemError):
+    """An agent asks for what it may not see or change; the missing permission is named."""
 
 
 class NotFoundError(OrchestraMemError, LookupError):

@@ -1,7 +1,7 @@
 """Define the records and ports of search. NumPy is named here for types alone and not imported.
 
-A chunk is known by its `key`, which holds for ever, and within one index by its id, a number from 1 up. What comes in
-hundreds comes as arrays, so that a query over a million chunks makes no object for what it does not show.
+A chunk is known by its `key` for ever, and within one index by its id, a number from 1 up. What comes in hundreds comes
+as arrays, so that a query over a million chunks makes no object for what it does not show.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 Ids: TypeAlias = "NDArray[np.int64]"
 """Chunk ids, shape (n,); 0 stands for none."""
-
 Vector: TypeAlias = "NDArray[np.float32]"
 """Shape (dimensions,), unit length or all zero."""
-
 Vectors: TypeAlias = "NDArray[np.float32]"
 """Shape (n, dimensions), each row of unit length or all zero."""
 
@@ -82,7 +80,8 @@ class Chunk:
 class SearchFilter:
     """Which chunks are wanted: all that pass every condition given. An empty tuple or None is no condition.
 
-    `since` is inclusive and `until` exclusive; a chunk without a time passes neither.
+    `since` is inclusive and `until` exclusive; a chunk without a time passes neither. `readable` are the agents whose
+    items of the catalog are wanted, None for all; with `strict` everything else must be of one of them, too.
     """
 
     tiers: tuple[Tier, ...] = ()
@@ -93,6 +92,8 @@ class SearchFilter:
     pattern: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    readable: frozenset[str] | None = None
+    strict: bool = False
 
 
 EVERYTHING = SearchFilter()

@@ -6,21 +6,19 @@ overrides are read and laid over the defaults in `adapters/config_files.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
 from pydantic.fields import FieldInfo
 
+from orchestra_mem.core.addresses import address_fault, without_user
+
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
-# Of a value that is wrong this much is shown.
-_SHOWN_CHARS = 60
 
 
 class Durability(StrEnum):
@@ -62,31 +60,6 @@ def hidden(key: str, value: object) -> object:
     if key.endswith(".api_key") and value:
         return _SECRET
     return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
-
-
-def without_user(address: str) -> str:
-    """Hide the name and the password in an address, a mistyped one too: all before its last @."""
-    return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
-
-
-def clipped(text: str) -> str:
-    """Quote a text, of a long one the beginning."""
-    more = len(text) - _SHOWN_CHARS
-    return f"{text[:_SHOWN_CHARS]!r} and {more} more characters" if more > 0 else repr(text)
-
-
-def address_fault(address: str) -> str:
-    """Say why no server can be at `address`, without the name and the password in it; empty where one can."""
-    try:
-        parts = urlsplit(address)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and address.isprintable():
-            return ""
-    except ValueError:  # its words may quote a piece of a password
-        pass
-    return (
-        f"{clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
-        "http://[::1]:8080, its port up to 65535"
-    )
 
 
 def _line(text: str) -> str:
@@ -258,6 +231,49 @@ class ResponsesSettings(_Section):
     greeting_ttl_s: Annotated[float, _between(0, 31_536_000)] = 300.0
 
 
+class IsolationChoice(StrEnum):
+    """What agents see of each other's: all but catalog items, or nothing (`strict`)."""
+
+    CATALOG = "catalog"
+    STRICT = "strict"
+
+
+class PermissionSettings(_Section):
+    """What an agent may do beyond its own items: whose it may read, and whose it may write; `*` for all agents'."""
+
+    read: list[Annotated[_Line, _NotEmpty]] = []
+    write: list[Annotated[_Line, _NotEmpty]] = []
+
+
+class PatternSettings(_Section):
+    """By which words a sentence is an item of a type, beside what the classifier finds: regular expressions.
+
+    Those of the source design, as whole words; but for a bare "will", which stands in every second sentence.
+    """
+
+    decision: _Line = "decided|chose|selected|will use"
+    insight: _Line = "learned|discovered|realized|found that"
+    error: _Line = "error|failed|exception|bug"
+    plan: _Line = "plan to|next step|todo"
+
+
+class CatalogSettings(_Section):
+    """What agents learn: how it is found, how long it is kept, who sees it, and how much of it a message is given."""
+
+    hooks: bool = False
+    max_injection_tokens: Annotated[int, _between(0, 16_777_216)] = 2_000
+    min_relevance: _Share = 0.0
+    max_memories_per_ci: Annotated[int, _between(1, 10_000_000)] = 1_000
+    default_expiration_days: Annotated[float, _between(0.001, 36_500)] = 7.0
+    cleanup_interval_hours: Annotated[float, _between(0.01, 87_600)] = 24.0
+    min_priority_for_permanent: Annotated[int, _between(0, 11)] = 8
+    summary_max_length: Annotated[int, _between(1, 1_000)] = 50
+    audit_retention_days: Annotated[float, _between(0.01, 36_500)] = 365.0
+    isolation: Annotated[IsolationChoice, _Choice] = IsolationChoice.CATALOG
+    permissions: dict[Annotated[_Line, _NotEmpty], PermissionSettings] = Field(default_factory=dict)
+    extraction_patterns: PatternSettings = PatternSettings()
+
+
 class LlmSettings(_Section):
     """The language model: a file that is run in this process, with what it may take of the machine, or a server."""
 
@@ -297,6 +313,7 @@ class Settings(BaseModel):
     responses: ResponsesSettings = ResponsesSettings()
     llm: LlmSettings = LlmSettings()
     compression: CompressionSettings = CompressionSettings()
+    catalog: CatalogSettings = CatalogSettings()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property
@@ -358,7 +375,7 @@ def _fields(section: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldI
 
 def _flatten(tree: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
     for name, value in tree.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and prefix + name in sections():
             yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value

@@ -21,7 +21,10 @@ PACKAGE = CHECKOUT / "orchestra_mem"
 # The layers by the names of their modules and folders below the package, `""` for its root, and what each may import
 # besides itself.
 LAYERS: dict[str, tuple[str, str]] = {
-    "foundation": ("design_names errors types ports search_types work_types model_types job_types hooks signals", ""),
+    "foundation": (
+        "design_names errors types ports search_types work_types catalog_types model_types job_types hooks signals",
+        "",
+    ),
     "core": ("core settings settings_check serialize", "foundation"),
     "tiers": ("tiers", "core foundation"),
     "adapters": ("adapters", "core foundation"),
@@ -39,22 +42,22 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_550,
-    "orchestra_mem/core": 10_440,
+    "orchestra_mem": 42_140,
+    "orchestra_mem/core": 11_160,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
     "orchestra_mem/core/facts": 1_540,
     "orchestra_mem/core/summaries": 1_370,
-    "orchestra_mem/core/search": 1_960,
+    "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_230,
-    "orchestra_mem/tiers": 3_600,
-    "orchestra_mem/adapters": 8_610,
-    "orchestra_mem/memory": 2_400,
-    "orchestra_mem/retrieval": 1_780,
+    "orchestra_mem/tiers": 4_360,
+    "orchestra_mem/adapters": 9_000,
+    "orchestra_mem/memory": 2_690,
+    "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_260,
+    "tests": 32_300,
     "benchmarks": 7_930,
 }
 MAX_MODULE_LINES = 400

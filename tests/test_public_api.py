@@ -14,6 +14,7 @@ import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
+from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.state import StateManager
@@ -25,13 +26,13 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
     assert orchestra_mem.__all__ == [
-        "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker",
-        "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError", "EpisodicMemoryManager",
-        "HistoryError", "InvalidChangeError", "InvalidOperationError", "LockTimeoutError", "MemoryCompressor",
-        "ModelError", "NotFoundError", "OperationFilter", "OrchestraMemError", "Orchestrator",
-        "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError", "SearchError", "SessionMemoryManager",
-        "StateManager", "StorageError", "StorageFullError", "StorageReadOnlyError", "TokenizerError", "VectorStore",
-        "WorkingMemory", "open_memory",
+        "AccessDeniedError", "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever",
+        "ContextWindowTracker", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError",
+        "EpisodicMemoryManager", "HistoryError", "InvalidChangeError", "InvalidItemError", "InvalidOperationError",
+        "ItemFilter", "ItemType", "LockTimeoutError", "MemoryCatalog", "MemoryCompressor", "MemoryItem", "ModelError",
+        "NotFoundError", "OperationFilter", "OrchestraMemError", "Orchestrator", "OrchestratorContextManager",
+        "ResponseCache", "SchemaTooNewError", "SearchError", "SessionMemoryManager", "StateManager", "StorageError",
+        "StorageFullError", "StorageReadOnlyError", "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__
@@ -68,8 +69,8 @@ SIGNATURES = {
     "search_memory": "(self, query: 'str', max_results: 'int' = 5) -> 'list[str]'",
     "search": (
         "(self, query: 'str', *, where: 'SearchFilter' = SearchFilter(tiers=(), kinds=(), agent=None, session=None, "
-        "item=None, pattern=None, since=None, until=None), mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, "
-        "limit: 'int' = 10) -> 'Answer'"
+        "item=None, pattern=None, since=None, until=None, readable=None, strict=False), "
+        "mode: 'SearchMode' = <SearchMode.HYBRID: 'hybrid'>, limit: 'int' = 10) -> 'Answer'"
     ),
     "update_index": ("(self, told: 'Callable[[Backlog], None] | None' = None, *, anew: 'bool' = False) -> 'None'"),
     "hit_lines": "(self, hits: 'Sequence[Hit]') -> 'list[int]'",
@@ -82,6 +83,17 @@ SIGNATURES = {
     "get_stats": "(self) -> 'dict[str, Json]'",
     "foreground": "(self) -> 'AbstractContextManager[None]'",
     "close": "(self) -> 'None'",
+    "as_agent": "(self, agent: 'str') -> 'AgentMemory'",
+    "inject": (
+        "(self, message: 'str', *, agent: 'str', max_tokens: 'int | None' = None, use_memory: 'bool' = True) "
+        "-> 'InjectedMessage'"
+    ),
+    "relevant": (
+        "(self, message: 'str', *, agent: 'str', max_tokens: 'int | None' = None, call: 'str' = 'get_relevant') "
+        "-> 'Injection'"
+    ),
+    "learn": "(self, message: 'str', answer: 'str', *, agent: 'str') -> 'None'",
+    "audit": "(self, where: 'AuditFilter | None' = None) -> 'list[AuditEntry]'",
 }
 
 
@@ -90,7 +102,7 @@ def test_the_managers_methods_are_called_like_this() -> None:
     manager = orchestra_mem.OrchestratorContextManager
     methods = {
         name: method
-        for name, method in vars(manager).items()
+        for name, method in (vars(AgentCalls) | vars(manager)).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert {name: str(inspect.signature(method)) for name, method in methods.items()} == SIGNATURES

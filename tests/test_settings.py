@@ -49,7 +49,7 @@ def _flat_yaml(text: str) -> dict[str, object]:
 
     def walk(node: Mapping[str, object], prefix: str) -> None:
         for name, value in node.items():
-            if isinstance(value, dict):
+            if isinstance(value, dict) and value:
                 walk(value, f"{prefix}{name}.")
             else:
                 found[prefix + name] = value
@@ -246,6 +246,12 @@ def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found
          "orchestrator.working_memory.max_tokens?"),
         ("orchestrator: {storage: {}}\n", "orchestrator.storage: unknown key; did you mean storage?"),
         ("colour: red\n", "colour: unknown key"),
+        ("catalog.permissions: {ada: {read: 5}}\n",
+         "catalog.permissions: ada.read: must be a list"),
+        ("catalog.permissions: {ada: {reed: []}}\n",
+         "catalog.permissions: ada.reed: unknown key"),
+        ("catalog.permissions: &a {ada: *a}\n", "catalog.permissions: ada.ada: unknown key"),
+        ("catalog.permissions: [ada]\n", "catalog.permissions: must be a mapping, not a list"),
         ('&a {"": *a}', "unknown key"),
     ],
 )  # fmt: skip
@@ -445,7 +451,8 @@ def test_any_overrides_give_settings_or_a_configuration_error(
     else:
         for key, value in settings.flat().items():
             kind = schema()[key].annotation
-            assert type(value) is (kind if kind in (int, float, bool) else str)
+            kind = getattr(kind, "__origin__", kind)
+            assert type(value) is (kind if kind in (int, float, bool, dict) else str)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))

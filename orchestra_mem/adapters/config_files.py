@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import ValidationError
 
+from orchestra_mem.core.addresses import clipped
 from orchestra_mem.errors import ConfigError, ConfigFault
-from orchestra_mem.settings import Settings, clipped, schema, sections
+from orchestra_mem.settings import Settings, schema, sections
 from orchestra_mem.settings_check import contradictions
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ _CHECKOUT = Path(__file__).parents[2]
 # YAML 1.1 reads 010 as eight and 1:30 as ninety; whoever writes that means something else and is told. No setting has
 # more digits than these, and Python refuses to read some thousands.
 _WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9](_?[0-9]){0,30})")
+_WITHIN = {
+    "extra_forbidden": "unknown key", "list_type": "must be a list", "string_type": "must be text",
+    "model_type": "must be a mapping", "model_attributes_type": "must be a mapping",
+}  # fmt: skip
+_EMPTY: Mapping[type, object] = {yaml.MappingNode: {}, yaml.SequenceNode: []}
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
 
@@ -104,9 +110,14 @@ def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
         _combined({key: each for key, each in given.items() if key not in found})
     except ValidationError as error:
         for each in error.errors(include_url=False):
-            key = ".".join(map(str, each["loc"]))
-            told = str(each["ctx"]["error"]) if each["type"] == "value_error" else _expected(key, given[key].value)
-            found[key] = told
+            whole = ".".join(map(str, each["loc"]))
+            key = next(name for name in given if f"{whole}.".startswith(f"{name}."))
+            if each["type"] == "value_error" or key != whole:
+                told = str(each.get("ctx", {}).get("error") or _WITHIN.get(each["type"], each["msg"]))
+            else:
+                told = _expected(key, given[key].value)
+            within = whole.removeprefix(f"{key}.") if key != whole else ""
+            found[key] = f"{within}: {told}" if within else told
     return {key: found[key] for key in given if key in found}
 
 
@@ -132,6 +143,8 @@ def _expected(key: str, value: object) -> str:
     if kind is str:
         quotes = "; put it in quotes" if isinstance(value, int | float) else ""
         return "must not be empty" if value == "" else f"must be text, not {told}{quotes}"
+    if not isinstance(kind, type):
+        return f"must be a mapping, not {told}"
     if issubclass(kind, StrEnum):
         return f"must be one of {', '.join(kind)}, not {told}"
     if kind is bool:
@@ -233,11 +246,20 @@ def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) ->
             name = name_node.value if isinstance(name_node, yaml.ScalarNode) else "?"
             yield from _in_node(child, source, name_node.start_mark.line + 1, name if key is None else f"{key}.{name}")
         return
-    value: object = {} if isinstance(node, yaml.MappingNode) else []
-    if isinstance(node, yaml.ScalarNode):
-        value = _scalar(node)
+    value = _plain(node) if isinstance(node, yaml.ScalarNode) or key in schema() else _EMPTY[type(node)]
     if value is not None or (key is not None and key not in sections()):  # an empty section sets nothing
         yield key or "", _Given(value=value, source=source, line=line)
+
+
+def _plain(node: yaml.Node, room: int = 8) -> object:
+    """Give the value of a node of any form; of one that contains itself, the beginning."""
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if not room:
+        return _EMPTY[type(node)]
+    if isinstance(node, yaml.MappingNode):
+        return {str(name.value): _plain(child, room - 1) for name, child in node.value}
+    return [_plain(child, room - 1) for child in node.value]
 
 
 def _scalar(node: yaml.ScalarNode) -> object:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
     Database,
+    SqliteCatalogStore,
     SqliteDraftStore,
     SqliteEventLog,
     SqliteJobQueue,
@@ -23,6 +24,7 @@ from orchestra_mem.adapters.database import (
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
@@ -262,6 +264,7 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
+        self.agents = open_catalog(database, settings, counter=counter, clock=clock, redacted=str)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             (self.place.home / "index" / "search.db").exists,
@@ -279,7 +282,7 @@ class Wiring:
                 clock=clock,
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
-            search=search, open_responses=self._open_responses, assemble=self.models.assemble,
+            search=search, agents=self.agents, open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression),
         )  # fmt: skip
 
@@ -367,7 +370,8 @@ class Wiring:
         return open_search(
             self.place.home / "index", self.settings,
             Memories(
-                log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state
+                log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state,
+                catalog=SqliteCatalogStore(self.database),
             ),
             self._words, clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
         )  # fmt: skip

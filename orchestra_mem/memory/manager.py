@@ -18,6 +18,7 @@ from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import ClosedError
+from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.pauses import PauseWorker
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import Answer
 
 
-class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"):
+class OrchestratorContextManager(
+    AgentCalls, MadeOtherwise, use="open_memory(project, config=config, model=llm_interface)"
+):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     `open_memory` makes one. Used as a context manager it is closed at the end; the session goes on until
@@ -67,10 +70,11 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
         self.compression = parts.compression
         parts.session.memory = parts.episodic.memory = self
         self._places = SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
-        self._recall = Recall(parts.log, parts.ledger, self._places, parts.state)
+        self._agents = parts.agents
+        self._recall = Recall(parts.log, parts.ledger, self._places, parts.state, parts.agents.catalog)
         self._life = Lifecycle(parts, self.events)
         self._queries = QueryService(parts, self._life)
-        self._pauses = PauseWorker(self._life, self._lock, parts.search)
+        self._pauses = PauseWorker(self._life, self._lock, parts.search, parts.agents)
         for threshold in Threshold:
             parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))
         self._life.resume()
@@ -349,14 +353,14 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
-            problems = (parts.reporter, parts.hand_edits, parts.compression, self.events, self._queries)
+            told = (parts.reporter, parts.hand_edits, parts.compression, self.events, self._queries, parts.agents)
             return {
                 "context_window": {**parts.tracker.get_stats(), **counter, "epochs": parts.epochs.epoch_count},
                 "working_memory": parts.working.get_stats(),
                 "session_memory": parts.session.get_stats(),
                 "episodic_memory": parts.episodic.get_stats(),
                 "search": self._queries.stats(),
-                "problems": [problem for each in problems for problem in each.problems()],
+                "problems": [problem for each in told for problem in each.problems()],
             }
 
     # Opening and closing
@@ -372,6 +376,7 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
                     self._life.settle()
             finally:
                 self._lock.closed = True
+                self._agents.audit.flush()
                 self._parts.search.close()
                 self._parts.close()
 
@@ -383,6 +388,9 @@ class OrchestratorContextManager(MadeOtherwise, use="open_memory(project, config
     def __exit__(self, *error: object) -> None:
         """Close."""
         self.close()
+
+    def _note_learning(self) -> None:
+        self._pauses.note_call(changed=True)
 
     def _settle(self) -> None:
         if self._life.due and not self._lock.refuses:

@@ -25,6 +25,7 @@ from orchestra_mem.types import FileState, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
+    from orchestra_mem.memory.agents import CatalogParts
     from orchestra_mem.memory.epochs import EpochKeeper
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -100,6 +101,7 @@ class MemoryParts:
     epochs: EpochKeeper
     reporter: Reporter
     search: LazySearch
+    agents: CatalogParts
     open_responses: Callable[[], ResponseStore]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]

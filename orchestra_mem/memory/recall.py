@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.blame import Names, names_in
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
@@ -15,6 +16,7 @@ from orchestra_mem.core.search.chunking import Passage, find_passage, passages_o
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Hit
+from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session_place import SessionPlace
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
@@ -23,6 +25,7 @@ from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
 _REFERENCE = re.compile(r"\s*(?:(?P<kind>S|K|op|O|#)\s*)?(?P<number>\d{1,18})\s*", re.IGNORECASE)
 _ITEM = re.compile(rf"\s*(?:item|{'|'.join(WorkKind)})\s*#?(?P<number>\d{{1,18}})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"(?P<name>[\w-][\w.-]*\.md)(?:[:#](?P<line>\d{1,9}))?")
+_MEMORY_ITEM = re.compile(r"\s*(?:mem_\w+|M\d{1,18})\s*", re.IGNORECASE)
 _AROUND = 2
 _PASSAGES_AROUND = 3
 
@@ -112,7 +115,8 @@ class Expansion:
     """The originals behind a reference: operations as they were recorded, and what led to them.
 
     `around` are the operations of the session right before and behind the one that was asked for; `place` is the
-    passage of a document with its neighbours, `item` a work item, `events` its changes.
+    passage of a document with its neighbours, `item` a work item, `events` its changes, `memory_item` one of the
+    catalog.
     """
 
     reference: str
@@ -123,12 +127,21 @@ class Expansion:
     place: Excerpt | None = None
     item: WorkItem | None = None
     events: tuple[WorkEvent, ...] = ()
+    memory_item: MemoryItem | None = None
+
+
+def is_memory_item(reference: str | int) -> bool:
+    """Tell whether a reference names an item of the catalog: `mem_…`, or `M12`."""
+    return _MEMORY_ITEM.fullmatch(str(reference)) is not None
 
 
 class Recall:
     """Looks things up in the event log and the ledger. Holds nothing."""
 
-    def __init__(self, log: EventLog, ledger: Ledger, places: SourceLocator, state: WorkTracker) -> None:
+    def __init__(
+        self, log: EventLog, ledger: Ledger, places: SourceLocator, state: WorkTracker, catalog: MemoryCatalog
+    ) -> None:
+        self._catalog = catalog
         self._log = log
         self._ledger = ledger
         self._places = places
@@ -137,11 +150,15 @@ class Recall:
     def expand(self, reference: str | int) -> Expansion:
         """Follow `S12` (a summary; so does a mere number), `K7` (a fact) or `op 104` to the operations behind it.
 
-        `decision_log.md:41` leads to the passage there and what its line names, `story 5` to a work item.
+        `decision_log.md:41` leads to the passage there and what its line names, `story 5` to a work item, `M12` or
+        `mem_…` to an item of the catalog.
 
         Raises:
             NotFoundError: it names nothing.
         """
+        if is_memory_item(reference):
+            item = self._catalog.get(str(reference).strip())
+            return Expansion(reference=item.id, operations=(), memory_item=item)
         match = _REFERENCE.fullmatch(str(reference))
         if match is None:
             return self._expand_place(str(reference)) or self._expand_item(reference)
@@ -175,7 +192,7 @@ class Recall:
         if match is None:
             raise NotFoundError(
                 f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
-                "decision_log.md:41 for a line, story 5 for a work item"
+                "decision_log.md:41 for a line, story 5 for a work item, M12 for an item of the catalog"
             )
         item = self._state.item(int(match["number"]))
         events = tuple(self._state.events(item.id))

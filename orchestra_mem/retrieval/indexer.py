@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestra_mem.catalog_types import CatalogStore, ItemStatus
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.episodic import digest
@@ -25,6 +26,7 @@ from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,
     chunk_fact,
+    chunk_item,
     chunk_operation,
     chunk_summary,
     chunk_work_item,
@@ -76,6 +78,7 @@ class Memories:
     episodic: EpisodicMemoryManager
     sessions: SessionPlace
     state: WorkTracker | None = None
+    catalog: CatalogStore | None = None
 
 
 class Indexer:
@@ -155,6 +158,7 @@ class Indexer:
         yield from self._summaries()
         yield from self._facts()
         yield from self._work()
+        yield from self._catalog()
 
     def _mark(self, name: str, value: object) -> None:
         if self._marks.get(name) != str(value):
@@ -244,6 +248,15 @@ class Indexer:
             if gone:
                 self._index.remove(gone)
             self._mark("work", some[-1].id)
+            yield
+
+    def _catalog(self) -> Iterator[None]:
+        """Take in the items of the catalog that have changed, and take out those that are hidden."""
+        catalog = self._from.catalog
+        while catalog and (items := catalog.changed_after(self._number("catalog"), _OPERATIONS_AT_ONCE)):
+            for item in items:
+                self._replace(f"M{item.number}", [chunk_item(item)] if item.status is ItemStatus.LIVE else [])
+            self._mark("catalog", items[-1].changed)
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> None:

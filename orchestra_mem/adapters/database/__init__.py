@@ -1,5 +1,6 @@
-"""obra.db: the event log, the ledger and the state of work, over SQLite."""
+"""obra.db: the event log, the ledger, the state of work and the catalog, over SQLite."""
 
+from orchestra_mem.adapters.database.catalog_store import SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.adapters.database.event_log import SqliteEventLog
 from orchestra_mem.adapters.database.job_store import SqliteDraftStore, SqliteJobQueue, SqliteTrialLog
@@ -8,6 +9,8 @@ from orchestra_mem.adapters.database.work_store import SqliteWorkStore
 
 __all__ = [
     "Database",
+    "SqliteAuditLog",
+    "SqliteCatalogStore",
     "SqliteDraftStore",
     "SqliteEventLog",
     "SqliteJobQueue",

@@ -235,4 +235,68 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX documents_left_name ON documents_left (name);
     """,
+    # 10: the catalog: items, what their tags are compared by (of live ones), exchanges that wait to be learnt from, and
+    # who has looked at items or changed them
+    """
+    CREATE TABLE memory_items (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        timestamp INTEGER NOT NULL,
+        ci_source TEXT NOT NULL,
+        type TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        content TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        summary_tokens INTEGER NOT NULL,
+        tags TEXT NOT NULL,
+        tag_count INTEGER NOT NULL,
+        priority INTEGER NOT NULL,
+        expires INTEGER,
+        [references] TEXT NOT NULL,
+        author TEXT NOT NULL,
+        status TEXT NOT NULL,
+        superseded_by TEXT NOT NULL,
+        said INTEGER NOT NULL,
+        changed INTEGER NOT NULL,
+        digest TEXT NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX memory_items_same ON memory_items (ci_source, digest) WHERE status = 'live';
+    CREATE INDEX memory_items_live ON memory_items (ci_source, number) WHERE status = 'live';
+    CREATE INDEX memory_items_newest ON memory_items (status, timestamp, number);
+    CREATE INDEX memory_items_expires ON memory_items (expires) WHERE status = 'live' AND expires IS NOT NULL;
+    CREATE INDEX memory_items_changed ON memory_items (changed);
+    CREATE INDEX memory_items_changed_of ON memory_items (ci_source, changed);
+    CREATE TABLE memory_tags (
+        ci_source TEXT NOT NULL,
+        tag TEXT NOT NULL,
+        item INTEGER NOT NULL REFERENCES memory_items (number),
+        PRIMARY KEY (ci_source, tag, item)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX memory_tags_item ON memory_tags (item);
+    CREATE TABLE exchanges (
+        id INTEGER PRIMARY KEY,
+        agent TEXT NOT NULL,
+        message TEXT NOT NULL,
+        answer TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        attempts INTEGER NOT NULL,
+        error TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE catalog_state (
+        name TEXT PRIMARY KEY,
+        value INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY,
+        time INTEGER NOT NULL,
+        agent TEXT NOT NULL,
+        call TEXT NOT NULL,
+        outcome TEXT NOT NULL,
+        items TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        detail TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX audit_time ON audit (time);
+    CREATE INDEX audit_agent ON audit (agent, id);
+    """,
 )

@@ -91,20 +91,24 @@ class Table(Generic[Record]):
         self._get = attrgetter(*(field.name for field in stored))
         self._json = [at for at, field in enumerate(stored) if field.type == "Json"]
         self._marks = {field.name: write.get(field.name, "?") for field in stored}
-        self.columns = ", ".join(read.get(field.name, field.name) for field in own)
+        # In brackets, as a field may have a name that is a word of SQL.
+        self.columns = ", ".join(read.get(field.name, f"[{field.name}]") for field in own)
         self.select = f"SELECT {self.columns} FROM {name}"
 
     def insert(self, *more: str) -> str:
         """Give the statement that stores a record's `values`, and those of more columns behind them."""
         marks = self._marks | dict.fromkeys(more, "?")
-        return f"INSERT INTO {self._name} ({', '.join(marks)}) VALUES ({', '.join(marks.values())})"
+        names = ", ".join(f"[{name}]" for name in marks)
+        return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
     def update(self, *more: str) -> str:
         """Give the statement that changes the row of a record's id, for the same values as `insert`."""
         marks = self._marks | dict.fromkeys(more, "?")
         at = {name: mark.replace("?", f"?{number}") for number, (name, mark) in enumerate(marks.items(), 1)}
         key = at.pop("id")
-        return f"UPDATE {self._name} SET {', '.join(f'{name} = {mark}' for name, mark in at.items())} WHERE id = {key}"
+        return (
+            f"UPDATE {self._name} SET {', '.join(f'[{name}] = {mark}' for name, mark in at.items())} WHERE id = {key}"
+        )
 
     def values(self, record: object) -> list[object]:
         """Give what is stored of a record, in the order of `insert`."""

@@ -19,8 +19,8 @@ import httpx2 as httpx
 from circuitbreaker import CircuitBreaker
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from orchestra_mem.core.addresses import address_fault
 from orchestra_mem.errors import ModelError
-from orchestra_mem.settings import address_fault
 from orchestra_mem.types import Json
 
 _T = TypeVar("_T")

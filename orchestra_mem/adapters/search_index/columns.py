@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestra_mem.catalog_types import CHUNK_PATTERN
 from orchestra_mem.errors import DatabaseDamagedError
 from orchestra_mem.search_types import Ids, SearchFilter, Tier
 
@@ -169,6 +170,9 @@ class Columns:
         for field, wanted in (("agent", where.agent), ("session", where.session), ("pattern", where.pattern)):
             if wanted is not None:
                 mask &= self[field] == string_number(wanted)
+        if where.readable is not None:
+            readable = _is_one_of(self["agent"], [string_number(agent) for agent in where.readable])
+            mask &= readable if where.strict else readable | (self["pattern"] != string_number(CHUNK_PATTERN))
         if where.item is not None:
             mask &= self["item"] == where.item
         if where.since is not None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from orchestra_mem.catalog_types import CHUNK_PATTERN, MAX_PRIORITY, MemoryItem
 from orchestra_mem.core.documents.entries import entry_title, plain_text
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.text import split_sentences
@@ -121,6 +122,24 @@ def chunk_fact(fact: MustKeep) -> Chunk:
         time=fact.timestamp,
         operation=fact.operation,
         importance=_FACT_IMPORTANCE,
+    )
+
+
+def chunk_item(item: MemoryItem) -> Chunk:
+    """Make the chunk of an item of the catalog."""
+    return Chunk(
+        key=_key("item", item.id, item.summary, item.content),
+        tier=Tier.SEMANTIC,
+        source=item.id,
+        text=item.content[:_MAX_CHARS],
+        kind=item.type.value,
+        group=f"M{item.number}",
+        position=0,
+        title=item.type.value.capitalize(),
+        agent=item.ci_source,
+        pattern=CHUNK_PATTERN,
+        time=item.timestamp,
+        importance=item.priority / MAX_PRIORITY,
     )
 
 

@@ -1,0 +1,284 @@
+"""Store the catalog's items, the exchanges that wait to be learnt from, and the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+
+from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.rows import Table, matching
+from orchestra_mem.catalog_types import (
+    MAX_ATTEMPTS,
+    AccessOutcome,
+    AuditEntry,
+    AuditFilter,
+    CatalogStatistics,
+    Exchange,
+    ItemFigures,
+    ItemFilter,
+    ItemStatus,
+    MemoryItem,
+)
+from orchestra_mem.errors import NotFoundError
+from orchestra_mem.serialize import from_microseconds
+
+_NEW_ID = {"id": "nullif(?, 0)"}
+_ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
+_EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
+_AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
+_MOST_CLAUSES = 32  # what a query can hold of an absurdly long search
+_CHANGE, _CLEANUP = "change", "last cleanup"
+_NAME = "catalog"
+
+
+class SqliteCatalogStore:
+    """Fulfils `catalog_types.CatalogStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Make all that is read and written within one transaction."""
+        return self._database.transaction(_NAME)
+
+    def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
+        """Store a new item; it gets the next number."""
+        with self.changing():
+            item = replace(item, number=0, changed=self._next_change())
+            values = [*_ITEMS.values(item), digest, len(keys)]
+            added = self._database.write(_NAME, _ITEMS.insert("digest", "tag_count"), values)
+            item = replace(item, number=int(added.lastrowid or 0))
+            self._set_tags(item, keys)
+        return item
+
+    def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
+        """Store an item as it is now; only live ones are found by their tags."""
+        with self.changing():
+            item = replace(item, changed=self._next_change())
+            # By its number, as `id` is a text here.
+            statement = _ITEMS.update("digest", "tag_count").rpartition(" WHERE ")[0]
+            values = [*_ITEMS.values(item), digest, len(keys), item.number]
+            self._database.write(_NAME, f"{statement} WHERE number = ?{len(values)}", values)
+            self._set_tags(item, keys)
+        return item
+
+    def _set_tags(self, item: MemoryItem, keys: Sequence[str]) -> None:
+        self._database.write(_NAME, "DELETE FROM memory_tags WHERE item = ?", (item.number,))
+        if item.status is ItemStatus.LIVE:
+            rows = [(item.ci_source, key, item.number) for key in dict.fromkeys(keys)]
+            self._database.write_all(_NAME, "INSERT INTO memory_tags VALUES (?, ?, ?)", rows)
+
+    def _next_change(self) -> int:
+        query = (
+            "INSERT INTO catalog_state VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value"
+        )
+        with self.changing() as connection:
+            return int(connection.execute(query, (_CHANGE,)).fetchone()[0])  # type: ignore[attr-defined]
+
+    def item(self, item_id: str) -> MemoryItem:
+        """Return an item by its id, or by its number as `M12`.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() else None
+        where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
+        found = self._database.find("reading the catalog", _ITEMS, f"WHERE {where}", (value,))
+        if not found:
+            raise NotFoundError(f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them")
+        return found[0]
+
+    def same(self, agent: str, digest: str) -> MemoryItem | None:
+        """Return the live item of an agent with this digest of its content."""
+        tail = "WHERE ci_source = ? AND digest = ? AND status = 'live'"
+        found = self._database.find("reading the catalog", _ITEMS, tail, (agent, digest))
+        return found[0] if found else None
+
+    def items(self, where: ItemFilter) -> list[MemoryItem]:
+        """Return the items that pass a filter, newest first."""
+        condition, values = _passing(where)
+        limit = -1 if where.limit is None else max(0, where.limit)
+        tail = f"{condition} ORDER BY timestamp DESC, number DESC LIMIT ? OFFSET ?"
+        return self._database.find("listing the catalog", _ITEMS, tail, [*values, limit, max(0, where.offset)])
+
+    def count(self, where: ItemFilter) -> int:
+        """Count the items that pass a filter, whatever its limit."""
+        condition, values = _passing(where)
+        return int(self._database.value("counting items", f"SELECT count(*) FROM memory_items {condition}", values))
+
+    def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
+        """Return items by their numbers, in that order; those that are gone are left out."""
+        marks = ", ".join("?" * len(numbers))
+        found = self._database.find("reading the catalog", _ITEMS, f"WHERE number IN ({marks})", numbers)
+        items = {item.number: item for item in found}
+        return [items[number] for number in numbers if number in items]
+
+    def changed_after(self, change: int, limit: int) -> list[MemoryItem]:
+        """Return the items that have changed since a change, in the order of their changes."""
+        tail = "WHERE changed > ? ORDER BY changed LIMIT ?"
+        return self._database.find("listing the catalog", _ITEMS, tail, (change, limit))
+
+    def last_change(self, agent: str | None = None) -> int:
+        """Return the number of the last change, of an agent's items or of any."""
+        if agent is None:
+            query, values = "SELECT value FROM catalog_state WHERE name = ?", [_CHANGE]
+        else:
+            query, values = "SELECT max(changed) FROM memory_items WHERE ci_source = ?", [agent]
+        return int(self._database.value("reading the catalog", query, values) or 0)
+
+    def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
+        """Return those of an agent's live items; after a change those of all items that have changed since."""
+        query = (
+            "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, status = 'live', "
+            f"coalesce(expires, {2**63 - 1}) FROM memory_items WHERE ci_source = ? AND "
+        )
+        tail = "changed > ?" if after else "status = 'live' AND ? = 0"
+        return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
+
+    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
+        """Return for the live items of an agent that have one of these tags how many of them they have."""
+        found: dict[int, int] = {}
+        for first in range(0, len(keys), 500):
+            some = keys[first : first + 500]
+            query = (
+                f"SELECT item, count(*) FROM memory_tags WHERE ci_source = ? AND tag IN ({', '.join('?' * len(some))}) "
+            )
+            for item, count in self._database.rows("reading the catalog", f"{query} GROUP BY item", (agent, *some)):
+                found[item] = found.get(item, 0) + count
+        return found
+
+    def expiring(self, now: datetime) -> list[MemoryItem]:
+        """Return the live items whose time is over."""
+        tail = "WHERE status = 'live' AND expires IS NOT NULL AND expires <= ? ORDER BY number"
+        return self._database.find("listing the catalog", _ITEMS, tail, (now,))
+
+    def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
+        """Return the live items of an agent beyond so many: those of lowest priority first, then the oldest.
+
+        Those that are permanent stay, however many there are.
+        """
+        tail = (
+            "WHERE ci_source = :agent AND status = 'live' AND priority < :permanent "
+            "ORDER BY priority, timestamp, number "
+            "LIMIT max(0, (SELECT count(*) FROM memory_items WHERE ci_source = :agent AND status = 'live') - :most)"
+        )
+        values = {"agent": agent, "permanent": permanent_from, "most": most}
+        return self._database.find("listing the catalog", _ITEMS, tail, values)
+
+    def agents(self) -> list[str]:
+        """Return the agents that have items, live or not."""
+        rows = self._database.rows("listing the catalog", "SELECT DISTINCT ci_source FROM memory_items ORDER BY 1")
+        return [agent for (agent,) in rows]
+
+    def statistics(self, agent: str | None = None) -> CatalogStatistics:
+        """Return figures of an agent's live items, or of all."""
+        condition, values = matching({"status = ?": "live", "ci_source = ?": agent})
+        query = f"SELECT count(*), coalesce(sum(tokens), 0), min(timestamp) FROM memory_items {condition}"
+        count, tokens, oldest = self._database.rows("counting items", query, values)[0]
+        return CatalogStatistics(
+            total_memories=count,
+            total_tokens=tokens,
+            oldest_memory=None if oldest is None else from_microseconds(oldest),
+            last_cleanup=self.last_cleanup(),
+        )
+
+    def last_cleanup(self) -> datetime | None:
+        """Return when was last cleaned up, None for never."""
+        query = "SELECT value FROM catalog_state WHERE name = ?"
+        cleaned = self._database.value("reading the catalog", query, [_CLEANUP])
+        return None if cleaned is None else from_microseconds(cleaned)
+
+    def note_cleanup(self, now: datetime) -> None:
+        """Note when was last cleaned up."""
+        query = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        self._database.write(_NAME, query, (_CLEANUP, now))
+
+    def purge(self, items: Sequence[MemoryItem]) -> None:
+        """Remove for good what items say; their ids are not used again."""
+        nothing = {"summary": "", "content": "", "tags": (), "references": (), "tokens": 0, "summary_tokens": 0}
+        with self.changing():
+            for item in items:
+                self.replace(replace(item, status=ItemStatus.PURGED, **nothing), "", ())  # type: ignore[arg-type]
+
+    def put_exchange(self, exchange: Exchange) -> None:
+        """Let an exchange wait to be learnt from."""
+        self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
+
+    def exchanges(self, limit: int) -> list[Exchange]:
+        """Return the exchanges that wait, oldest first."""
+        tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
+        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit))
+
+    def exchanges_failed(self) -> list[Exchange]:
+        """Return those that have been tried too often."""
+        tail = "WHERE attempts >= ? ORDER BY id"
+        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS,))
+
+    def exchange_done(self, exchange: Exchange) -> bool:
+        """Note that all has been learnt from an exchange; False where that was noted before."""
+        return self._database.write("learn", "DELETE FROM exchanges WHERE id = ?", (exchange.id,)).rowcount == 1
+
+    def exchange_failed(self, exchange: Exchange, error: str) -> None:
+        """Note that an attempt to learn from an exchange failed."""
+        query = "UPDATE exchanges SET attempts = attempts + 1, error = ? WHERE id = ?"
+        self._database.write("learn", query, (error, exchange.id))
+
+
+class SqliteAuditLog:
+    """Fulfils `catalog_types.AuditLog`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, entries: Sequence[AuditEntry]) -> None:
+        """Append entries, in the transaction that is under way where there is one."""
+        self._database.write_all("audit", _AUDIT.insert(), map(_AUDIT.values, entries))
+
+    def entries(self, where: AuditFilter) -> list[AuditEntry]:
+        """Return the newest entries that pass a filter, newest first."""
+        condition, values = matching(
+            {
+                "agent = ?": where.agent,
+                "call = ?": where.call,
+                "outcome = ?": where.outcome,
+                "time >= ?": where.since,
+                "EXISTS (SELECT 1 FROM json_each(items) WHERE value = ?)": where.item,
+            }
+        )
+        limit = -1 if where.limit is None else max(0, where.limit)
+        tail = f"{condition} ORDER BY id DESC LIMIT ?"
+        return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit])
+
+    def injections(self, since: datetime | None) -> Mapping[str, Mapping[str, int]]:
+        """Count for each agent how often each item was put into its messages."""
+        condition, values = matching({"call = ?": "inject", "outcome = ?": AccessOutcome.GIVEN, "time >= ?": since})
+        query = (
+            f"SELECT agent, value, count(*) FROM audit, json_each(items) {condition} GROUP BY 1, 2 ORDER BY 1, 3 DESC"
+        )
+        found: dict[str, dict[str, int]] = {}
+        for agent, item, count in self._database.rows("reading the audit trail", query, values):
+            found.setdefault(agent, {})[item] = count
+        return found
+
+    def forget(self, before: datetime) -> int:
+        """Remove what is older than a time; how many entries that is."""
+        return self._database.write("audit", "DELETE FROM audit WHERE time < ?", (before,)).rowcount
+
+
+def _passing(where: ItemFilter) -> tuple[str, list[object]]:
+    words = where.text.split()[:_MOST_CLAUSES]
+    conditions: dict[str, object] = {
+        "ci_source IN (?)": None if where.agents is None else list(where.agents),
+        "type IN (?)": list(where.types),
+        "status IN (?)": list(where.statuses),
+        "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
+    }
+    condition, values = matching(conditions)
+    if where.agents is not None and not where.agents:
+        return " WHERE 0", []
+    for word in words:
+        condition += f"{' AND' if condition else ' WHERE'} instr(lower(summary || ' ' || content), lower(?)) > 0"
+        values.append(word)
+    return condition, values

@@ -1,0 +1,54 @@
+"""Join the parts of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
+from orchestra_mem.catalog_types import MemoryItem
+from orchestra_mem.core.catalog.access import Access, Grants
+from orchestra_mem.memory.agents import CatalogParts
+from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.settings import IsolationChoice, Settings
+from orchestra_mem.tiers.audit import AuditTrail
+from orchestra_mem.tiers.catalog import CatalogLimits, MemoryCatalog
+from orchestra_mem.tiers.catalog_learning import CatalogLearner
+from orchestra_mem.tiers.catalog_selection import CatalogSelector
+
+
+def open_catalog(
+    database: Database, settings: Settings, *, counter: TokenCounter, clock: Clock, redacted: Callable[[str], str]
+) -> CatalogParts:
+    """Open the catalog of a database; `redacted` takes secrets out of a text."""
+    wanted, store = settings.catalog, SqliteCatalogStore(database)
+    grants = {
+        agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
+        for agent, given in wanted.permissions.items()
+    }
+    access = Access(grants, strict=wanted.isolation is IsolationChoice.STRICT)
+    audit = AuditTrail(SqliteAuditLog(database), clock, redacted)
+    catalog = MemoryCatalog(
+        store, audit, access, counter=counter, clock=clock, redacted=redacted, superseded=_taken_place_of,
+        limits=CatalogLimits(
+            most=wanted.max_memories_per_ci, expires_after=timedelta(days=wanted.default_expiration_days),
+            permanent_from=wanted.min_priority_for_permanent, summary_words=wanted.summary_max_length,
+            cleanup_every=timedelta(hours=wanted.cleanup_interval_hours),
+            audit_kept=timedelta(days=wanted.audit_retention_days),
+        ),
+    )  # fmt: skip
+    selector = CatalogSelector(
+        store, access, audit, counter=counter, clock=clock, max_tokens=wanted.max_injection_tokens,
+        min_relevance=wanted.min_relevance,
+    )  # fmt: skip
+    learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
+    return CatalogParts(catalog=catalog, selector=selector, learner=learner, audit=audit)
+
+
+def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
+    if not earlier:
+        return ()
+    # Here, as NumPy is heavy: to import the package must stay quick.
+    from orchestra_mem.core.catalog.item_extraction import taken_place_of
+
+    return taken_place_of(item, earlier)

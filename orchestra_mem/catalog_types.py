@@ -1,0 +1,302 @@
+"""Records and ports of the catalog: what agents have learnt, item by item, and who has looked at it or changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from orchestra_mem.types import Author
+
+GLOBAL = "global"
+"""The pseudo agent whose items all agents see."""
+
+CHUNK_PATTERN = "catalog"
+"""The `pattern` of a chunk of search that is an item of the catalog, and of its `agent` alone."""
+
+MAX_PRIORITY = 10
+
+MAX_ATTEMPTS = 3
+"""So often an exchange is tried to be learnt from."""
+
+
+class ItemType(StrEnum):
+    """What an item tells."""
+
+    DECISION = "decision"
+    INSIGHT = "insight"
+    ERROR = "error"
+    PLAN = "plan"
+    OBSERVATION = "observation"
+
+
+class ItemStatus(StrEnum):
+    """Whether an item is shown, and if not, why: none is deleted but by a purge."""
+
+    LIVE = "live"
+    SUPERSEDED = "superseded"
+    EXPIRED = "expired"
+    DISPLACED = "displaced"
+    DELETED = "deleted"
+    PURGED = "purged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryItem:
+    """A piece of what an agent has learnt.
+
+    `ci_source` is the agent that it is of, `GLOBAL` where it is of all. `tokens` are those of `content`,
+    `summary_tokens` those of `summary`. `tags` are called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp`
+    is when it was said last, `said` how often; `expires` is None where it stays. `references` names items, operations
+    (`op 12`), facts (`K7`), documents. `superseded_by` is the id of the item that took its place. `number` counts items
+    from 1; 0 for one that is not stored. `changed` rises with each change of any item.
+    """
+
+    id: str
+    timestamp: datetime
+    ci_source: str
+    type: ItemType
+    summary: str
+    content: str
+    tokens: int = 0
+    summary_tokens: int = 0
+    tags: tuple[str, ...] = ()
+    priority: int = 5
+    expires: datetime | None = None
+    references: tuple[str, ...] = ()
+    author: Author = Author.MACHINE
+    status: ItemStatus = ItemStatus.LIVE
+    superseded_by: str = ""
+    said: int = 1
+    number: int = 0
+    changed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFilter:
+    """Which items are wanted; what is empty or None does not matter.
+
+    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first; of what passes `offset`
+    are left out, and at most `limit` given.
+    """
+
+    agents: Sequence[str] | None = None
+    types: Sequence[ItemType] = ()
+    statuses: Sequence[ItemStatus] = (ItemStatus.LIVE,)
+    tags: Sequence[str] = ()
+    text: str = ""
+    limit: int | None = None
+    offset: int = 0
+
+
+class ItemFigures(NamedTuple):
+    """What an item is ranked and packed by, without its text; times are in microseconds."""
+
+    number: int
+    timestamp: int
+    priority: int
+    tag_count: int
+    tokens: int
+    summary_tokens: int
+    live: int
+    expires: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogStatistics:
+    """How many live items there are, with how many tokens, of what time; and when was last cleaned up."""
+
+    total_memories: int
+    total_tokens: int
+    oldest_memory: datetime | None
+    last_cleanup: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message to an agent and its answer, which wait to be learnt from. `attempts` failed with `error`."""
+
+    agent: str
+    message: str
+    answer: str
+    time: datetime
+    id: int = 0
+    attempts: int = 0
+    error: str = ""
+
+
+class AccessOutcome(StrEnum):
+    """What came of an access."""
+
+    GIVEN = "given"
+    EMPTY = "empty"
+    REFUSED = "refused"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One access to the catalog, or one change.
+
+    `agent` is who asked, "" for the person or program that owns the memory. `call` is what was called; `items` are the
+    ids that were given or changed, `tokens` what was given. `detail` says of a change what it was, of a refusal why.
+    """
+
+    time: datetime
+    agent: str
+    call: str
+    outcome: AccessOutcome
+    items: tuple[str, ...] = ()
+    tokens: int = 0
+    detail: str = ""
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which entries are wanted: of an agent, a call, an outcome, an item, from a time on; the newest `limit`."""
+
+    agent: str | None = None
+    call: str | None = None
+    outcome: AccessOutcome | None = None
+    item: str | None = None
+    since: datetime | None = None
+    limit: int | None = None
+
+
+class AuditLog(Protocol):
+    """Keeps what was looked at and changed. Nothing in it is ever altered; what is older than its retention goes."""
+
+    def add(self, entries: Sequence[AuditEntry]) -> None: ...
+
+    def entries(self, where: AuditFilter) -> list[AuditEntry]: ...
+
+    def injections(self, since: datetime | None) -> Mapping[str, Mapping[str, int]]:
+        """Count for each agent how often each item was put into its messages."""
+        ...
+
+    def forget(self, before: datetime) -> int: ...
+
+
+class CatalogStore(Protocol):
+    """Keeps items, and exchanges that wait to be learnt from."""
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Make all that is read and written within one transaction."""
+        ...
+
+    def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
+        """Store a new item; it gets the next number. `keys` are what its tags are compared by."""
+        ...
+
+    def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
+        """Store an item as it is now."""
+        ...
+
+    def item(self, item_id: str) -> MemoryItem: ...
+
+    def same(self, agent: str, digest: str) -> MemoryItem | None:
+        """Give the live item of an agent with this digest of its content."""
+        ...
+
+    def items(self, where: ItemFilter) -> list[MemoryItem]: ...
+
+    def count(self, where: ItemFilter) -> int: ...
+
+    def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]: ...
+
+    def changed_after(self, change: int, limit: int) -> list[MemoryItem]: ...
+
+    def last_change(self, agent: str | None = None) -> int: ...
+
+    def figures(self, agent: str, after: int = 0) -> list[ItemFigures]:
+        """Give those of an agent's live items; after a change those of all items that have changed since."""
+        ...
+
+    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
+        """Give for the live items of an agent that have one of these tags how many they have."""
+        ...
+
+    def expiring(self, now: datetime) -> list[MemoryItem]:
+        """Give the live items whose time is over."""
+        ...
+
+    def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
+        """Give the live items of an agent beyond so many: those of lowest priority first, then the oldest."""
+        ...
+
+    def agents(self) -> list[str]: ...
+
+    def statistics(self, agent: str | None = None) -> CatalogStatistics: ...
+
+    def last_cleanup(self) -> datetime | None: ...
+
+    def note_cleanup(self, now: datetime) -> None: ...
+
+    def purge(self, items: Sequence[MemoryItem]) -> None:
+        """Remove for good what items say; their ids are not used again."""
+        ...
+
+    def put_exchange(self, exchange: Exchange) -> None: ...
+
+    def exchanges(self, limit: int) -> list[Exchange]:
+        """Give the exchanges that wait, oldest first; -1 for all of them."""
+        ...
+
+    def exchanges_failed(self) -> list[Exchange]:
+        """Give those that have been tried too often."""
+        ...
+
+    def exchange_done(self, exchange: Exchange) -> bool:
+        """Note that all has been learnt from an exchange; False where that was noted before."""
+        ...
+
+    def exchange_failed(self, exchange: Exchange, error: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """Why an item is where it is: the four parts, whose sum is capped at 1."""
+
+    recency: float
+    tags: float
+    affinity: float
+    priority: float
+
+    @property
+    def score(self) -> float:
+        """The sum, at most 1."""
+        return min(1.0, self.recency + self.tags + self.affinity + self.priority)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedItem:
+    """An item that was selected, `whole` or as its summary, with its relevance."""
+
+    item: MemoryItem
+    relevance: Relevance
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """What the catalog gives an agent for a message.
+
+    `text` is what is put before the message, of `tokens`, "" where nothing is. `problem` says why nothing could be
+    loaded, "" where it could. `candidates` is how many items were weighed.
+    """
+
+    agent: str
+    text: str = ""
+    tokens: int = 0
+    items: tuple[SelectedItem, ...] = ()
+    candidates: int = 0
+    problem: str = ""
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the catalog could be asked."""
+        return not self.problem

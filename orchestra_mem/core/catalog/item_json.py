@@ -1,0 +1,78 @@
+"""Name items, and write them as the source design's JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from orchestra_mem.catalog_types import ItemType, MemoryItem
+from orchestra_mem.types import Json
+
+VERSION = "1.0.0"
+_ID_CHARS = "abcdefghijklmnopqrstuvwxyz0123456789"
+# Of words that state how important a kind of item is at first; a person's own word is 0 to 10.
+_FIRST_PRIORITY = {
+    ItemType.DECISION: 6,
+    ItemType.ERROR: 6,
+    ItemType.INSIGHT: 5,
+    ItemType.PLAN: 5,
+    ItemType.OBSERVATION: 4,
+}
+
+
+def first_priority(kind: ItemType) -> int:
+    """Give the priority of an item of which nobody has said one."""
+    return _FIRST_PRIORITY[kind]
+
+
+def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
+    """Make an id as the source design has it: `mem_<unix seconds>_<6 characters>`; another `salt` makes another."""
+    number = int.from_bytes(
+        hashlib.sha256(f"{agent}\0{content}\0{now.isoformat()}\0{salt}".encode()).digest()[:8], "big"
+    )
+    characters = []
+    for _ in range(6):
+        number, place = divmod(number, len(_ID_CHARS))
+        characters.append(_ID_CHARS[place])
+    return f"mem_{int(now.timestamp())}_{''.join(characters)}"
+
+
+def item_json(item: MemoryItem) -> dict[str, Json]:
+    """Give an item as the source design's JSON."""
+    return {
+        "id": item.id,
+        "timestamp": _time(item.timestamp),
+        "ci_source": item.ci_source,
+        "type": item.type.value,
+        "summary": item.summary,
+        "content": item.content,
+        "tokens": item.tokens,
+        "relevance_tags": [*item.tags],
+        "priority": item.priority,
+        "expires": _time(item.expires) if item.expires else None,
+        "references": [*item.references],
+    }
+
+
+def catalog_json(
+    agent: str, items: Sequence[MemoryItem], updated: datetime, cleaned: datetime | None
+) -> dict[str, Json]:
+    """Give an agent's items as a catalog document of the source design."""
+    oldest = min((item.timestamp for item in items), default=None)
+    return {
+        "version": VERSION,
+        "ci_name": agent,
+        "last_updated": _time(updated),
+        "memories": [item_json(item) for item in items],
+        "statistics": {
+            "total_memories": len(items),
+            "total_tokens": sum(item.tokens for item in items),
+            "oldest_memory": _time(oldest) if oldest else None,
+            "last_cleanup": _time(cleaned) if cleaned else None,
+        },
+    }
+
+
+def _time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,152 @@
+"""Say in a few words what a text is about, put it in a line, and tell texts that say the same."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from orchestra_mem.core.search.terms import exact_names, read_query, terms_of
+from orchestra_mem.core.text import split_sentences, squeeze, stem, words
+
+MAX_TAGS = 8
+_MAX_TAG_CHARS = 40
+_MAX_READ_CHARS = 20_000  # what a text is about is said in its beginning
+_MIN_CHARS = 3
+_COMMON = 4.8  # up to this rarity a word says nothing: most function words of the six languages have less
+_MAX_TOPICS = 3
+_KEY_POINTS = 5
+_ARTICLES = frozenset(("a", "an", "the"))
+_MAX_TURNED_WORDS = 60
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+
+
+def extract_tags(text: str) -> tuple[str, ...]:
+    """List what a text is about, at most `MAX_TAGS`: its topics, exact names, and the words that it says most often."""
+    found = [*identify_topics(text), *extract_keywords(text)]
+    return tuple(dict.fromkeys(found))[:MAX_TAGS]
+
+
+def extract_keywords(text: str) -> tuple[str, ...]:
+    """List the exact names and content words of a text, lower-case: names first, then the most telling ones."""
+    text = text[:_MAX_READ_CHARS]
+    names = [name for name in exact_names(text) if len(name) <= _MAX_TAG_CHARS]
+    said: dict[str, str] = {}  # each stem by the word that it was first said as
+    counts: Counter[str] = Counter()
+    for word in _content_words(text):
+        key = tag_key(word)
+        counts[key] += 1
+        said.setdefault(key, word)
+    known = {key for name in names for key in (name, tag_key(name))}
+    telling = {key: weight for key in counts if key not in known and (weight := _rarity(key)) > 0}
+    order = sorted(telling, key=lambda key: -counts[key] * telling[key])
+    return tuple(dict.fromkeys([*names, *(said[key] for key in order)]))
+
+
+def _rarity(key: str) -> float:
+    """How telling a stem is, by how few of the sentences that taught the facts' classifier have it, in any language."""
+    # Here, as NumPy is heavy: to import the package must stay quick.
+    from orchestra_mem.core.facts.classifier import load_table
+    from orchestra_mem.core.facts.features import column_of
+
+    return float(load_table().rarity[column_of(key)]) - _COMMON
+
+
+def identify_topics(text: str) -> tuple[str, ...]:
+    """List pairs of neighbouring content words that a text says more than once, those said most often first."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    for sentence in split_sentences(text[:_MAX_READ_CHARS]):
+        pairs.update(pairwise(_content_words(sentence)))
+    common = [pair for pair, count in pairs.most_common(_MAX_TOPICS) if count > 1 and pair[0] != pair[1]]
+    return tuple(" ".join(pair) for pair in common)
+
+
+def tag_key(tag: str) -> str:
+    """Give what a tag is compared by: an exact name, or its stems, whatever the case, the accents and the endings."""
+    tag = squeeze(tag)
+    names = exact_names(tag)
+    if len(names) == 1 and len(names[0]) == len(tag):
+        return names[0]
+    return " ".join(term for term in read_query(tag).terms if term not in names) or tag.casefold()
+
+
+def message_keys(message: str) -> frozenset[str]:
+    """Give every tag key that a message answers to: its names, its stems, and pairs of neighbours."""
+    message = message[:_MAX_READ_CHARS]
+    terms = terms_of(message)
+    return frozenset([*exact_names(message), *terms, *(" ".join(pair) for pair in pairwise(terms))])
+
+
+def _content_words(text: str) -> list[str]:
+    """The words of a text that are no stop words, lower-case, in order; scripts without spaces come in pairs."""
+    found = []
+    for word in words(text):
+        terms = terms_of(word)
+        is_plain = word.isascii() or word.isalpha()
+        if len(word) >= _MIN_CHARS and len(terms) == 1 and is_plain and not _is_stop(word) and not word.isdecimal():
+            found.append(word[:_MAX_TAG_CHARS])
+        elif not word.isascii() and len(terms) > 1:
+            found += [term for term in terms if len(term) > 1]
+    return found
+
+
+def _is_stop(word: str) -> bool:
+    # A stop word is a term only where there is nothing else.
+    return terms_of(f"{word} zebra") == terms_of("zebra")
+
+
+def create_summary(text: str, max_words: int) -> str:
+    """Put a text in a line of at most `max_words` words: its first sentences, as many as fit, else a beginning.
+
+    Where words are written without blanks, two characters count as a word.
+    """
+    chosen: list[str] = []
+    left = max_words
+    for sentence in split_sentences(text[:_MAX_READ_CHARS]):
+        cost = _word_count(sentence)
+        if cost > left:
+            break
+        chosen.append(squeeze(sentence))
+        left -= cost
+    if chosen or not text.strip() or max_words <= 0:
+        return " ".join(chosen)
+    return _clipped(squeeze(text[:_MAX_READ_CHARS]), max_words)
+
+
+def _clipped(text: str, max_words: int) -> str:
+    cut = " ".join(text.split(" ")[:max_words])
+    while _word_count(cut) > max_words:
+        cut = cut[: len(cut) * max_words // _word_count(cut)]
+    return f"{cut} …" if len(cut) < len(text) else cut
+
+
+def _word_count(text: str) -> int:
+    return sum(max(1, len(_UNSPACED.findall(piece)) // 2) for piece in text.split())
+
+
+def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
+    """List at most five sentences that say most of a text: its `facts` where some were found, else the fullest."""
+    if facts:
+        return tuple(facts[:_KEY_POINTS])
+    sentences = split_sentences(text[:_MAX_READ_CHARS])
+    weights = Counter(word for sentence in sentences for word in set(_content_words(sentence)))
+    fullest = sorted(range(len(sentences)), key=lambda place: -_weight(_content_words(sentences[place]), weights))
+    return tuple(squeeze(sentences[place]) for place in sorted(fullest[:_KEY_POINTS]))
+
+
+def _weight(found: Iterable[str], weights: Counter[str]) -> int:
+    return sum(weights[word] for word in set(found))
+
+
+def content_digest(content: str) -> str:
+    """Give what is equal for contents that say the same: other endings, articles and signs make no difference.
+
+    Nor does which part of a sentence comes first (`for the cache we use Redis`); who does what to whom does.
+    """
+    stems = [stem(word) for word in words(content) if word not in _ARTICLES]
+    if len(stems) <= _MAX_TURNED_WORDS:
+        stems = min((stems[place:] + stems[:place] for place in range(len(stems))), default=[])
+    text = " ".join(stems) or squeeze(content)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,103 @@
+"""Keep account of who looked at the catalog and who changed it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from orchestra_mem.catalog_types import AccessOutcome, AuditEntry, AuditFilter, AuditLog
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+# Entries of reads wait for so many of them, or for the next change: a read never waits for the disk.
+_BATCH = 64
+_MOST_WAITING = 10_000
+_MAX_DETAIL_CHARS = 500
+
+
+class AuditTrail:
+    """Writes what changes at once, in the change's own transaction, and what is read in batches.
+
+    Args:
+        log: keeps the entries.
+        clock: gives the present time.
+        redacted: takes secrets out of a text.
+    """
+
+    def __init__(self, log: AuditLog, clock: Clock, redacted: Callable[[str], str]) -> None:
+        self._log = log
+        self._clock = clock
+        self._redacted = redacted
+        self._waiting: list[AuditEntry] = []
+        self._lock = threading.Lock()
+
+    def read(self, agent: str, call: str, items: tuple[str, ...] = (), *, tokens: int = 0, detail: str = "") -> None:
+        """Note what an agent was given, or that nothing was."""
+        outcome = AccessOutcome.GIVEN if items else AccessOutcome.EMPTY
+        entry = self._entry(agent, call, outcome, items, tokens, detail)
+        with self._lock:
+            self._waiting.append(entry)
+            del self._waiting[:-_MOST_WAITING]  # where the disk refuses for long
+            due = len(self._waiting) >= _BATCH
+        if due:
+            self.flush()
+
+    def refused(self, agent: str, call: str, why: str) -> None:
+        """Note that an agent was refused."""
+        with self._lock:
+            self._waiting.append(self._entry(agent, call, AccessOutcome.REFUSED, (), 0, why))
+        self.flush()
+
+    def changed(self, agent: str, call: str, items: tuple[str, ...], detail: str) -> None:
+        """Note a change, in the transaction that makes it."""
+        self._log.add([self._entry(agent, call, AccessOutcome.CHANGED, items, 0, detail)])
+
+    def _entry(
+        self, agent: str, call: str, outcome: AccessOutcome, items: tuple[str, ...], tokens: int, detail: str
+    ) -> AuditEntry:
+        detail = self._redacted(detail)[:_MAX_DETAIL_CHARS]
+        return AuditEntry(
+            time=self._clock(), agent=agent, call=call, outcome=outcome, items=items, tokens=tokens, detail=detail
+        )
+
+    def flush(self) -> None:
+        """Write what waits; where the disk refuses it waits on."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        try:
+            if waiting:
+                self._log.add(waiting)
+        except StorageError as error:
+            logger.debug("the audit trail could not be written: %s", error)
+            with self._lock:
+                self._waiting[:0] = waiting
+
+    def entries(self, where: AuditFilter) -> list[AuditEntry]:
+        """Return the newest entries that pass a filter, newest first."""
+        self.flush()
+        return self._log.entries(where)
+
+    def injections(self, since: datetime | None = None) -> Mapping[str, Mapping[str, int]]:
+        """Count for each agent how often each item was put into its messages."""
+        self.flush()
+        return self._log.injections(since)
+
+    def forget(self, before: datetime) -> int:
+        """Remove what is older than a time; how many entries that is."""
+        self.flush()
+        return self._log.forget(before)
+
+
+def described(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+    """Say what a change was, field by field."""
+    changed = [key for key in after if before.get(key) != after[key]]
+    return "; ".join(f"{key}: {_short(before.get(key))} -> {_short(after[key])}" for key in changed)
+
+
+def _short(value: object) -> str:
+    text = "none" if value in (None, "", []) else str(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,389 @@
+"""The catalog: what agents have learnt, kept apart by agent, found again, and given up in time.
+
+Nothing is deleted but by a purge: what has expired, was displaced, superseded or deleted is hidden from everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING
+
+from orchestra_mem.catalog_types import (
+    GLOBAL,
+    MAX_PRIORITY,
+    CatalogStatistics,
+    CatalogStore,
+    ItemFilter,
+    ItemStatus,
+    MemoryItem,
+)
+from orchestra_mem.core.catalog.access import OWNER, Access
+from orchestra_mem.core.catalog.item_json import (
+    catalog_json,
+    first_priority,
+    item_id,
+    item_json,
+)
+from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
+from orchestra_mem.errors import AccessDeniedError, NotFoundError
+from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.tiers.audit import AuditTrail, described
+from orchestra_mem.types import Author, Json
+
+if TYPE_CHECKING:
+    from orchestra_mem.core.catalog.item_drafts import ItemDraft
+
+_STRENGTHENED = 1  # by each second saying
+_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "expires", "references")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogLimits:
+    """How many items an agent may have, how long one is kept, and how long a summary is; see the settings."""
+
+    most: int
+    expires_after: timedelta
+    permanent_from: int
+    summary_words: int
+    cleanup_every: timedelta
+    audit_kept: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanedUp:
+    """What a clean-up has hidden, and how many entries of the audit trail have gone."""
+
+    expired: int
+    displaced: int
+    audit_entries: int
+
+
+class MemoryCatalog:
+    """Stores and lists items. Every call names the agent that asks; `OWNER` sees and changes all.
+
+    Args:
+        store: keeps the items.
+        audit: keeps account of all that is read and changed.
+        access: says who may see and change what.
+        counter: counts tokens.
+        clock: gives the present time.
+        limits: of size and time.
+        redacted: takes secrets out of a text.
+        superseded: names the earlier items that a new one takes the place of.
+    """
+
+    def __init__(
+        self,
+        store: CatalogStore,
+        audit: AuditTrail,
+        access: Access,
+        *,
+        counter: TokenCounter,
+        clock: Clock,
+        limits: CatalogLimits,
+        redacted: Callable[[str], str],
+        superseded: Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[MemoryItem]],
+    ) -> None:
+        self._store = store
+        self.audit = audit
+        self.access = access
+        self._counter = counter
+        self._clock = clock
+        self._limits = limits
+        self._redacted = redacted
+        self._superseded = superseded
+
+    # Writing
+
+    def store(
+        self, item: Mapping[str, object] | MemoryItem, *, agent: str = OWNER, author: Author = Author.PERSON
+    ) -> MemoryItem:
+        """Store an item; what says the same as one that is there strengthens that one.
+
+        Args:
+            item: the fields of the source design: `content` alone must be there. `ci_source` is the asking agent's
+                where it is left out, all agents' where nobody asks.
+            agent: who asks.
+            author: who says it.
+
+        Raises:
+            InvalidItemError: with every fault.
+            AccessDeniedError: this agent may not write there.
+            StorageError: it could not be stored.
+        """
+        from orchestra_mem.core.catalog.item_drafts import read_draft  # here, as pydantic is heavy
+
+        record = item_json(item) if isinstance(item, MemoryItem) else item
+        return self.put(read_draft(record, self._clock()), agent=agent, author=author)
+
+    def put(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> MemoryItem:
+        """Store what a draft says; see `store`."""
+        whose = draft.ci_source or agent or GLOBAL
+        self._check_write(agent, "store", whose)
+        new = self._made(draft, whose, author)
+        with self._store.changing():
+            if same := self._store.same(whose, content_digest(new.content)):
+                return self._strengthened(same, new, agent)
+            stored = self._add(new)
+            self.audit.changed(agent, "store", (stored.id,), f"{stored.type}: {stored.summary}")
+            self._supersede(stored, agent)
+            self._displace(whose, agent)
+        return stored
+
+    def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
+        now, content = self._clock(), self._redacted(draft.content)
+        priority = first_priority(draft.type) if draft.priority is None else draft.priority
+        given = self._redacted(draft.summary)
+        summary = create_summary(given or content, self._limits.summary_words)
+        tags = tuple(dict.fromkeys(map(self._redacted, draft.tags))) or extract_tags(content)
+        return MemoryItem(
+            id=item_id(content, whose, now),
+            timestamp=draft.timestamp or now,
+            ci_source=whose,
+            type=draft.type,
+            summary=summary,
+            content=content,
+            tokens=self._counter.count(content),
+            summary_tokens=self._counter.count(summary),
+            tags=tags,
+            priority=priority,
+            expires=draft.expires or (None if draft.stays else self._expiry(priority, draft.timestamp or now)),
+            references=draft.references,
+            author=author,
+        )
+
+    def _expiry(self, priority: int, said: datetime) -> datetime | None:
+        return None if priority >= self._limits.permanent_from else said + self._limits.expires_after
+
+    def _add(self, item: MemoryItem) -> MemoryItem:
+        for salt in count():
+            try:
+                self._store.item(item.id)
+            except NotFoundError:
+                break
+            item = replace(item, id=item_id(item.content, item.ci_source, self._clock(), salt + 1))
+        return self._store.add(item, content_digest(item.content), _keys(item))
+
+    def _strengthened(self, item: MemoryItem, again: MemoryItem, agent: str) -> MemoryItem:
+        """Note that an item was said again: it is newer, lasts longer, and weighs a little more."""
+        below = self._limits.permanent_from - 1  # what is permanent somebody has said to be
+        priority = max(item.priority, again.priority, min(item.priority + _STRENGTHENED, below, MAX_PRIORITY))
+        expires = None if None in (item.expires, again.expires) else max(item.expires, again.expires)  # type: ignore[type-var]
+        said = replace(
+            item,
+            timestamp=max(item.timestamp, again.timestamp),
+            said=item.said + 1,
+            priority=priority,
+            expires=None if priority >= self._limits.permanent_from else expires,
+            references=tuple(dict.fromkeys((*item.references, *again.references))),
+        )
+        said = self._replace(said)
+        self.audit.changed(agent, "store", (said.id,), f"said again, {said.said} times by now")
+        return said
+
+    def _supersede(self, item: MemoryItem, agent: str) -> None:
+        """Let a new item take the place of those of its agent that it revokes or settles."""
+        live = self._store.items(ItemFilter(agents=[item.ci_source], limit=_REACH))
+        earlier = [each for each in live if each.number != item.number]
+        for old in self._superseded(item, earlier):
+            self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=item.id))
+            self.audit.changed(agent, "supersede", (old.id, item.id), f"{old.summary} -> {item.summary}")
+
+    def _displace(self, whose: str, agent: str) -> int:
+        gone = self._store.excess(whose, self._limits.most, self._limits.permanent_from)
+        self._hide(gone, ItemStatus.DISPLACED, agent)
+        return len(gone)
+
+    def _hide(self, items: Sequence[MemoryItem], status: ItemStatus, agent: str) -> None:
+        for item in items:
+            self._replace(replace(item, status=status))
+            self.audit.changed(agent, status.value, (item.id,), item.summary)
+
+    def _replace(self, item: MemoryItem) -> MemoryItem:
+        return self._store.replace(item, content_digest(item.content), _keys(item))
+
+    def update(
+        self, item_id: str, changes: Mapping[str, object], *, agent: str = OWNER, author: Author = Author.PERSON
+    ) -> MemoryItem:
+        """Change some fields of an item, under their names in `store`.
+
+        Raises:
+            NotFoundError: there is no such item that this agent may see.
+            InvalidItemError: with every fault.
+            AccessDeniedError: this agent may not change it.
+        """
+        from orchestra_mem.core.catalog.item_drafts import read_draft
+
+        with self._store.changing():
+            before = self._seen(item_id, agent)
+            kept = {name: value for name, value in item_json(before).items() if name in {*_KEPT, *changes}}
+            if "content" in changes:  # they are made anew, unless they are given
+                kept = {name: value for name, value in kept.items() if name not in ("summary", "relevance_tags")}
+            kept.pop("relevance_tags" if "tags" in changes else "", None)
+            # An expiry that was reckoned from the priority is reckoned anew with it.
+            kept.pop("expires" if "priority" in changes else "", None)
+            draft = read_draft({**kept, **changes}, self._clock())
+            self._check_write(agent, "update", before.ci_source, *([draft.ci_source] if draft.ci_source else []))
+            made = self._made(draft, draft.ci_source or before.ci_source, author)
+            after = replace(
+                made, id=before.id, number=before.number, said=before.said, status=before.status,
+                superseded_by=before.superseded_by, timestamp=draft.timestamp or before.timestamp,
+            )  # fmt: skip
+            detail = described(_told(before), _told(after))
+            if not detail:
+                return before
+            if (
+                same := self._store.same(after.ci_source, content_digest(after.content))
+            ) and same.number != after.number:
+                self._hide([same], ItemStatus.DISPLACED, agent)
+            after = self._replace(after)
+            self.audit.changed(agent, "update", (after.id,), detail)
+        return after
+
+    def delete(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
+        """Hide an item from everybody; `purge` removes it for good.
+
+        Raises:
+            NotFoundError: there is no such item that this agent may see.
+            AccessDeniedError: this agent may not change it.
+        """
+        with self._store.changing():
+            item = self._seen(item_id, agent)
+            self._check_write(agent, "delete", item.ci_source)
+            self._hide([item], ItemStatus.DELETED, agent)
+        return replace(item, status=ItemStatus.DELETED)
+
+    def expire_old(self) -> int:
+        """Hide what has expired; how many items that is."""
+        return self.clean_up().expired
+
+    def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
+        """Hide what has expired and what is too many, and forget what is too old in the audit trail."""
+        now = self._clock()
+        with self._store.changing():
+            expired = self._store.expiring(now)
+            self._hide(expired, ItemStatus.EXPIRED, agent)
+            displaced = sum(self._displace(whose, agent) for whose in self._store.agents())
+            self._store.note_cleanup(now)
+        forgotten = self.audit.forget(now - self._limits.audit_kept)
+        return CleanedUp(expired=len(expired), displaced=displaced, audit_entries=forgotten)
+
+    @property
+    def cleanup_due(self) -> bool:
+        """Whether the last clean-up is longer ago than it should be."""
+        last = self._store.last_cleanup()
+        return last is None or last + self._limits.cleanup_every <= self._clock()
+
+    def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
+        """Remove for good what is hidden already and passes a filter; how many items that is.
+
+        Raises:
+            AccessDeniedError: only who owns the memory may.
+        """
+        if agent != OWNER:
+            self._refuse(agent, "purge", "only who owns the memory removes items for good")
+        hidden = [status for status in where.statuses if status not in (ItemStatus.LIVE, ItemStatus.PURGED)]
+        with self._store.changing():
+            items = self._store.items(replace(where, statuses=hidden)) if hidden else []
+            self._store.purge(items)
+            for item in items:  # not a word of what they said
+                self.audit.changed(agent, "purge", (item.id,), f"{item.status.value} {item.type.value}")
+        return len(items)
+
+    # Reading
+
+    def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
+        """Give an item by its id, or by its number as `M12`, whatever its status.
+
+        Raises:
+            NotFoundError: there is none that this agent may see.
+        """
+        try:
+            item = self._seen(item_id, agent)
+        except NotFoundError:
+            self.audit.read(agent, "get", detail=item_id[:80])
+            raise
+        self.audit.read(agent, "get", (item.id,), tokens=item.tokens)
+        return item
+
+    def _seen(self, item_id: str, agent: str) -> MemoryItem:
+        item = self._store.item(item_id)
+        if item.status is ItemStatus.PURGED or not self.access.may_read(agent, item.ci_source):
+            # Not told from one that is not there: that it is there is known to nobody else.
+            raise NotFoundError(f"there is no item {item_id!r} in the catalog that agent {agent!r} may see")
+        return item
+
+    def items(self, where: ItemFilter, *, agent: str = OWNER) -> list[MemoryItem]:
+        """List the items that pass a filter and that this agent may see, newest first."""
+        found = self._store.items(self._allowed(where, agent))
+        self.audit.read(agent, "list", tuple(item.id for item in found), tokens=sum(item.tokens for item in found))
+        return found
+
+    def count(self, where: ItemFilter, *, agent: str = OWNER) -> int:
+        """Count what `items` would list without a limit."""
+        return self._store.count(self._allowed(where, agent))
+
+    def _allowed(self, where: ItemFilter, agent: str) -> ItemFilter:
+        allowed = self.access.readable(agent)
+        if where.tags:
+            where = replace(where, tags=[tag_key(tag) for tag in where.tags])
+        if allowed is None:
+            return where
+        return replace(where, agents=sorted(allowed if where.agents is None else allowed & {*where.agents}))
+
+    def get_stats(self, whose: str | None = None, *, agent: str = OWNER) -> dict[str, CatalogStatistics]:
+        """Give figures of each agent that this one may see, and of `whose` alone where it is given."""
+        shown = [each for each in self._store.agents() if self.access.may_read(agent, each) and whose in (None, each)]
+        return {each: self._store.statistics(each) for each in shown}
+
+    # Exchange
+
+    def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
+        """Give the live items of an agent as a catalog document of the source design, oldest first."""
+        items = self.items(ItemFilter(agents=[whose]), agent=agent)[::-1]
+        return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
+
+    def bring_in(self, document: object, *, agent: str = OWNER) -> int:
+        """Store the items of a catalog document, all or none; those that have expired by now are passed over.
+
+        Returns:
+            How many it held that still hold.
+
+        Raises:
+            InvalidItemError: with every fault.
+        """
+        from orchestra_mem.core.catalog.item_drafts import read_catalog
+
+        whose, drafts = read_catalog(document, self._clock())
+        with self._store.changing():
+            for draft in drafts:
+                own = draft if draft.ci_source else draft.model_copy(update={"ci_source": whose})
+                self.put(own, agent=agent, author=Author.PERSON)
+        return len(drafts)
+
+    # Access
+
+    def _check_write(self, agent: str, call: str, *whose: str) -> None:
+        try:
+            self.access.check_write(agent, whose)
+        except AccessDeniedError as error:
+            self._refuse(agent, call, str(error))
+
+    def _refuse(self, agent: str, call: str, why: str) -> None:
+        self.audit.refused(agent, call, why)
+        raise AccessDeniedError(why)
+
+
+_REACH = 400  # earlier items that a new one may take the place of
+_KEPT = ("content", "summary", "type", "ci_source", "relevance_tags", "priority", "expires", "references")
+
+
+def _keys(item: MemoryItem) -> list[str]:
+    return [*dict.fromkeys(map(tag_key, item.tags))]
+
+
+def _told(item: MemoryItem) -> dict[str, object]:
+    return {name: getattr(item, name) for name in _FIELDS}

@@ -1,0 +1,114 @@
+"""Learn from what was said to agents and what they answered: off the caller's path, and nothing is lost by a kill."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestra_mem.catalog_types import CatalogStore, Exchange
+from orchestra_mem.core.search.echoes import Echoes, without_recalled
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import Clock
+from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.types import Author, Json
+
+logger = logging.getLogger(__name__)
+
+_MAX_TEXT_CHARS = 1_000_000
+_SINCE = 1  # for `Echoes`: all that was given to a model came before what is learnt now
+
+
+class CatalogLearner:
+    """Keeps exchanges until they have been learnt from.
+
+    Args:
+        catalog: takes what is found.
+        store: keeps the exchanges.
+        clock: gives the present time.
+        redacted: takes secrets out of a text.
+        patterns: the user's own, by type; see `read_patterns`.
+    """
+
+    def __init__(
+        self,
+        catalog: MemoryCatalog,
+        store: CatalogStore,
+        *,
+        clock: Clock,
+        redacted: Callable[[str], str],
+        patterns: Mapping[str, str],
+    ) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._clock = clock
+        self._redacted = redacted
+        self._patterns = patterns
+        self._echoes = Echoes()
+        self._lock = threading.Lock()
+        self._waits = True  # a process that was killed may have left some
+        self.faults: Sequence[str] = ()
+
+    def note_given(self, texts: Sequence[str]) -> None:
+        """Take note of what was put into a message: an answer that only repeats it is nothing new."""
+        self._echoes.note(texts, after=0)
+
+    def put(self, agent: str, message: str, answer: str) -> None:
+        """Keep an exchange to learn from. When this returns it survives the end of the process.
+
+        Raises:
+            ValueError: no agent is named.
+            StorageError: it could not be kept.
+        """
+        if not agent.strip():
+            raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
+        message, answer = self._redacted(message[:_MAX_TEXT_CHARS]), self._redacted(answer[:_MAX_TEXT_CHARS])
+        self._store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self._clock()))
+        self._waits = True
+
+    @property
+    def waits(self) -> bool:
+        """Whether an exchange may wait, as far as this process knows."""
+        return self._waits
+
+    def work(self, most: int | None = None) -> int:
+        """Learn from the exchanges that wait, of `most` at once where it is given; how many items that found.
+
+        What fails is tried again later, `catalog_types.MAX_ATTEMPTS` times in all, and then kept and told.
+
+        Raises:
+            StorageError: the disk refused; they wait on.
+        """
+        found = 0
+        with self._lock:
+            waiting = self._store.exchanges(most or -1)
+            for exchange in waiting:
+                try:
+                    found += self._learn(exchange)
+                except StorageError:
+                    raise
+                except Exception as error:  # whatever it is: the others are learnt from all the same
+                    logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
+                    self._store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
+            self._waits = bool(most) and len(waiting) == most
+        return found
+
+    def _learn(self, exchange: Exchange) -> int:
+        # Here, as NumPy is heavy: to import the package must stay quick.
+        from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
+
+        patterns, self.faults = read_patterns(self._patterns)
+        said: Json = self._echoes.without(without_recalled(messages_of(exchange)), _SINCE)
+        drafts = find_items(exchange, said, patterns)
+        with self._store.changing():
+            if not self._store.exchange_done(exchange):  # another process has learnt from it meanwhile
+                return 0
+            for draft in drafts:
+                self._catalog.put(draft, agent=exchange.agent, author=Author.MACHINE)
+        return len(drafts)
+
+    def problems(self) -> list[str]:
+        """Say what could not be learnt from, and which of the user's patterns are of no use."""
+        failed = self._store.exchanges_failed()
+        told = [f"{len(failed)} exchanges could not be learnt from; the last: {failed[-1].error}"] if failed else []
+        return [*told, *self.faults]
