@@ -215,33 +215,37 @@ class MemoryCatalog:
             InvalidItemError: with every fault.
             AccessDeniedError: this agent may not change it.
         """
-        from orchestra_mem.core.catalog.item_drafts import read_draft
-
+        # Before the transaction: a refusal would take back its own trace.
+        before = self._seen(item_id, agent)
+        self._check_write(agent, "update", before.ci_source, str(changes.get("ci_source") or before.ci_source))
         with self._store.changing():
             before = self._seen(item_id, agent)
-            kept = {name: value for name, value in item_json(before).items() if name in {*_KEPT, *changes}}
-            if "content" in changes:  # they are made anew, unless they are given
-                kept = {name: value for name, value in kept.items() if name not in ("summary", "relevance_tags")}
-            kept.pop("relevance_tags" if "tags" in changes else "", None)
-            # An expiry that was reckoned from the priority is reckoned anew with it.
-            kept.pop("expires" if "priority" in changes else "", None)
-            draft = read_draft({**kept, **changes}, self._clock())
-            self._check_write(agent, "update", before.ci_source, *([draft.ci_source] if draft.ci_source else []))
-            made = self._made(draft, draft.ci_source or before.ci_source, author)
-            after = replace(
-                made, id=before.id, number=before.number, said=before.said, status=before.status,
-                superseded_by=before.superseded_by, timestamp=draft.timestamp or before.timestamp,
-            )  # fmt: skip
-            detail = described(_told(before), _told(after))
-            if not detail:
-                return before
-            if (
-                same := self._store.same(after.ci_source, content_digest(after.content))
-            ) and same.number != after.number:
-                self._hide([same], ItemStatus.DISPLACED, agent)
-            after = self._replace(after)
-            self.audit.changed(agent, "update", (after.id,), detail)
+            after = self._changed(before, changes, author)
+            if detail := described(_told(before), _told(after)):
+                same = self._store.same(after.ci_source, content_digest(after.content))
+                if same is not None and same.number != after.number:
+                    self._hide([same], ItemStatus.DISPLACED, agent)
+                after = self._replace(after)
+                self.audit.changed(agent, "update", (after.id,), detail)
         return after
+
+    def _changed(self, before: MemoryItem, changes: Mapping[str, object], author: Author) -> MemoryItem:
+        from orchestra_mem.core.catalog.item_drafts import read_draft
+
+        kept = {name: value for name, value in item_json(before).items() if name in _KEPT}
+        if "content" in changes:  # they are made anew, unless they are given
+            kept = {name: value for name, value in kept.items() if name not in ("summary", "relevance_tags")}
+        if "tags" in changes:
+            kept.pop("relevance_tags", None)
+        draft = read_draft({**kept, **changes}, self._clock())
+        made = self._made(draft, draft.ci_source or before.ci_source, author)
+        border = self._limits.permanent_from
+        anew = "expires" in changes or (made.priority >= border) is not (before.priority >= border)
+        return replace(
+            made, id=before.id, number=before.number, said=before.said, status=before.status, changed=before.changed,
+            superseded_by=before.superseded_by, timestamp=draft.timestamp or before.timestamp,
+            expires=made.expires if anew else before.expires,
+        )  # fmt: skip
 
     def delete(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
         """Hide an item from everybody; `purge` removes it for good.
@@ -250,9 +254,10 @@ class MemoryCatalog:
             NotFoundError: there is no such item that this agent may see.
             AccessDeniedError: this agent may not change it.
         """
+        # Before the transaction: a refusal would take back its own trace.
+        self._check_write(agent, "delete", self._seen(item_id, agent).ci_source)
         with self._store.changing():
             item = self._seen(item_id, agent)
-            self._check_write(agent, "delete", item.ci_source)
             self._hide([item], ItemStatus.DELETED, agent)
         return replace(item, status=ItemStatus.DELETED)
 
@@ -358,6 +363,7 @@ class MemoryCatalog:
         from orchestra_mem.core.catalog.item_drafts import read_catalog
 
         whose, drafts = read_catalog(document, self._clock())
+        self._check_write(agent, "import", *(draft.ci_source or whose for draft in drafts))
         with self._store.changing():
             for draft in drafts:
                 own = draft if draft.ci_source else draft.model_copy(update={"ci_source": whose})
@@ -378,7 +384,7 @@ class MemoryCatalog:
 
 
 _REACH = 400  # earlier items that a new one may take the place of
-_KEPT = ("content", "summary", "type", "ci_source", "relevance_tags", "priority", "expires", "references")
+_KEPT = ("content", "summary", "type", "ci_source", "relevance_tags", "priority", "references")
 
 
 def _keys(item: MemoryItem) -> list[str]:

@@ -1,0 +1,431 @@
+"""The catalog's promises: what agents learn is kept apart, given back when it matters, and given up in time."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestra_mem import (
+    AccessDeniedError,
+    InvalidItemError,
+    ItemFilter,
+    NotFoundError,
+    OrchestratorContextManager,
+    StorageError,
+    open_memory,
+)
+from orchestra_mem.catalog_types import AuditFilter, ItemStatus
+from orchestra_mem.types import Author
+from tests.conftest import Clock
+
+Open = Callable[..., OrchestratorContextManager]
+DAY = timedelta(days=1)
+LIVE = ItemFilter()
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: Clock) -> Open:
+    """Open the memory of one folder, with settings of the catalog."""
+
+    def with_catalog(**catalog: Any) -> OrchestratorContextManager:
+        return open_memory(tmp_path, config={"catalog": catalog}, clock=clock)
+
+    return with_catalog
+
+
+def _ids(memory: OrchestratorContextManager, message: str, agent: str = "ada", **more: Any) -> list[str]:
+    return [each.item.summary for each in memory.relevant(message, agent=agent, **more).items]
+
+
+def _live(memory: OrchestratorContextManager, agent: str = "ada") -> list[str]:
+    return [item.content for item in memory.catalog.items(ItemFilter(agents=[agent]))]
+
+
+# Two lines around an agent
+
+
+def test_what_an_agent_answered_is_given_with_its_next_message(opened: Open) -> None:
+    """Decision, insight, error and plan come back fenced as data, within the budget, and name what was put in."""
+    said = (
+        "We decided to use Redux for state management. I discovered that the old store leaks memory on reload. "
+        "The build fails with ENOSPC on runner 3. Next step: migrate the settings page."
+    )
+    with opened() as memory:
+        memory.learn("Which store do we take?", said, agent="ada")
+        message = memory.inject("How is state management done?", agent="ada")
+        kinds = {each.item.type.value for each in message.injection.items}
+        assert kinds == {"decision", "insight", "error", "plan"}
+        assert message.endswith("\nHow is state management done?")
+        assert message.startswith("```recalled catalog\n- M")
+        assert message.context_loaded
+        assert len(message.item_ids) == 4
+        assert message.injection.items[0].item.content == "We decided to use Redux for state management."
+        assert message.tokens <= 2_000
+        assert memory.inject("How?", agent="ada", use_memory=False) == "How?"
+
+
+def test_learning_survives_a_kill(tmp_path: Path) -> None:
+    """An exchange that `learn` has acknowledged is learnt from by the next process."""
+    program = (
+        "import os, signal, sys; from orchestra_mem import open_memory\n"
+        "memory = open_memory(sys.argv[1])\n"
+        "memory.learn('', 'We decided to keep the juniper archive in the cellar.', agent='ada')\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with open_memory(tmp_path) as memory:
+        assert _live(memory) == ["We decided to keep the juniper archive in the cellar."]
+
+
+def test_what_was_given_is_not_learnt_again(opened: Open) -> None:
+    """An answer that repeats recalled items, or a message that holds them, adds and strengthens nothing."""
+    with opened() as memory:
+        memory.catalog.store({"content": "We decided to keep the juniper archive in the cellar.", "agent": "ada"})
+        message = memory.inject("Where is the archive?", agent="ada")
+        memory.learn(message, "We decided to keep the juniper archive in the cellar.", agent="ada")
+        (item,) = memory.catalog.items(LIVE)
+        assert item.said == 1
+
+
+def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Open) -> None:
+    """A sentence with one of their words is an item; a pattern that is none is told, and the others go on."""
+    patterns = {"plan": "gegebenenfalls", "error": "(", "insight": "", "decision": ""}
+    with opened(extraction_patterns=patterns) as memory:
+        memory.learn("", "Gegebenenfalls morgen der Keller.", agent="ada")
+        assert _live(memory) == ["Gegebenenfalls morgen der Keller."]
+        (problem,) = memory.get_stats()["problems"]  # type: ignore[misc]
+        assert "catalog.extraction_patterns.error" in str(problem)
+
+
+# Saying it again, taking it back
+
+
+@pytest.mark.parametrize(
+    "again", ["for the cache we use Redis", "We use a Redis for the cache!", "We used Redis for the cache."]
+)
+def test_a_second_saying_strengthens_and_does_not_add(opened: Open, clock: Clock, again: str) -> None:
+    """The item is newer, lasts longer, counts its sayings and weighs a little more."""
+    with opened() as memory:
+        first = memory.catalog.store({"content": "We use Redis for the cache.", "type": "decision", "agent": "ada"})
+        clock.now += DAY
+        second = memory.catalog.store({"content": again, "type": "decision", "agent": "ada"})
+        assert (second.id, second.said, second.priority) == (first.id, 2, first.priority + 1)
+        assert second.expires == clock.now + 7 * DAY
+        assert len(_live(memory)) == 1
+
+
+@pytest.mark.parametrize("other", ["We do not use Redis for the cache.", "We use Redis for the mail queue."])
+def test_what_says_something_else_is_an_item_of_its_own(opened: Open, other: str) -> None:
+    """A word more may turn it round."""
+    with opened() as memory:
+        memory.catalog.store({"content": "We use Redis for the cache.", "agent": "ada"})
+        memory.catalog.store({"content": other, "agent": "ada"})
+        assert len(memory.catalog.items(ItemFilter(statuses=[]))) == 2
+
+
+def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(opened: Open) -> None:
+    """The earlier one is hidden, and names the later; of another agent's it says nothing."""
+    with opened() as memory:
+        old = memory.catalog.store(
+            {"content": "We decided to use Redux for state management.", "type": "decision", "agent": "ada"},
+            author=Author.MACHINE,
+        )
+        memory.catalog.store(
+            {"content": "We use Redux for state management in the shop.", "type": "decision", "agent": "bob"},
+            author=Author.MACHINE,
+        )
+        memory.learn("", "We no longer use Redux for state management; we decided to use Zustand.", agent="ada")
+        (new,) = memory.catalog.items(ItemFilter(agents=["ada"]))
+        gone = memory.catalog.get(old.id)
+        assert (gone.status, gone.superseded_by) == (ItemStatus.SUPERSEDED, new.id)
+        assert "Redux" not in "".join(_ids(memory, "state management")[1:])
+        assert len(_live(memory, "bob")) == 1
+
+
+# Relevance and packing
+
+
+def test_all_tags_matching_outranks_newer_with_none(opened: Open, clock: Clock) -> None:
+    """And each item tells the four parts of its score, as the source design has them."""
+    with opened() as memory:
+        memory.catalog.store({"content": "Redux store", "tags": ["redux", "store"], "agent": "ada", "priority": 5})
+        clock.now += 3 * DAY
+        memory.catalog.store({"content": "Lamps are warm", "tags": ["lamps"], "agent": "ada", "priority": 5})
+        first, second = memory.relevant("which redux store?", agent="ada").items
+        assert (first.item.content, second.item.content) == ("Redux store", "Lamps are warm")
+        parts = first.relevance
+        assert (parts.tags, parts.affinity, parts.priority) == (0.4, 0.2, 0.05)
+        assert parts.recency == pytest.approx(0.3 * 2.718281828 ** (-72 / 168), abs=1e-6)
+        assert parts.score == pytest.approx(parts.recency + 0.65)
+
+
+def test_what_does_not_fit_is_given_as_its_summary_then_the_next(opened: Open) -> None:
+    """With where the whole can be had; a smaller one behind it is given whole."""
+    with opened() as memory:
+        long = "The parser reads tables. " + "It keeps every row of every table in order. " * 60
+        item = memory.catalog.store({"content": long, "tags": ["parser"], "agent": "ada"})
+        memory.catalog.store({"content": "Lamps are warm.", "tags": ["lamps"], "agent": "ada"})
+        injection = memory.relevant("the parser", agent="ada", max_tokens=110)
+        assert [(each.whole, each.item.number) for each in injection.items] == [(False, 1), (True, 2)]
+        assert f"expand M{item.number}" in injection.text
+        assert injection.tokens <= 110
+        assert memory.expand(f"M{item.number}").memory_item == item
+
+
+_words = st.text(st.sampled_from("abcde ä我,.\n`<>#"), min_size=1, max_size=300).filter(str.strip)
+_contents = st.lists(st.tuples(_words, st.integers(0, 10), st.sampled_from(["ada", "bob", "global"])), max_size=12)
+
+
+@given(_contents, st.integers(0, 400), _words)
+def test_the_budget_holds_whatever_the_items_and_the_message(
+    tmp_path_factory: pytest.TempPathFactory, items: list[tuple[str, int, str]], budget: int, message: str
+) -> None:
+    """By the counter's own count over all that is put in, 0 included; nobody else's item is in it."""
+    with open_memory(tmp_path_factory.mktemp("memory")) as memory:
+        for content, priority, agent in items:
+            memory.catalog.store({"content": content, "priority": priority, "agent": agent})
+        injected = memory.inject(message, agent="ada", max_tokens=budget)
+        assert injected.tokens == memory._parts.counter.count(injected.injection.text)
+        assert injected.tokens <= budget
+        assert {each.item.ci_source for each in injected.injection.items} <= {"ada", "global"}
+        assert injected == (f"{injected.injection.text}\n{message}" if injected.tokens else message)
+
+
+# Time
+
+
+def test_what_has_expired_is_given_to_nobody(opened: Open, clock: Clock) -> None:
+    """From its last moment on, before any clean-up; from priority 8 on it stays for good."""
+    with opened() as memory:
+        memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+        kept = memory.catalog.store({"content": "Never deploy on Fridays.", "agent": "ada", "priority": 8})
+        assert kept.expires is None
+        clock.now += 7 * DAY
+        assert _ids(memory, "tea") == ["Never deploy on Fridays."]
+        assert memory.catalog.expire_old() == 1
+        assert _live(memory) == ["Never deploy on Fridays."]
+        (gone,) = memory.catalog.items(ItemFilter(statuses=[ItemStatus.EXPIRED]))
+        assert gone.content == "Tea is at four."
+
+
+def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:
+    """What is permanent stays."""
+    with opened(max_memories_per_ci=2) as memory:
+        for content, priority in (("one", 9), ("two", 3), ("three", 5), ("four", 5)):
+            clock.now += DAY / 24
+            memory.catalog.store({"content": content, "priority": priority, "agent": "ada"})
+        assert _live(memory) == ["four", "one"]
+        hidden = memory.catalog.items(ItemFilter(statuses=[ItemStatus.DISPLACED]))
+        assert [item.content for item in hidden] == ["three", "two"]
+
+
+def test_a_purge_removes_for_good_what_is_hidden(opened: Open, tmp_path: Path) -> None:
+    """Not a word of it stays in the catalog, the audit trail or the search index; what is live stays."""
+    with opened() as memory:
+        item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
+        memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
+        assert memory.search("zanzibar").hits
+        memory.catalog.delete(item.id)
+        assert memory.catalog.purge(ItemFilter(statuses=[*ItemStatus])) == 1
+        assert not any("zanzibar" in hit.chunk.text for hit in memory.search("zanzibar").hits)
+        with pytest.raises(NotFoundError):
+            memory.catalog.get(item.id)
+        assert _live(memory) == ["Lamps are warm."]
+
+
+# Who sees and changes what
+
+
+def test_an_agent_sees_and_changes_its_own_alone(opened: Open) -> None:
+    """All agents' items are read and not written; a refusal names the permission that is missing, and is audited."""
+    with opened() as memory:
+        mine = memory.as_agent("ada").remember("Ada keeps the key in the juniper box.")
+        shared = memory.catalog.store({"content": "The juniper office opens at nine."})
+        assert (mine.ci_source, shared.ci_source) == ("ada", "global")
+        bob = memory.as_agent("bob")
+        assert "key" not in bob.inject("the juniper box")
+        assert "office" in bob.inject("the juniper office")
+        assert not any(hit.chunk.agent == "ada" for hit in bob.search("juniper").hits)
+        for reference in (mine.id, f"M{mine.number}"):
+            with pytest.raises(NotFoundError):
+                bob.expand(reference)
+        with pytest.raises(AccessDeniedError, match=r"write: \[global\]"):
+            memory.catalog.delete(shared.id, agent="bob")
+        with pytest.raises(AccessDeniedError):
+            bob.remember("x", agent="ada")
+        refused = memory.audit(AuditFilter(agent="bob", outcome=None))
+        assert [entry.call for entry in refused if entry.outcome == "refused"] == ["store", "delete"]
+
+
+def test_grants_open_what_they_name(opened: Open) -> None:
+    """Reading of one agent's, writing of all agents'."""
+    with opened(permissions={"bob": {"read": ["ada"], "write": ["global"]}}) as memory:
+        memory.as_agent("ada").remember("Ada keeps the key in the juniper box.")
+        memory.as_agent("eve").remember("Eve keeps the lamp.")
+        bob = memory.as_agent("bob")
+        assert "juniper" in bob.inject("the key")
+        assert "lamp" not in bob.inject("what else?")
+        assert bob.remember("The office opens at nine.", agent="global").ci_source == "global"
+
+
+def test_strict_isolation_holds_for_operations_facts_and_search_too(opened: Open) -> None:
+    """An agent sees what is its own or granted; the program that owns the memory sees all."""
+    with opened(isolation="strict") as memory:
+        for agent in ("ada", "bob"):
+            text = f"We decided to keep the {agent} archive in the cellar."
+            memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
+        bob = memory.as_agent("bob")
+        assert [operation.agent for operation in bob.operations()] == ["bob"]
+        assert all("bob archive" in fact.text for fact in bob.facts())
+        assert {hit.chunk.agent for hit in bob.search("archive").hits} == {"bob"}
+        with pytest.raises(NotFoundError):
+            bob.expand("op 1")
+        assert len(memory.operations()) == 2
+
+
+_calls = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5), st.sampled_from(["bob", "eve"])), max_size=25)
+
+
+@given(_calls)
+def test_no_call_of_an_agent_gives_another_agents_words(
+    tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[int, int, str]]
+) -> None:
+    """Whatever is called in whatever order: nothing that comes back or is raised has a word of ada's items."""
+    with open_memory(tmp_path_factory.mktemp("memory")) as memory:
+        for number in range(3):
+            memory.as_agent("ada").remember(f"SECRET{number} of the juniper box")
+        heard: list[str] = []
+        for call, number, agent in calls:
+            heard.append(_called(memory, call, f"M{number}", agent))
+        assert not any("SECRET" in text for text in heard)
+        memory.catalog.items(LIVE)
+        assert [item.ci_source for item in memory.catalog.items(ItemFilter(text="SECRET"))] == ["ada"] * 3
+
+
+def _called(memory: OrchestratorContextManager, call: int, item: str, agent: str) -> str:
+    view, catalog = memory.as_agent(agent), memory.catalog
+    calls: list[Callable[[], object]] = [
+        lambda: view.inject("the juniper box"),
+        lambda: [hit.chunk.text for hit in view.search("juniper box").hits],
+        lambda: view.expand(item),
+        lambda: catalog.items(ItemFilter(text="juniper", statuses=[]), agent=agent),
+        lambda: catalog.get(item, agent=agent),
+        lambda: catalog.update(item, {"content": "mine now"}, agent=agent),
+        lambda: catalog.delete(item, agent=agent),
+        lambda: (catalog.export("ada", agent=agent), catalog.get_stats(agent=agent), view.learn("x", "juniper")),
+    ]
+    try:
+        return repr(calls[call]())
+    except (NotFoundError, AccessDeniedError) as error:
+        return str(error)
+
+
+def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: Clock) -> None:
+    """Who, what, how much; a change with what it was before; and how often what was put into messages."""
+    with opened(audit_retention_days=30) as memory:
+        item = memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "priority": 3})
+        memory.catalog.update(item.id, {"priority": 9})
+        for _ in range(2):
+            memory.inject("tea", agent="ada")
+        memory.inject("tea", agent="bob")
+        told = [(entry.agent, entry.call, entry.outcome.value) for entry in memory.audit()[::-1]]
+        assert told == [
+            ("", "store", "changed"), ("", "update", "changed"), ("ada", "inject", "given"),
+            ("ada", "inject", "given"), ("bob", "inject", "empty"),
+        ]  # fmt: skip
+        (change,) = memory.audit(AuditFilter(call="update"))
+        assert "priority: 3 -> 9" in change.detail
+        assert memory._agents.audit.injections() == {"ada": {item.id: 2}}
+        clock.now += 31 * DAY
+        assert memory.catalog.clean_up().audit_entries == 5
+
+
+# Bad input, other machines
+
+
+def test_all_that_is_wrong_with_an_item_is_told_at_once(opened: Open) -> None:
+    """Each fault with its field, in words; nothing is stored."""
+    wrong = {
+        "content": "x" * 5_000_000, "type": "rumour", "priority": 11, "expires": "2020-01-01T00:00:00Z",
+        "tags": "redux", "colour": "red",
+    }  # fmt: skip
+    with opened() as memory:
+        with pytest.raises(InvalidItemError) as told:
+            memory.catalog.store(wrong)
+        assert [fault.partition(":")[0] for fault in told.value.faults] == [
+            "content", "type", "tags", "priority", "colour",
+        ]  # fmt: skip
+        with pytest.raises(InvalidItemError, match="expires: 2020-01-01T00:00:00"):
+            memory.catalog.store({"content": "x", "expires": "2020-01-01T00:00:00Z"})
+        for agent in ("", "  "):
+            with pytest.raises(ValueError, match="agent"):
+                memory.inject("x", agent=agent)
+        assert memory.catalog.items(LIVE) == []
+
+
+def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open, tmp_path: Path, clock: Clock) -> None:
+    """With its agent and its statistics; what has expired by then stays out, and a fault names its item."""
+    with opened() as memory:
+        memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "tags": ["tea"], "references": ["op 12"]})
+        document = memory.catalog.export("ada")
+    (item,) = document["memories"]  # type: ignore[misc]
+    assert document["ci_name"] == "ada"
+    assert document["statistics"]["total_memories"] == 1  # type: ignore[index, call-overload]
+    assert item["timestamp"].endswith("Z")  # type: ignore[index, call-overload, union-attr]
+    (tmp_path / "other").mkdir()
+    with open_memory(tmp_path / "other", clock=clock) as other:
+        assert other.catalog.bring_in(document) == 1
+        (brought,) = other.catalog.items(LIVE)
+        assert (brought.content, brought.tags, brought.references) == ("Tea is at four.", ("tea",), ("op 12",))
+        with pytest.raises(InvalidItemError, match="item 1: priority"):
+            other.catalog.bring_in({"ci_name": "ada", "memories": [{"content": "x", "priority": "high"}]})
+        clock.now += 8 * DAY
+        assert other.catalog.bring_in(document) == 0
+
+
+def test_items_are_changed_field_by_field(opened: Open) -> None:
+    """What is not named stays; summary and tags follow a new content; another's words are never lost untold."""
+    with opened() as memory:
+        item = memory.catalog.store({"content": "Tea is at four.", "agent": "ada", "tags": ["tea"]})
+        moved = memory.catalog.update(item.id, {"ci_source": "bob", "priority": 9})
+        assert (moved.content, moved.tags, moved.ci_source, moved.expires) == ("Tea is at four.", ("tea",), "bob", None)
+        said = memory.catalog.update(item.id, {"content": "Coffee is at noon."})
+        assert (said.summary, said.priority) == ("Coffee is at noon.", 9)
+        assert "coffee" in said.tags
+        assert memory.catalog.update(item.id, {"priority": 9}) == said
+        with pytest.raises(InvalidItemError):
+            memory.catalog.update(item.id, {"priority": 12})
+
+
+def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
+    """What one stores the other gives with the next message."""
+    with open_memory(tmp_path) as one, open_memory(tmp_path) as other:
+        assert _ids(other, "tea") == []
+        item = one.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+        assert _ids(other, "tea") == ["Tea is at four."]
+        one.catalog.delete(item.id)
+        assert _ids(other, "tea") == []
+
+
+def test_a_catalog_that_cannot_be_read_never_keeps_a_message_back(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message comes alone, with the reason."""
+    with opened() as memory:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise StorageError("the disk has gone")
+
+        monkeypatch.setattr(memory._agents.selector, "get_relevant", refuse)
+        message = memory.inject("How?", agent="ada")
+        assert (message, message.context_loaded, message.injection.problem) == ("How?", False, "the disk has gone")
