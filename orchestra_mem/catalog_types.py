@@ -216,8 +216,8 @@ class CatalogStore(Protocol):
         """Give those of an agent's live items; after a change those of all items that have changed since."""
         ...
 
-    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
-        """Give for the live items of an agent that have one of these tags how many they have."""
+    def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
+        """Give the tags' keys of an agent's live items, or of some of them, each with the item's number."""
         ...
 
     def expiring(self, now: datetime) -> list[MemoryItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -110,8 +111,8 @@ class SqliteCatalogStore:
 
     def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """Return items by their numbers, in that order; those that are gone are left out."""
-        marks = ", ".join("?" * len(numbers))
-        found = self._database.find("reading the catalog", _ITEMS, f"WHERE number IN ({marks})", numbers)
+        tail = "WHERE number IN (SELECT value FROM json_each(?))"
+        found = self._database.find("reading the catalog", _ITEMS, tail, (json.dumps([*numbers]),))
         items = {item.number: item for item in found}
         return [items[number] for number in numbers if number in items]
 
@@ -137,17 +138,13 @@ class SqliteCatalogStore:
         tail = "changed > ?" if after else "status = 'live' AND ? = 0"
         return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
 
-    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
-        """Return for the live items of an agent that have one of these tags how many of them they have."""
-        found: dict[int, int] = {}
-        for first in range(0, len(keys), 500):
-            some = keys[first : first + 500]
-            query = (
-                f"SELECT item, count(*) FROM memory_tags WHERE ci_source = ? AND tag IN ({', '.join('?' * len(some))}) "
-            )
-            for item, count in self._database.rows("reading the catalog", f"{query} GROUP BY item", (agent, *some)):
-                found[item] = found.get(item, 0) + count
-        return found
+    def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
+        """Return the tags' keys of an agent's live items, or of some of them, each with the item's number."""
+        query, values = "SELECT tag, item FROM memory_tags WHERE ci_source = ?", [agent]
+        if numbers is not None:
+            query += " AND item IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps([*numbers]))
+        return self._database.rows("reading the catalog", query, values)
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
         """Return the live items whose time is over."""
