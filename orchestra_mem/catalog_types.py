@@ -79,8 +79,8 @@ class MemoryItem:
 class ItemFilter:
     """Which items are wanted; what is empty or None does not matter.
 
-    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first; of what passes `offset`
-    are left out, and at most `limit` given.
+    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first, or those of the highest
+    priority; of what passes `offset` are left out, and at most `limit` given.
     """
 
     agents: Sequence[str] | None = None
@@ -90,6 +90,7 @@ class ItemFilter:
     text: str = ""
     limit: int | None = None
     offset: int = 0
+    by_priority: bool = False
 
 
 class ItemFigures(NamedTuple):

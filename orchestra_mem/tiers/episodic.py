@@ -72,7 +72,8 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
         if name == DocumentName.WORK_PLAN:
             text = self._work.numbered(text)
-        return with_numbers(name, text, {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()})
+        known = {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()}
+        return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
         """Of some facts those that people wrote or took out."""

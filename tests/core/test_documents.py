@@ -75,7 +75,9 @@ def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name
     """The shape is there from the start, so that people know where to write."""
     blank = ProjectView(project="demo", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
     text = render_document(name, blank)
-    assert text.startswith(f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nwritten: never\nupdated: never\n---\n\n# ")
+    assert text.startswith(
+        f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nwritten: never\nupdated: never\n---\n\n# "
+    )
     assert front_matter_fault(text) is None
     assert outline(text) == SHAPES[name]
     assert "- None\n" in text

@@ -98,10 +98,11 @@ class SqliteCatalogStore:
         return found[0] if found else None
 
     def items(self, where: ItemFilter) -> list[MemoryItem]:
-        """Return the items that pass a filter, newest first."""
+        """Return the items that pass a filter, in its order."""
         condition, values = _passing(where)
         limit = -1 if where.limit is None else max(0, where.limit)
-        tail = f"{condition} ORDER BY timestamp DESC, number DESC LIMIT ? OFFSET ?"
+        first = "priority DESC" if where.by_priority else "timestamp DESC"
+        tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
         return self._database.find("listing the catalog", _ITEMS, tail, [*values, limit, max(0, where.offset)])
 
     def count(self, where: ItemFilter) -> int:
@@ -165,9 +166,14 @@ class SqliteCatalogStore:
         return self._database.find("listing the catalog", _ITEMS, tail, values)
 
     def agents(self) -> list[str]:
-        """Return the agents that have items, live or not."""
-        rows = self._database.rows("listing the catalog", "SELECT DISTINCT ci_source FROM memory_items ORDER BY 1")
-        return [agent for (agent,) in rows]
+        """Return the agents that have items, live or not; it takes a look at the index for each."""
+        following = "SELECT min(ci_source) FROM memory_items"
+        query = (
+            f"WITH RECURSIVE found (agent) AS ({following} UNION ALL "
+            f"SELECT ({following} WHERE ci_source > agent) FROM found WHERE agent IS NOT NULL) "
+            "SELECT agent FROM found WHERE agent IS NOT NULL"
+        )
+        return [agent for (agent,) in self._database.rows("listing the catalog", query)]
 
     def statistics(self, agent: str | None = None) -> CatalogStatistics:
         """Return figures of an agent's live items, or of all."""

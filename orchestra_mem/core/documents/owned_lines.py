@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeAlias, TypeVar
@@ -268,11 +268,11 @@ def shows(shown: str, text: str) -> bool:
     return squeeze(shown) == squeeze(text)
 
 
-def with_numbers(name: str, text: str, wanted: Mapping[str, str]) -> str:
-    """A document in which lines of these texts bear their numbers, as `K12`; all else stays byte for byte."""
+def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
+    """A document in which lines bear the numbers that their texts have, as `K12`; all else stays byte for byte."""
     rows = text.split("\n")
-    for line, fact in _fact_lines(name, text, has_work(text)) if wanted else ():
-        if not fact.number and (number := wanted.get(fact.text)):
+    for line, fact in _fact_lines(name, text, has_work(text)):
+        if not fact.number and (number := number_of(fact.text)):
             row = rows[line.place]
             end = len(row.rstrip().removesuffix(PIN).rstrip())
             rows[line.place] = f"{row[:end]} ({number}){row[end:]}"
