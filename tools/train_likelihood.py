@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from orchestra_mem.core.redaction.likelihood import ALPHABET, folded, level
+from orchestra_mem.core.redaction.likelihood import ALPHABET, folded, is_random
 
 _NAME = re.compile(r"[A-Za-z][\w.-]{5,60}")
 _NO_NAME = re.compile(r"[0-9a-f]{8,}|\d{4}")  # digests and numbers
@@ -48,15 +48,17 @@ def table_of(names: list[str]) -> dict[str, float]:
     }
 
 
+def _level(bits: float) -> str:
+    return string.ascii_lowercase[min(25, max(0, round(2 * bits) + string.ascii_lowercase.index("k")))]
+
+
 def main() -> None:
-    """Train, print the table, and tell what it says of names and strings that it has not seen."""
+    """Train, print the table, and tell what the one that is there says of names and strings that were not learnt."""
     names = read_names()
     held_out, learnt = names[: len(names) // 10], names[len(names) // 10 :]
     table = table_of(learnt)
     for a in ALPHABET:
-        print("".join(level(table[a + b]) for b in ALPHABET))
-    from orchestra_mem.core.redaction.likelihood import is_random  # with the table that is there
-
+        print("".join(_level(table[a + b]) for b in ALPHABET))
     chance = random.Random(17)
     made = ["".join(chance.choices(string.ascii_letters + string.digits, k=20)) for _ in held_out]
     for what, texts in (("names", held_out), ("20 by chance", made)):

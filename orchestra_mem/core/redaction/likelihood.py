@@ -8,16 +8,10 @@ from __future__ import annotations
 import base64
 import re
 import string
+from itertools import product
 
 ALPHABET = string.ascii_lowercase + "0-"
 """Letters without case, `0` for any digit, `-` for all else."""
-
-_ZERO = ALPHABET.index("k")  # the letter for "as likely by chance as in a name"; each further one is half a bit
-
-
-def level(bits: float) -> str:
-    """Write a number of bits as a letter."""
-    return string.ascii_lowercase[min(25, max(0, round(2 * bits) + _ZERO))]
 
 
 def folded(text: str) -> str:
@@ -25,41 +19,20 @@ def folded(text: str) -> str:
     return re.sub("[^a-z0]", "-", re.sub("[0-9]", "0", text.lower()))
 
 
-# For two neighbours, the row of the first: how much likelier they are by chance. Made by `tools/train_likelihood.py`.
+# For each two neighbours, row by row of the first: how much likelier they are by chance, from `k`, in letters of half a bit.
+# Made by `tools/train_likelihood.py`.
 _LEVELS = """
-pkiitpkukwngihyjwghfmnoonuvm
-fnjoiqqriisgnpimtkkngurtjqqh
-hrnphprhlxhhnrfqskngkpsuoxti
-inokenprguujqpipuljmjsruowrf
-jpjjnmosqxshlhqmogfirnojouug
-itpnjjpufwzksqhqximljxtxoyrd
-kpopdplkiutkojmowihlkpsutpsf
-fqpoeqtqhvrmnpgrvjnjltsxqutg
-mljklmjvrvshjehkvkigwmzmylzn
-jpopeqopmqloqoglroipgqqrooqf
-jqnndplqhrtjsmoornimnrkwqute
-iopkefttgxtirqhnzrkjkruzmuwi
-flrnerttixrlkpggyqjmktuymwui
-hqighkhrjwnnqliovqiglmtxrwth
-mlihqnmvovmjifkizgjjimkotryj
-fronfprojyphsrhiuhmhlprziyth
-oqoqqsoppwoipnrnomlpbrpqrsrh
-hrllepkthzonllhozjiilnqxlxvg
-mtlrerpljxonqqkkrridkspvmxvg
-iqmoeotihzrnoqjnxiklmrqrlsue
-ljlnilmwkywgifnizgigqvysyuwo
-eporcprrhuwsoqmqwqppssruqrpj
-grnmiorkeuumpjhqugjpsrmqvvsh
-lqgpioupirsokqohtpnersrjlsng
-nmkmknqrmutkkimfsnggoolpnpse
-jspncpopfurmmninssoorqnmnhpj
-kklilmoonponpnpnqonmppropoid
-ikhjjikljrokjkkiqjhilmkrtrrh
-""".split()
+pkiitpkukwngihyjwghfmnoonuvmfnjoiqqriisgnpimtkkngurtjqqhhrnphprhlxhhnrfqskngkpsuoxtiinokenprguujqpipuljmjsruowrf
+jpjjnmosqxshlhqmogfirnojouugitpnjjpufwzksqhqximljxtxoyrdkpopdplkiutkojmowihlkpsutpsffqpoeqtqhvrmnpgrvjnjltsxqutg
+mljklmjvrvshjehkvkigwmzmylznjpopeqopmqloqoglroipgqqrooqfjqnndplqhrtjsmoornimnrkwquteiopkefttgxtirqhnzrkjkruzmuwi
+flrnerttixrlkpggyqjmktuymwuihqighkhrjwnnqliovqiglmtxrwthmlihqnmvovmjifkizgjjimkotryjfronfprojyphsrhiuhmhlprziyth
+oqoqqsoppwoipnrnomlpbrpqrsrhhrllepkthzonllhozjiilnqxlxvgmtlrerpljxonqqkkrridkspvmxvgiqmoeotihzrnoqjnxiklmrqrlsue
+ljlnilmwkywgifnizgigqvysyuwoeporcprrhuwsoqmqwqppssruqrpjgrnmiorkeuumpjhqugjpsrmqvvshlqgpioupirsokqohtpnersrjlsng
+nmkmknqrmutkkimfsnggoolpnpsejspncpopfurmmninssoorqnmnhpjkklilmoonponpnpnqonmppropoidikhjjikljrokjkkiqjhilmkrtrrh
+"""
 _BITS = {
-    a + b: (ord(letter) - ord(ALPHABET[_ZERO])) / 2
-    for a, row in zip(ALPHABET, _LEVELS, strict=True)
-    for b, letter in zip(ALPHABET, row, strict=True)
+    first + second: (ord(letter) - ord("k")) / 2
+    for (first, second), letter in zip(product(ALPHABET, repeat=2), "".join(_LEVELS.split()), strict=True)
 }
 # Bits of a text's least likely stretch: one name in a hundred has as many, and of texts by chance of 16 characters all but
 # one in a hundred.
@@ -68,7 +41,7 @@ _READ = 200  # characters that are looked at
 # Digits of base 16, as digests and UUIDs are written: of both sorts, beside words perhaps.
 _HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
 _PLACEHOLDER = re.compile(
-    r"""(?isx) ^ (?: <.*> | \[.*\] | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)* ) $
+    r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)* ) $
     | your | my[-_] | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
     | (?P<same>[^\W\d])(?P=same){4} | \.\.\. | … """
 )
@@ -77,7 +50,8 @@ _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*:)[\w./:#@%+-]+|arn:.*"
 # Identifiers with their members; what is called or indexed.
 _CODE = re.compile(r"[&*@!]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?P<opened>[(\[{<|].*)?", re.DOTALL)
 _SIGN = re.compile(r"[!#$%^&*@?+=~]")
-_SEVERAL_WORDS = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
+_NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
+_NO_PASSWORDS = frozenset("password passwd pass pwd pw secret token guest postgres root admin user username x".split())
 
 
 def is_random(text: str) -> bool:
@@ -110,52 +84,44 @@ def is_random_key(text: str) -> bool:
 
 def is_login(text: str) -> bool:
     """Tell whether a text is base64 of `user:password`."""
-    try:
-        user, colon, password = base64.b64decode(text, validate=True).decode().partition(":")
-    except ValueError:
-        return False
-    return bool(colon and password) and user.isprintable() and not is_placeholder(password)
+    user, colon, password = _decoded(text).partition(":")
+    return bool(user and colon and password) and not is_placeholder(password)
 
 
 def is_base64(text: str) -> bool:
     """Tell whether a text is base64 of readable text, as in manifests."""
+    return bool(_decoded(text))
+
+
+def _decoded(text: str) -> str:
     try:
-        return len(text) >= 8 and base64.b64decode(text, validate=True).decode().strip().isprintable()
+        decoded = base64.b64decode(text, validate=True).decode().strip()
     except ValueError:
-        return False
+        return ""
+    return decoded if decoded.isprintable() else ""
 
 
 def is_address_password(text: str) -> bool:
-    """Tell whether what stands before the `@` of an address is a password, or the word for one."""
+    """Tell whether what stands for a password in an address is one, and not the word or what everybody has."""
     return text.lower() not in _NO_PASSWORDS and not is_placeholder(text)
 
 
-_NO_PASSWORDS = frozenset("password passwd pass pwd pw secret token guest postgres root admin user username x".split())
-
-
 def is_password(text: str) -> bool:
-    """Tell whether a quoted text beside the word is a password; plain words are not, as labels and types are such too."""
+    """Tell whether what the word stands beside is a password; plain words are not, as labels and types are such too."""
     if len(text) < 6 or is_placeholder(text) or any(map(str.isspace, text)):
         return False
     if is_random(text):
         return True
-    code = _CODE.fullmatch(text)
-    if _REFERENCE.fullmatch(text) or (code and (code["opened"] or "." in text or ":" in text)):
+    if _REFERENCE.fullmatch(text) or (
+        (code := _CODE.fullmatch(text)) and (code["opened"] or "." in text or ":" in text)
+    ):
         return False
     return any(map(str.isdigit, text)) or bool(_SIGN.search(text))
 
 
-def is_bare_password(text: str) -> bool:
-    """Tell the same of a text without quotes, which may be code."""
-    code = _CODE.fullmatch(text)
-    if code and (code["opened"] or _SEVERAL_WORDS.fullmatch(text) and "_" in text):
-        return False
-    return not text.isdigit() and is_password(text)
-
-
 def is_secret(text: str) -> bool:
     """Tell whether what is called a secret is one; its name, as `db-credentials-2`, is not."""
-    return is_password(text) and (is_random(text) or not _SEVERAL_WORDS.fullmatch(text))
+    return is_password(text) and (is_random(text) or not _NAME.fullmatch(text))
 
 
 def is_token(text: str) -> bool:
@@ -165,17 +131,7 @@ def is_token(text: str) -> bool:
     return is_random(text) or (bool(_SIGN.search(text)) and is_password(text))
 
 
-def is_bare(text: str) -> bool:
-    """Tell whether a text without quotes is no call and no index."""
+def is_code(text: str) -> bool:
+    """Tell whether a text without quotes is a call, an index, a number, or words joined as names are in code."""
     code = _CODE.fullmatch(text)
-    return not (code and code["opened"])
-
-
-def is_bare_secret(text: str) -> bool:
-    """Tell of a text without quotes whether it is a secret."""
-    return is_bare(text) and is_secret(text)
-
-
-def is_bare_token(text: str) -> bool:
-    """Tell of a text without quotes whether it is a token or key."""
-    return is_bare(text) and is_token(text)
+    return text.isdigit() or bool(code and (code["opened"] or ("_" in text and _NAME.fullmatch(text))))
