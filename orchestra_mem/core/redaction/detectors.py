@@ -24,7 +24,7 @@ _PREFIXES = {
     "notion-token": "ntn_ secret_", "mailgun-key": "key-", "shopify-token": "shpat_ shpca_ shppa_ shpss_",
     "digitalocean-token": "dop_v1_ doo_v1_ dor_v1_", "grafana-token": "glsa_ glc_", "rubygems-key": "rubygems_",
     "docker-token": "dckr_pat_ dckr_oat_", "postman-key": "PMAK-", "new-relic-key": "NRAK- NRJS- NRII-",
-    "model-key": "gsk_ xai- pplx- r8_ nvapi- csk- tgp_v1_ fw_ lsv2_pt_ lsv2_sk_ jina_ sk_",
+    "model-key": "gsk_ xai- pplx- r8_ nvapi- csk- tgp_v1_ lsv2_pt_ lsv2_sk_ jina_",
     "cloud-token": "sbp_ sb_secret_ pscale_tkn_ pscale_pw_ pscale_oauth_ nfp_ fo1_ HRKU- pul- tskey- dt0c01. bkua_ "
     "CFPAT- CCIPAT_ sntrys_ sntryu_ ops_ pat- sq0csp- sq0atp- figd_ xkeysib- tfp_ rdme_",
 }  # fmt: skip
@@ -82,16 +82,17 @@ _WHOSE = r"(?:\ (?:for|of|to|on|von|für|vom|de|del|du|pour|от|для|к)\ [\w
 # What stands between the word and the secret: `"] =`, `: str = `, ` for root is `, `" value="`, `("`, `', '`, `>`.
 _BETWEEN = rf"""(?:[_.-]?(?:base|value|prod|production|dev|staging|test|live|[0-9]{{1,2}}))?
   (?:\\*["'`])?\]?\*{{0,2}}
-  (?: :\ ?[a-z][\w.|\[\]\ ]{{0,24}}\ =\ (?=["'])
+  (?: :\ ?[a-z&][\w.|\[\]\ ']{{0,24}}\ =\ (?=["'])
     | {_WHOSE}[ \t]{{0,20}}(?:=>|:=|={{1,3}}|[::=])\*{{0,2}}[ \t]{{0,8}}
-    | {_WHOSE}\ {{1,3}}(?:is|was|ist|war|lautet|est|es|era|[–—→-]|->)\ {{1,3}}
+    | {_WHOSE}\ {{1,3}}(?:is|was|ist|war|lautet|est|es|è|é|era|[–—→-]|->):?\ {{1,3}}
     | \ ?(?:是|为|為|は)\ ?
-    | ,?\s{{1,20}}["']?value["']?\ ?[=:]\ ?
+    | ,?(?:\s|\\n){{1,20}}["']?value["']?\ ?[=:]\ ?
     | \ ?[(,]\ ?(?=["'\\]) | \ (?=')
-    | >(?=[^<>\s]{{6,200}}</) )"""
+    | (?:\s[^<>\n]{{1,100}})?>(?=[^<>\s]{{6,200}}</) )"""
+_LOOSE = r"(?:\\*[\"'`])?\*{0,2}[\ |:(]{1,4}(?:(?:token|api-?key|bearer|key)\ )?"
 _KEY_OWNERS = (
     "api access secret private encryption signing account auth master service storage shared admin deploy license app "
-    "client consumer subscription host webhook bot server"
+    "client consumer subscription host webhook bot server hmac aes crypto oauth push"
 )
 _SECRET_KEY = "|".join(f"(?<={owner}{joint}key)" for owner in _KEY_OWNERS.split() for joint in ("", "[ _.-]"))
 _NO_CURSOR = "".join(f"(?<!{what}{joint}token)" for what in ("page", "sync", "next") for joint in ("", "[ _.-]"))
@@ -103,6 +104,7 @@ def _worded(kind: str, anchors: str, form: str, check: Callable[[str], bool]) ->
 
 DETECTORS = (
     Detector("private-key", "-----BEGIN ", r"""(?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
+        (?=(?:[^-]|-(?!----)){0,300}?[A-Za-z0-9+/]{24})
         (?: (?:[^-]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----
           | (?:(?:\\[nr]|[\s+>|-]){1,40}[A-Za-z0-9+/=]{16,})* )"""),
     Detector("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
@@ -125,16 +127,18 @@ DETECTORS = (
     Detector("signed-url", "sig=|x-amz-signature=", r"(?P<secret>[a-z0-9%+/=]{40,})", likely.is_random_key, folded=True),
     Detector("url-password", "://", r"""[^\s/@:"'`<>]{0,80}:(?P<secret>[^\s/"'`<>]{1,200})@(?=[\w\[.-])""",
              likely.is_address_password),
-    Detector("url-password", "://", r"""(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""", likely.is_random_key),
+    Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""", likely.is_random_key),
     Detector("bearer-token", "bearer ", r"""\ {0,3}["']?(?P<bare>[\w.~+/=-]{8,})""", likely.is_token, folded=True),
     Detector("basic-login", "basic ", r"\ {0,3}(?P<secret>[a-z0-9+/]{8,}={0,2})", likely.is_login, folded=True),
     Detector("basic-login", 'auth"|_auth', r"""\ ?[:=]\ ?["']?(?P<secret>[a-z0-9+/]{8,}={0,2})""", likely.is_login,
              folded=True),
-    Detector("cookie", "cookie", r"""2?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n"']{8,4000})""", likely.is_random_key,
-             folded=True, parts=r"[\w.%-]{1,60}=([^;,\s]{12,})"),
+    Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_random_key,
+             folded=True, parts=r"""[\w.%-]{1,60}(?:=|["']:\ ?["'])([^;,\s"'\\}]{12,})"""),
+    Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""", likely.is_random_key,
+             folded=True),
     Detector("kubernetes-secret", "kind: secret", r"""^[ ]{2,8}[\w.-]{1,100}:[ ]{1,4}
         (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.is_base64, folded=True, within=True),
-    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>\S{4,200})$",
+    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})$",
              likely.is_password),
     Detector("password", " -u | --user | -a ", r"""["']?[^\s:"'/]{1,64}:(?P<bare>[^\s"'/][^\s"']{3,200})""",
              likely.is_password),
@@ -143,9 +147,14 @@ DETECTORS = (
     _worded("token", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?(?:secret|token|key|auth)\ {1,3}", likely.is_token),
     _worded("password", "mysql|mariadb", r"[^\n]{0,200}?\s-p", likely.is_password),
     _worded("password", "sshpass -p|docker login", r"(?:[^\n]{0,100}?\ -p)?\ ?", likely.is_password),
-    _worded("password", "identified by ", r"(?:password\ )?", likely.is_address_password),
-    _worded("password", "pass|pwd|contraseña|senha|kennwort|пароль|密码|密碼|パスワード",
-            rf"(?:word|wort|wd|phrase|code|e|(?<![a-z]pass)|(?<!pass)){_BETWEEN}", likely.is_password),
+    _worded("password", "identified ", r"(?:with\ [\w\"'`]{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_address_password),
+    _worded("password", "pass|pw|contraseña|clave|senha|kennwort|пароль|密码|密碼|口令|パスワード",
+            rf"(?:(?<=pass)(?:word|wort|wd|phrase|code|e)|(?<![a-z]pw)d?|(?<=pw)d|(?<!pass)(?<!pw)){_BETWEEN}", likely.is_password),
+    _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
+    _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n]{1,64}["'],\ ?""", likely.is_password),
+    _worded("password", "pass|pw|пароль|口令", rf"(?:(?<=pass)(?:word|wort|wd|phrase)|(?<=pw)d?|){_LOOSE}", likely.is_strong),
+    _worded("password", " -p | -a ", "", likely.is_mixed),
+    _worded("token", "token|auth", rf"(?:orization)?{_LOOSE}", likely.is_strong),
     _worded("secret", "secret", rf"(?<!:secret){_BETWEEN}", likely.is_secret),
     _worded("token", "token", _NO_CURSOR + _BETWEEN, likely.is_token),
     _worded("token", "key", f"(?:{_SECRET_KEY}){_BETWEEN}", likely.is_token),

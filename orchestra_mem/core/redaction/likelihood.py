@@ -39,18 +39,19 @@ _BITS = {
 _RANDOM_BITS = 11.0
 _READ = 200  # characters that are looked at
 # Digits of base 16, as digests and UUIDs are written: of both sorts, beside words perhaps.
-_HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
+_HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
 _PLACEHOLDER = re.compile(
     r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)* ) $
-    | your | my[-_] | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
+    | your | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
     | (?P<same>[^\W\d])(?P=same){4} | \.\.\. | … """
 )
 # A path, an address, the name of what is kept elsewhere.
-_REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*:)[\w./:#@%+-]+|arn:.*")
+_REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
 # Identifiers with their members; what is called or indexed.
 _CODE = re.compile(r"[&*@!]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?P<opened>[(\[{<|].*)?", re.DOTALL)
 _SIGN = re.compile(r"[!#$%^&*@?+=~]")
 _NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
+_NAME_IN_CODE = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+\d?|[a-z_]+(?:\.[A-Za-z_]\w*)+")
 _NO_PASSWORDS = frozenset("password passwd pass pwd pw secret token guest postgres root admin user username x".split())
 
 
@@ -119,6 +120,18 @@ def is_password(text: str) -> bool:
     return any(map(str.isdigit, text)) or bool(_SIGN.search(text))
 
 
+def is_mixed(text: str) -> bool:
+    """Tell whether a text has what a password must have: capital and small letters or digits with a sign."""
+    classes = (str.islower, str.isupper, str.isdigit, _SIGN.fullmatch)
+    several = sum(any(map(each, text)) for each in classes) >= 3
+    return several and bool(_SIGN.search(text)) and is_password(text)
+
+
+def is_strong(text: str) -> bool:
+    """Tell whether a text would be a password or token beside no more than the word."""
+    return is_token(text) and (is_random(text) or is_mixed(text))
+
+
 def is_secret(text: str) -> bool:
     """Tell whether what is called a secret is one; its name, as `db-credentials-2`, is not."""
     return is_password(text) and (is_random(text) or not _NAME.fullmatch(text))
@@ -128,10 +141,10 @@ def is_token(text: str) -> bool:
     """Tell whether what is called a token or key is one: random, or with signs that names do not have."""
     if len(text) < 8 or is_placeholder(text) or any(map(str.isspace, text)):
         return False
-    return is_random(text) or (bool(_SIGN.search(text)) and is_password(text))
+    return is_random(text) or (bool(_SIGN.search(text)) and any(map(str.isdigit, text)) and is_password(text))
 
 
 def is_code(text: str) -> bool:
     """Tell whether a text without quotes is a call, an index, a number, or words joined as names are in code."""
     code = _CODE.fullmatch(text)
-    return text.isdigit() or bool(code and (code["opened"] or ("_" in text and _NAME.fullmatch(text))))
+    return text.isdigit() or bool(code and (code["opened"] or _NAME_IN_CODE.fullmatch(text)))
