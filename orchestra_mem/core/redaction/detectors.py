@@ -87,9 +87,9 @@ _BETWEEN = rf"""(?:[_.-]?(?:base|value|prod|production|dev|staging|test|live|[0-
     | {_WHOSE}\ {{1,3}}(?:is|was|ist|war|lautet|est|es|è|é|era|[–—→-]|->):?\ {{1,3}}
     | \ ?(?:是|为|為|は)\ ?
     | ,?(?:\s|\\n){{1,20}}["']?value["']?\ ?[=:]\ ?
-    | \ ?[(,]\ ?(?=["'\\]) | \ (?=')
+    | \ ?\(\ ?(?=["'\\]) | \ (?=')
     | (?:\s[^<>\n]{{1,100}})?>(?=[^<>\s]{{6,200}}</) )"""
-_LOOSE = r"(?:\\*[\"'`])?\*{0,2}[\ |:(]{1,4}(?:(?:token|api-?key|bearer|key)\ )?"
+_LOOSE = r"(?:\\*[\"'`])?\*{0,2}(?:\ \|\ |[\ :(]{1,3})(?:(?:token|api-?key|bearer|key)\ )?"
 _KEY_OWNERS = (
     "api access secret private encryption signing account auth master service storage shared admin deploy license app "
     "client consumer subscription host webhook bot server hmac aes crypto oauth push"
@@ -152,9 +152,10 @@ DETECTORS = (
             rf"(?:(?<=pass)(?:word|wort|wd|phrase|code|e)|(?<![a-z]pw)d?|(?<=pw)d|(?<!pass)(?<!pw)){_BETWEEN}", likely.is_password),
     _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
     _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n]{1,64}["'],\ ?""", likely.is_password),
-    _worded("password", "pass|pw|пароль|口令", rf"(?:(?<=pass)(?:word|wort|wd|phrase)|(?<=pw)d?|){_LOOSE}", likely.is_strong),
+    _worded("password", "pass|pw|пароль|口令", rf"(?:(?<=pass)(?:word|wort|wd|phrase)|(?<=pw)d?|(?<!pass)(?<!pw)){_LOOSE}", likely.is_strong),
     _worded("password", " -p | -a ", "", likely.is_mixed),
     _worded("token", "token|auth", rf"(?:orization)?{_LOOSE}", likely.is_strong),
+    _worded("secret", "pass|secret|token|jwt", r"""(?:word|wd)?\\*["'],\ ?(?=["'\\])""", likely.is_secret),
     _worded("secret", "secret", rf"(?<!:secret){_BETWEEN}", likely.is_secret),
     _worded("token", "token", _NO_CURSOR + _BETWEEN, likely.is_token),
     _worded("token", "key", f"(?:{_SECRET_KEY}){_BETWEEN}", likely.is_token),

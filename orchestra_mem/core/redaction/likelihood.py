@@ -41,7 +41,8 @@ _READ = 200  # characters that are looked at
 # Digits of base 16, as digests and UUIDs are written: of both sorts, beside words perhaps.
 _HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
 _PLACEHOLDER = re.compile(
-    r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)* ) $
+    r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)*
+        | [./~]+/.* | [\w./-]+\.[a-z]{2,4} | (?:my|db|the|some)?[-_]?(?:pass|password|passwd|pwd|pw|secret|token) ) $
     | your | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
     | (?P<same>[^\W\d])(?P=same){4} | \.\.\. | … """
 )
@@ -49,10 +50,10 @@ _PLACEHOLDER = re.compile(
 _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
 # Identifiers with their members; what is called or indexed.
 _CODE = re.compile(r"[&*@!]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?P<opened>[(\[{<|].*)?", re.DOTALL)
-_SIGN = re.compile(r"[!#$%^&*@?+=~]")
+_SIGN = re.compile(r"[!#$%^&*@]")
 _NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
 _NAME_IN_CODE = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+\d?|[a-z_]+(?:\.[A-Za-z_]\w*)+")
-_NO_PASSWORDS = frozenset("password passwd pass pwd pw secret token guest postgres root admin user username x".split())
+_NO_PASSWORDS = frozenset("guest postgres root admin user username x".split())
 
 
 def is_random(text: str) -> bool:
