@@ -1,1 +1,1 @@
-"""Finding secrets and personal data in texts, and what stands in their place. Who calls it on the way in is elsewhere."""
+"""Secrets and personal data in texts: how they are found, and what stands in their place. Who calls it is elsewhere."""

@@ -1,8 +1,8 @@
 """What secrets look like: the providers' prefixes, forms of their own, and the words that a secret stands beside.
 
-Each form begins with an anchor, a literal text, so that looking for it costs next to nothing where it is not there. What
-a form alone cannot tell, as of `password = …`, its check does. Repetition is bounded, or what it eats cannot begin
-another match: no text, however odd, is read more than a fixed number of times.
+Each form has an anchor, a literal text: looking for it costs next to nothing where it is not there. What a form alone
+cannot tell, as of `password = …`, its check does. Repetition is bounded, or what it eats cannot begin another match: no
+text is read more than a fixed number of times.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from orchestra_mem.core.redaction import likelihood as likely
+
+Check = Callable[[str], object]
 
 # Keys that a provider's prefix tells, with at least 16 characters behind it.
 _PREFIXES = {
@@ -60,7 +62,7 @@ class Detector(NamedTuple):
     kind: str
     anchors: str
     form: str
-    check: Callable[[str], bool] = likely.is_key
+    check: Check = likely.is_key
     folded: bool = False
     within: bool = False
     parts: str = ""
@@ -75,8 +77,8 @@ class Detector(NamedTuple):
 
 
 _VALUE = r"""(?:
-    (?P<q>["'`]) (?P<quoted> (?: \\[^\n] | (?!(?P=q))[^\\\n] ){1,400} ) (?P=q)
-  | (?P<e>\\+["']) (?P<escaped> (?: (?!(?P=e))[^\n] ){1,400} ) (?P=e)
+    (?P<q>["'`]) (?P<quoted> (?: \\[^\n] | (?!(?P=q))[^\\\n] ){1,4000} ) (?P=q)
+  | (?P<e>\\+["']) (?P<escaped> (?: (?!(?P=e))[^\n] ){1,4000} ) (?P=e)
   | (?P<bare> (?: [^\s"'`<>\\;&,,。;、»]++ | [;&,](?!\s|$|[\w\ .-]{1,30}=) )++ ) )"""
 _WHOSE = r"(?:\ (?:for|of|to|on|von|für|vom|de|del|du|pour|от|для|к)\ [\w@.-]{1,30}(?:\ [\w@.-]{1,30}){0,2})?"
 # What stands between the word and the secret: `"] =`, `: str = `, ` for root is `, `" value="`, `("`, `', '`, `>`.
@@ -98,7 +100,11 @@ _SECRET_KEY = "|".join(f"(?<={owner}{joint}key)" for owner in _KEY_OWNERS.split(
 _NO_CURSOR = "".join(f"(?<!{what}{joint}token)" for what in ("page", "sync", "next") for joint in ("", "[ _.-]"))
 
 
-def _worded(kind: str, anchors: str, form: str, check: Callable[[str], bool]) -> Detector:
+_PASSWORDS = "pass|pw|contraseña|clave|senha|kennwort|пароль|密码|密碼|口令|パスワード"
+_PASSWORD = "(?:(?<=pass)(?:word|wort|wd|phrase|code|e)|(?<=pw)d|(?<![a-z]pw)(?<!pass))"
+
+
+def _worded(kind: str, anchors: str, form: str, check: Check) -> Detector:
     return Detector(kind, anchors, form + _VALUE, check, folded=True)
 
 
@@ -127,17 +133,18 @@ DETECTORS = (
     Detector("signed-url", "sig=|x-amz-signature=", r"(?P<secret>[a-z0-9%+/=]{40,})", likely.is_random_key, folded=True),
     Detector("url-password", "://", r"""[^\s/@:"'`<>]{0,80}:(?P<secret>[^\s/"'`<>]{1,200})@(?=[\w\[.-])""",
              likely.is_address_password),
-    Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""", likely.is_random_key),
+    Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""",
+             likely.is_random_key),
     Detector("bearer-token", "bearer ", r"""\ {0,3}["']?(?P<bare>[\w.~+/=-]{8,})""", likely.is_token, folded=True),
     Detector("basic-login", "basic ", r"\ {0,3}(?P<secret>[a-z0-9+/]{8,}={0,2})", likely.is_login, folded=True),
     Detector("basic-login", 'auth"|_auth', r"""\ ?[:=]\ ?["']?(?P<secret>[a-z0-9+/]{8,}={0,2})""", likely.is_login,
              folded=True),
     Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_random_key,
              folded=True, parts=r"""[\w.%-]{1,60}(?:=|["']:\ ?["'])([^;,\s"'\\}]{12,})"""),
-    Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""", likely.is_random_key,
-             folded=True),
+    Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""",
+             likely.is_random_key, folded=True),
     Detector("kubernetes-secret", "kind: secret", r"""^[ ]{2,8}[\w.-]{1,100}:[ ]{1,4}
-        (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.is_base64, folded=True, within=True),
+        (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.decoded, folded=True, within=True),
     Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})$",
              likely.is_password),
     Detector("password", " -u | --user | -a ", r"""["']?[^\s:"'/]{1,64}:(?P<bare>[^\s"'/][^\s"']{3,200})""",
@@ -145,15 +152,13 @@ DETECTORS = (
     _worded("password", "login", r"\s{1,20}\S{1,80}\s{1,20}password\s{1,20}", likely.is_password),
     _worded("password", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?pass(?:word|wd|phrase)?\ {1,3}", likely.is_password),
     _worded("token", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?(?:secret|token|key|auth)\ {1,3}", likely.is_token),
-    _worded("password", "mysql|mariadb", r"[^\n]{0,200}?\s-p", likely.is_password),
-    _worded("password", "sshpass -p|docker login", r"(?:[^\n]{0,100}?\ -p)?\ ?", likely.is_password),
-    _worded("password", "identified ", r"(?:with\ [\w\"'`]{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_address_password),
-    _worded("password", "pass|pw|contraseña|clave|senha|kennwort|пароль|密码|密碼|口令|パスワード",
-            rf"(?:(?<=pass)(?:word|wort|wd|phrase|code|e)|(?<![a-z]pw)d?|(?<=pw)d|(?<!pass)(?<!pw)){_BETWEEN}", likely.is_password),
-    _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
+    _worded("password", "mysql|mariadb|mongo|redis-cli|sshpass|docker login|az login", r"[^\n]{0,200}?\s-[pa]\ ?",
+            likely.is_password),
+    _worded("password", "identified ", r"(?:with\ [\w\"'`]{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_password),
     _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n]{1,64}["'],\ ?""", likely.is_password),
-    _worded("password", "pass|pw|пароль|口令", rf"(?:(?<=pass)(?:word|wort|wd|phrase)|(?<=pw)d?|(?<!pass)(?<!pw)){_LOOSE}", likely.is_strong),
-    _worded("password", " -p | -a ", "", likely.is_mixed),
+    _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
+    _worded("password", _PASSWORDS, rf"{_PASSWORD}{_BETWEEN}", likely.is_password),
+    _worded("password", _PASSWORDS, rf"{_PASSWORD}{_LOOSE}", likely.is_strong),
     _worded("token", "token|auth", rf"(?:orization)?{_LOOSE}", likely.is_strong),
     _worded("secret", "pass|secret|token|jwt", r"""(?:word|wd)?\\*["'],\ ?(?=["'\\])""", likely.is_secret),
     _worded("secret", "secret", rf"(?<!:secret){_BETWEEN}", likely.is_secret),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 import string
-from itertools import product
+from itertools import pairwise, product
 
 ALPHABET = string.ascii_lowercase + "0-"
 """Letters without case, `0` for any digit, `-` for all else."""
@@ -19,8 +19,8 @@ def folded(text: str) -> str:
     return re.sub("[^a-z0]", "-", re.sub("[0-9]", "0", text.lower()))
 
 
-# For each two neighbours, row by row of the first: how much likelier they are by chance, from `k`, in letters of half a bit.
-# Made by `tools/train_likelihood.py`.
+# How much likelier each two neighbours are by chance, row by row of the first; a letter is half a bit, `k` none. Made by
+# `tools/train_likelihood.py`.
 _LEVELS = """
 pkiitpkukwngihyjwghfmnoonuvmfnjoiqqriisgnpimtkkngurtjqqhhrnphprhlxhhnrfqskngkpsuoxtiinokenprguujqpipuljmjsruowrf
 jpjjnmosqxshlhqmogfirnojouugitpnjjpufwzksqhqximljxtxoyrdkpopdplkiutkojmowihlkpsutpsffqpoeqtqhvrmnpgrvjnjltsxqutg
@@ -34,8 +34,7 @@ _BITS = {
     first + second: (ord(letter) - ord("k")) / 2
     for (first, second), letter in zip(product(ALPHABET, repeat=2), "".join(_LEVELS.split()), strict=True)
 }
-# Bits of a text's least likely stretch: one name in a hundred has as many, and of texts by chance of 16 characters all but
-# one in a hundred.
+# Bits of the least likely stretch: one name in 200 has as many, and of 16 characters by chance 99 in 100.
 _RANDOM_BITS = 11.0
 _READ = 200  # characters that are looked at
 # Digits of base 16, as digests and UUIDs are written: of both sorts, beside words perhaps.
@@ -62,75 +61,49 @@ def is_random(text: str) -> bool:
     if len(set(text)) < 8:
         return False
     best = stretch = 0.0
-    letters = folded(text)
-    for first, second in zip(letters, letters[1:], strict=False):
+    for first, second in pairwise(folded(text)):
         stretch = max(0.0, stretch + _BITS[first + second])
         best = max(best, stretch)
     return best >= _RANDOM_BITS or bool(_HEX.search(text))
 
 
-def is_placeholder(text: str) -> bool:
-    """Tell whether a text stands where a secret will: `<token>`, `${TOKEN}`, `changeme`, `xxxx`."""
-    return bool(_PLACEHOLDER.search(text[:_READ]))
-
-
 def is_key(text: str) -> bool:
-    """Tell whether a text of a provider's own form is a key, and not an example of one."""
-    return len(set(text)) >= 8 and not is_placeholder(text)
+    """Tell a key from what stands where one will: `<token>`, `${TOKEN}`, `changeme`, `xxxx`, an example."""
+    return not _PLACEHOLDER.search(text[:_READ])
 
 
 def is_random_key(text: str) -> bool:
     """Tell the same where the form says little."""
-    return not is_placeholder(text) and is_random(text)
+    return is_key(text) and is_random(text)
+
+
+def decoded(text: str) -> str:
+    """Return the readable text that a text is base64 of, nothing where it is not."""
+    try:
+        text = base64.b64decode(text, validate=True).decode().strip()
+    except ValueError:
+        return ""
+    return text if text.isprintable() else ""
 
 
 def is_login(text: str) -> bool:
     """Tell whether a text is base64 of `user:password`."""
-    user, colon, password = _decoded(text).partition(":")
-    return bool(user and colon and password) and not is_placeholder(password)
-
-
-def is_base64(text: str) -> bool:
-    """Tell whether a text is base64 of readable text, as in manifests."""
-    return bool(_decoded(text))
-
-
-def _decoded(text: str) -> str:
-    try:
-        decoded = base64.b64decode(text, validate=True).decode().strip()
-    except ValueError:
-        return ""
-    return decoded if decoded.isprintable() else ""
+    user, _, password = decoded(text).partition(":")
+    return bool(user and password) and is_key(password)
 
 
 def is_address_password(text: str) -> bool:
     """Tell whether what stands for a password in an address is one, and not the word or what everybody has."""
-    return text.lower() not in _NO_PASSWORDS and not is_placeholder(text)
+    return text.lower() not in _NO_PASSWORDS and is_key(text)
 
 
 def is_password(text: str) -> bool:
-    """Tell whether what the word stands beside is a password; plain words are not, as labels and types are such too."""
-    if len(text) < 6 or is_placeholder(text) or any(map(str.isspace, text)):
+    """Tell whether what the word stands beside is a password; plain words are labels and types too often."""
+    if len(text) < 6 or not is_key(text) or any(map(str.isspace, text)):
         return False
-    if is_random(text):
-        return True
-    if _REFERENCE.fullmatch(text) or (
-        (code := _CODE.fullmatch(text)) and (code["opened"] or "." in text or ":" in text)
-    ):
-        return False
-    return any(map(str.isdigit, text)) or bool(_SIGN.search(text))
-
-
-def is_mixed(text: str) -> bool:
-    """Tell whether a text has what a password must have: capital and small letters or digits with a sign."""
-    classes = (str.islower, str.isupper, str.isdigit, _SIGN.fullmatch)
-    several = sum(any(map(each, text)) for each in classes) >= 3
-    return several and bool(_SIGN.search(text)) and is_password(text)
-
-
-def is_strong(text: str) -> bool:
-    """Tell whether a text would be a password or token beside no more than the word."""
-    return is_token(text) and (is_random(text) or is_mixed(text))
+    code = _CODE.fullmatch(text)
+    named = _REFERENCE.fullmatch(text) or (code and (code["opened"] or "." in text or ":" in text))
+    return is_random(text) or (not named and (any(map(str.isdigit, text)) or bool(_SIGN.search(text))))
 
 
 def is_secret(text: str) -> bool:
@@ -139,10 +112,18 @@ def is_secret(text: str) -> bool:
 
 
 def is_token(text: str) -> bool:
-    """Tell whether what is called a token or key is one: random, or with signs that names do not have."""
-    if len(text) < 8 or is_placeholder(text) or any(map(str.isspace, text)):
-        return False
-    return is_random(text) or (bool(_SIGN.search(text)) and any(map(str.isdigit, text)) and is_password(text))
+    """Tell whether what is called a token or key is one: random, or with digits and a sign that names do not have."""
+    return (
+        is_password(text)
+        and len(text) >= 8
+        and (is_random(text) or bool(re.search(r"\d", text) and _SIGN.search(text)))
+    )
+
+
+def is_strong(text: str) -> bool:
+    """Tell whether a text is likely a password or token with no more than the word before it."""
+    classes = (str.islower, str.isupper, str.isdigit)
+    return is_token(text) and (is_random(text) or sum(any(map(each, text)) for each in classes) > 1)
 
 
 def is_code(text: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from orchestra_mem.core.redaction.rules import Finding, RedactionMode, RedactionSettings, Rules
+from orchestra_mem.core.redaction.rules import Finding, RedactionMode, RedactionSettings, Rules, spliced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +74,12 @@ def _rules_of(settings: RedactionSettings) -> Rules:
 
 
 def _replaced(text: str, found: Iterable[Finding], mode: RedactionMode, key: bytes) -> str:
-    parts, at = [], 0
-    for each in found:
-        digest = hmac.digest(key, text[each.start : each.end].encode("utf-8", "surrogatepass"), "sha256").hex()[:4]
-        parts += [
-            text[at : each.start],
-            f"[redacted:{each.kind}:{digest}]" if mode is RedactionMode.MASK else "[redacted]",
-        ]
-        at = each.end
-    return "".join([*parts, text[at:]]) if parts else text
+    def placeholder(each: Finding) -> str:
+        secret = text[each.start : each.end].encode("utf-8", "surrogatepass")
+        told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionMode.MASK else ""
+        return f"[redacted{told}]"
+
+    return spliced(text, ((each.start, each.end, placeholder(each)) for each in found))
 
 
 def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from ipaddress import ip_address
 
-from orchestra_mem.core.redaction.detectors import Detector
+from orchestra_mem.core.redaction.detectors import Check, Detector
 
 
 def _is_card(text: str) -> bool:
@@ -38,12 +38,12 @@ def _is_national_id(text: str) -> bool:
     return "TRWAGMYFPDXBNJZSQVHLCKE"[int(text[:8]) % 23] == text[8]
 
 
-def _personal(kind: str, anchor: str, form: str, check: Callable[[str], bool] = bool) -> Detector:
+def _personal(kind: str, anchor: str, form: str, check: Check = bool) -> Detector:
     return Detector(kind, anchor, form, check, within=True)
 
 
 PERSONAL = (
-    _personal("email", "@", r"(?<![\w.+-])[\w.+-]{1,64}@(?!\dx\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w:-])"),
+    _personal("email", "@", r"(?<![\w.+-])[\w.+-]{1,64}@(?!\dx\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[a-zA-Z]{2,24}(?!\w|[:-])"),
     _personal("iban", "", r"(?<!\w)[A-Z]{2}[0-9]{2}(?:\ ?[A-Z0-9]{4}){2,7}(?:\ ?[A-Z0-9]{1,3})?(?!\w)", _is_iban),
     _personal("card", "", r"(?<![\w.-])[3-6](?:[ -]?[0-9]){12,18}(?![\w-])", _is_card),
     _personal("national-id", "", r"(?<!\w)(?:[1-9][0-9]{16}[0-9Xx]|[12][0-9]{14}|[0-9]{8}[A-Z])(?!\w)", _is_national_id),

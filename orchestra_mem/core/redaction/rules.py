@@ -81,28 +81,25 @@ class Rules:
 
     def find(self, text: str, name: str = "") -> list[Finding]:
         """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
-        lead = ""
+        lead = 0
         if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
             quote = next((each for each in "\"'`" if each not in text), "")
-            lead = f"{name}: {quote}"
-            text = f"{lead}{text}{quote}"
-        walled = _walled(text, (match.span() for match in _PLACEHOLDER.finditer(text))) if "[redacted" in text else text
+            text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
+        # Line feeds stand for what is found: nothing begins before one and goes on behind it.
+        walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
         found: list[_Span] = []
         for _ in range(_ROUNDS):
-            new = _merged(each for each in self._spans(walled) if each[0] >= len(lead) and not self._allows(text, each))
+            spans = (each for each in self._spans(walled) if each[0] >= lead)
+            new = _merged(each for each in spans if not self._allows(text[each[0] : each[1]]))
             if not new:
                 break
             found += new
-            walled = _walled(walled, (each[:2] for each in new))
-        return [
-            Finding(kind=kind, start=start - len(lead), end=end - len(lead)) for start, end, _, kind in _merged(found)
-        ]
+            walled = spliced(walled, ((start, end, "\n" * (end - start)) for start, end, *_ in new))
+        return [Finding(kind=kind, start=start - lead, end=end - lead) for start, end, _, kind in _merged(found)]
 
-    def _allows(self, text: str, span: _Span) -> bool:
-        secret = text[span[0] : span[1]]
-        return secret in self._allow or (
-            len(secret) <= MAX_CHARS and any(pattern.fullmatch(secret) for pattern in self._allow_patterns)
-        )
+    def _allows(self, secret: str) -> bool:
+        matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
+        return matched or secret in self._allow
 
     def _spans(self, text: str) -> Iterator[_Span]:
         for start, end, kind in find_prefixed(text):
@@ -162,10 +159,10 @@ def _merged(spans: Iterable[_Span]) -> list[_Span]:
     return merged
 
 
-def _walled(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Put line feeds over spans: nothing that is looked for begins before one and goes on behind it."""
-    parts, at = [], 0
-    for start, end in spans:
-        parts += [text[at:start], "\n" * (end - start)]
+def spliced(text: str, parts: Iterable[tuple[int, int, str]]) -> str:
+    """Put other texts in the place of parts of a text: from, to, text; in order."""
+    pieces, at = [], 0
+    for start, end, instead in parts:
+        pieces += [text[at:start], instead]
         at = end
-    return "".join([*parts, text[at:]])
+    return "".join([*pieces, text[at:]]) if pieces else text
