@@ -1,4 +1,4 @@
-"""Print the table of `core/redaction/likelihood.py`: how much likelier two neighbours are by chance than in a name.
+"""Write the table of `core/redaction/likelihood.py`: how much likelier two neighbours are by chance than in a name.
 
 Names are those in the sources of Python's standard library, as this interpreter has it. A tenth of them is left out and
 weighed with the table, beside as many strings made by chance.
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from orchestra_mem.core.redaction.likelihood import ALPHABET, folded, is_random
 
+TABLE = Path(__file__).resolve().parents[1] / "orchestra_mem" / "core" / "redaction" / "neighbours.txt"
 _NAME = re.compile(r"[A-Za-z][\w.-]{5,60}")
 _NO_NAME = re.compile(r"[0-9a-f]{8,}|\d{4}")  # digests and numbers
 
@@ -53,16 +54,16 @@ def _level(bits: float) -> str:
 
 
 def main() -> None:
-    """Train, print the table, and tell what the one that is there says of names and strings that were not learnt."""
+    """Train, tell what the table that was there says of names and strings not learnt, and write the new one."""
     names = read_names()
     held_out, learnt = names[: len(names) // 10], names[len(names) // 10 :]
     table = table_of(learnt)
-    for a in ALPHABET:
-        print("".join(_level(table[a + b]) for b in ALPHABET))
     chance = random.Random(17)
     made = ["".join(chance.choices(string.ascii_letters + string.digits, k=20)) for _ in held_out]
     for what, texts in (("names", held_out), ("20 by chance", made)):
-        print(f"{what}: {sum(map(is_random, texts)) / len(texts):.2%} of {len(texts):,} look random", file=sys.stderr)
+        print(f"{what}: {sum(map(is_random, texts)) / len(texts):.2%} of {len(texts):,} look random")
+    rows = ("".join(_level(table[a + b]) for b in ALPHABET) for a in ALPHABET)
+    TABLE.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

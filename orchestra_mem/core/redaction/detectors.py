@@ -1,6 +1,6 @@
 """What secrets look like: the providers' prefixes, forms of their own, and the words that a secret stands beside.
 
-Each form has an anchor, a literal text: looking for it costs next to nothing where it is not there. What a form alone
+Each form has an anchor, a literal text: looking for it costs next to nothing where it is not there. What the form alone
 cannot tell, as of `password = …`, its check does. Repetition is bounded, or what it eats cannot begin another match: no
 text is read more than a fixed number of times.
 """
@@ -9,32 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from typing import NamedTuple
 
 from orchestra_mem.core.redaction import likelihood as likely
 
 Check = Callable[[str], object]
 
-# Keys that a provider's prefix tells, with at least 16 characters behind it.
-_PREFIXES = {
-    "github-token": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", "npm-token": "npm_", "pypi-token": "pypi-",
-    "gitlab-token": "glpat- glrt- gldt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas- glffct-",
-    "slack-token": "xoxb- xoxp- xoxa- xoxe- xoxr- xoxs- xoxc- xoxd- xapp-", "google-key": "GOCSPX- ya29.",
-    "stripe-key": "sk_live_ rk_live_ sk_test_ rk_test_ whsec_", "anthropic-key": "sk-ant-", "openai-key": "sk-",
-    "hugging-face-token": "hf_ api_org_", "sendgrid-key": "SG.", "vault-token": "hvs. hvb. hvr.",
-    "doppler-token": "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", "linear-key": "lin_api_ lin_oauth_",
-    "notion-token": "ntn_ secret_", "mailgun-key": "key-", "shopify-token": "shpat_ shpca_ shppa_ shpss_",
-    "digitalocean-token": "dop_v1_ doo_v1_ dor_v1_", "grafana-token": "glsa_ glc_", "rubygems-key": "rubygems_",
-    "docker-token": "dckr_pat_ dckr_oat_", "postman-key": "PMAK-", "new-relic-key": "NRAK- NRJS- NRII-",
-    "model-key": "gsk_ xai- pplx- r8_ nvapi- csk- tgp_v1_ lsv2_pt_ lsv2_sk_ jina_",
-    "cloud-token": "sbp_ sb_secret_ pscale_tkn_ pscale_pw_ pscale_oauth_ nfp_ fo1_ HRKU- pul- tskey- dt0c01. bkua_ "
-    "CFPAT- CCIPAT_ sntrys_ sntryu_ ops_ pat- sq0csp- sq0atp- figd_ xkeysib- tfp_ rdme_",
-}  # fmt: skip
-KINDS_BY_PREFIX = {prefix: kind for kind, prefixes in _PREFIXES.items() for prefix in prefixes.split()}
+# What providers begin their keys with, and the kind of each.
+KINDS_BY_PREFIX = {
+    prefix: kind
+    for kind, prefixes in re.findall(r"^([\w-]+): (.*)", files(__package__).joinpath("prefixes.txt").read_text(), re.M)
+    for prefix in prefixes.split()
+}
 _TOKEN = "[A-Za-z0-9_-]"
 _ALONE = rf"(?:(?<!{_TOKEN})|(?<=\\[nrtbf]))"  # `\n` as it stands in JSON ends a word too
 _PREFIX = "|".join(map(re.escape, sorted(KINDS_BY_PREFIX, key=len, reverse=True)))
 _PREFIXED = re.compile(rf"{_ALONE}({_PREFIX})({_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*)")
+_DISCORD = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 # Few things in a text run on so long behind a hyphen, and of these few have the end of a prefix before it.
 _RUN = re.compile(rf"[_.-](?<=[A-Za-z0-9].){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
 _PIECES = [re.match(r".*\.|\w+?[_-]", prefix)[0] for prefix in KINDS_BY_PREFIX]  # type: ignore[index]
@@ -42,21 +34,25 @@ _ENDS, _LONGEST = {piece[-3:] for piece in _PIECES}, max(map(len, _PIECES))
 
 
 def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
-    """Find the keys that begin with a provider's prefix: from, to, kind."""
+    """Find the keys that begin with a provider's prefix, and bots' tokens of three parts: from, to, kind."""
     for run in _RUN.finditer(text):
         end = run.start() + 1
         if text[end - 3 : end] in _ENDS:
             key = _PREFIXED.search(text, max(0, end - _LONGEST), run.end())
             if key and likely.is_random_key(key[2]):
                 yield *key.span(), KINDS_BY_PREFIX[key[1]]
+        elif text[end - 8 : end - 7] == ".":
+            key = _DISCORD.search(text, max(0, end - 37), run.end())
+            if key and likely.is_random_key(key[0]):
+                yield *key.span(), "discord-token"
 
 
 class Detector(NamedTuple):
     """A form of secrets.
 
-    `form` is what follows one of the `anchors`, or the whole where an anchor stands `within`. The secret is what a group
-    of it holds (`secret`, `quoted`, `escaped`, `bare`), else all; where there are `parts`, the group of each of these
-    within that. `folded` forms are looked for in the text in small letters.
+    `form` is what follows one of the `anchors`, or the whole where an anchor stands `within`. The secret is what a
+    named group of it holds, else all; where there are `parts`, the group of each of these within that. `folded` forms
+    are looked for in the text in small letters.
     """
 
     kind: str
@@ -120,9 +116,7 @@ DETECTORS = (
         (?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])""", likely.is_random_key),
     Detector("google-key", "AIza|1//0", r"[A-Za-z0-9_-]{35,}"),
     Detector("slack-webhook", "https://hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/]{30,}"),
-    Detector("discord-webhook", "https://discord", r"(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{17,20}/[A-Za-z0-9_-]{60,}"),
-    Detector("discord-token", ".", r"""[MNO](?<![A-Za-z0-9_-][MNO])[A-Za-z0-9_-]{22,28}\.[A-Za-z0-9_-]{6}\.
-        [A-Za-z0-9_-]{27,}""", likely.is_random_key, within=True),
+    Detector("discord-webhook", "https://discord", r"(?:app)?\.com/api/(?:v\d/)?webhooks/\d{17,20}/[\w-]{60,}"),
     Detector("telegram-token", ":AA", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}(?![A-Za-z0-9_-])", within=True),
     Detector("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
     Detector("databricks-token", "dapi", r"[0-9a-f]{32}(?:-[0-9])?(?![A-Za-z0-9])"),
@@ -154,7 +148,7 @@ DETECTORS = (
     _worded("token", "--", r"(?<![\w-]--)(?=[a-z])[a-z-]{0,24}?(?:secret|token|key|auth)\ {1,3}", likely.is_token),
     _worded("password", "mysql|mariadb|mongo|redis-cli|sshpass|docker login|az login", r"[^\n]{0,200}?\s-[pa]\ ?",
             likely.is_password),
-    _worded("password", "identified ", r"(?:with\ [\w\"'`]{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_password),
+    _worded("password", "identified ", r"(?:with\ \S{1,40}\ )?by\ (?:password\ )?(?=['\"\\])", likely.is_password),
     _worded("password", "auth", r"""(?:=?\(|\ =\ \()["'][^"'\n]{1,64}["'],\ ?""", likely.is_password),
     _worded("password", "pass", r"""(?<![a-z]pass)(?<!-\ pass)(?:\\*["'])?\ ?[:=]\ ?""", likely.is_password),
     _worded("password", _PASSWORDS, rf"{_PASSWORD}{_BETWEEN}", likely.is_password),
@@ -164,5 +158,6 @@ DETECTORS = (
     _worded("secret", "secret", rf"(?<!:secret){_BETWEEN}", likely.is_secret),
     _worded("token", "token", _NO_CURSOR + _BETWEEN, likely.is_token),
     _worded("token", "key", f"(?:{_SECRET_KEY}){_BETWEEN}", likely.is_token),
+    _worded("token", "key", f"(?:{_SECRET_KEY}){_LOOSE}", likely.is_strong),
     _worded("token", "auth|credential|jwt|токен|ключ|密钥|令牌", rf"(?:orization|s)?{_BETWEEN}", likely.is_token),
 )  # fmt: skip

@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import re
 import string
-from itertools import pairwise, product
+from importlib.resources import files
+from itertools import pairwise
 
 ALPHABET = string.ascii_lowercase + "0-"
 """Letters without case, `0` for any digit, `-` for all else."""
@@ -19,20 +20,11 @@ def folded(text: str) -> str:
     return re.sub("[^a-z0]", "-", re.sub("[0-9]", "0", text.lower()))
 
 
-# How much likelier each two neighbours are by chance, row by row of the first; a letter is half a bit, `k` none. Made by
-# `tools/train_likelihood.py`.
-_LEVELS = """
-pkiitpkukwngihyjwghfmnoonuvmfnjoiqqriisgnpimtkkngurtjqqhhrnphprhlxhhnrfqskngkpsuoxtiinokenprguujqpipuljmjsruowrf
-jpjjnmosqxshlhqmogfirnojouugitpnjjpufwzksqhqximljxtxoyrdkpopdplkiutkojmowihlkpsutpsffqpoeqtqhvrmnpgrvjnjltsxqutg
-mljklmjvrvshjehkvkigwmzmylznjpopeqopmqloqoglroipgqqrooqfjqnndplqhrtjsmoornimnrkwquteiopkefttgxtirqhnzrkjkruzmuwi
-flrnerttixrlkpggyqjmktuymwuihqighkhrjwnnqliovqiglmtxrwthmlihqnmvovmjifkizgjjimkotryjfronfprojyphsrhiuhmhlprziyth
-oqoqqsoppwoipnrnomlpbrpqrsrhhrllepkthzonllhozjiilnqxlxvgmtlrerpljxonqqkkrridkspvmxvgiqmoeotihzrnoqjnxiklmrqrlsue
-ljlnilmwkywgifnizgigqvysyuwoeporcprrhuwsoqmqwqppssruqrpjgrnmiorkeuumpjhqugjpsrmqvvshlqgpioupirsokqohtpnersrjlsng
-nmkmknqrmutkkimfsnggoolpnpsejspncpopfurmmninssoorqnmnhpjkklilmoonponpnpnqonmppropoidikhjjikljrokjkkiqjhilmkrtrrh
-"""
+# How much likelier two neighbours are by chance, in halves of a bit from `k`; made by `tools/train_likelihood.py`.
 _BITS = {
     first + second: (ord(letter) - ord("k")) / 2
-    for (first, second), letter in zip(product(ALPHABET, repeat=2), "".join(_LEVELS.split()), strict=True)
+    for first, row in zip(ALPHABET, files(__package__).joinpath("neighbours.txt").read_text().split(), strict=True)
+    for second, letter in zip(ALPHABET, row, strict=True)
 }
 # Bits of the least likely stretch: one name in 200 has as many, and of 16 characters by chance 99 in 100.
 _RANDOM_BITS = 11.0

@@ -6,18 +6,69 @@ The digits are of a digest with the project's key: equal secrets of a project lo
 from __future__ import annotations
 
 import hmac
-from collections import Counter
-from collections.abc import Callable, Iterable
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction.rules import Finding, RedactionMode, RedactionSettings, Rules, spliced
+from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, Detector, find_prefixed
+from orchestra_mem.core.redaction.likelihood import is_code
+from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
+from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
+
+GROUPS = {
+    "secrets": frozenset(KINDS_BY_PREFIX.values()) | {each.kind for each in DETECTORS} | {"discord-token"},
+    "personal": frozenset(each.kind for each in PERSONAL) | {"name"},
+}
+"""The kinds that there are: secrets are looked for unless they are off, personal data where they are on."""
+
+_PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
+_KIND = re.compile(r"[a-z0-9-]{1,40}")
+_SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
+_ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
+
+
+class RedactionMode(StrEnum):
+    """What is left of a secret: all, its kind and digest, or that there was one."""
+
+    OFF = "off"
+    MASK = "mask"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactionSettings:
+    """What is looked for, and what becomes of it; kinds are those of `GROUPS`, by name or by group.
+
+    `on` adds to the secrets, `off` takes away. `names` are people's, found where `name` is on. `patterns` are the
+    user's own kinds: a name and a regular expression, whose first group, if it has one, is the secret. What `allow`
+    holds, or a pattern of `allow_patterns` matches whole, stays.
+    """
+
+    mode: RedactionMode = RedactionMode.MASK
+    on: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
+    patterns: tuple[tuple[str, str], ...] = ()
+    allow: frozenset[str] = frozenset()
+    allow_patterns: tuple[str, ...] = ()
+
+
+class Finding(NamedTuple):
+    """Where something of a kind stood in the source; of rules that find the same, that of the least rank has it."""
+
+    start: int
+    end: int
+    rank: int
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """A text without its secrets; `found` tells where they stood in the source, never what they were."""
+    """A text without its secrets, and where they stood, never what they were."""
 
     text: str
     found: tuple[Finding, ...] = ()
@@ -29,7 +80,7 @@ class Redacted:
 
 
 def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
-    """Replace what is found in a text, in time that grows as its length does; twice changes nothing more.
+    """Replace what is found in a text, in time that grows as its length does; a second time changes nothing.
 
     Args:
         text: of any length and kind.
@@ -68,9 +119,112 @@ def faults(settings: RedactionSettings) -> tuple[str, ...]:
     return _rules_of(settings).faults
 
 
+class _Rules:
+    """What settings ask for, compiled."""
+
+    def __init__(self, settings: RedactionSettings) -> None:
+        said: list[str] = []
+        self._unasked = (GROUPS["personal"] - _kinds(settings.on)) | _kinds(settings.off)
+        self._forms: dict[tuple[str, bool], list[tuple[int, Detector, re.Pattern[str]]]] = defaultdict(list)
+        named = [detector_of_names(settings.names)] if settings.names else []
+        for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
+            for anchor, pattern in detector.patterns() if detector.kind not in self._unasked else ():
+                self._forms[anchor, detector.folded].append((rank, detector, pattern))
+        self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
+        self._allow = settings.allow
+        self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
+        known = frozenset(name for name, _ in settings.patterns).union(GROUPS, *GROUPS.values())
+        said += [f"there is no kind {kind!r} to switch" for kind in sorted((settings.on | settings.off) - known)]
+        self.faults = tuple(said)
+
+    def find(self, text: str, name: str = "") -> list[Finding]:
+        """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
+        lead = 0
+        if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
+            quote = next((each for each in "\"'`" if each not in text), "")
+            text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
+        # Line feeds stand for what is found: nothing begins before one and goes on behind it.
+        walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
+        found: list[Finding] = []
+        for _ in range(_ROUNDS):
+            spans = (each for each in self._spans(walled) if each.start >= lead)
+            new = _merged(each for each in spans if not self._allows(text[each.start : each.end]))
+            if not new:
+                break
+            found += new
+            walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
+        return [Finding(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
+
+    def _allows(self, secret: str) -> bool:
+        matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
+        return matched or secret in self._allow
+
+    def _spans(self, text: str) -> Iterator[Finding]:
+        for start, end, kind in find_prefixed(text):
+            if kind not in self._unasked:
+                yield Finding(start, end, -1, kind)
+        small = text.replace("İ", "i").lower()  # the one letter that would become two
+        for (anchor, folded), forms in self._forms.items():
+            where = small if folded else text
+            if anchor in where:
+                for rank, detector, pattern in forms:
+                    for match in pattern.finditer(where):
+                        for start, end in _secrets(match, detector, text):
+                            yield Finding(start, end, rank, detector.kind)
+        for kind, pattern in self._own:
+            for start, end in find_own(pattern, text):
+                yield Finding(start, end, len(DETECTORS), kind)
+
+
 @lru_cache(maxsize=8)
-def _rules_of(settings: RedactionSettings) -> Rules:
-    return Rules(settings)
+def _rules_of(settings: RedactionSettings) -> _Rules:
+    return _Rules(settings)
+
+
+def _compiled(patterns: Iterable[tuple[str, str]], said: list[str]) -> Iterator[tuple[str, re.Pattern[str]]]:
+    for name, pattern in patterns:
+        fault = fault_of(pattern) if _KIND.fullmatch(name) else "its name is not of small letters, digits and hyphens"
+        if fault:
+            said.append(f"the pattern {name!r} ({pattern}) is left out: {fault}")
+        else:
+            yield name, re.compile(pattern, re.MULTILINE)
+
+
+def _kinds(names: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*(GROUPS.get(name, {name}) for name in names))
+
+
+def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tuple[int, int]]:
+    """Give what of a match is a secret."""
+    start, end = match.span(match.lastgroup or 0)
+    secret = text[start:end]
+    if detector.parts:
+        parts = re.finditer(detector.parts, secret)
+        yield from ((start + each.start(1), start + each.end(1)) for each in parts if detector.check(each[1]))
+        return
+    if match.lastgroup == "bare":
+        secret = _SENTENCE_END.sub("", secret)
+    if detector.check(secret) and not (match.lastgroup == "bare" and is_code(secret)):
+        yield start, start + len(secret)
+
+
+def _merged(spans: Iterable[Finding]) -> list[Finding]:
+    """Join those that overlap, in order."""
+    merged: list[Finding] = []
+    for span in sorted(spans):
+        if merged and span.start < merged[-1].end:
+            last = merged.pop()
+            span = Finding(last.start, max(last.end, span.end), *min(last[2:], span[2:]))
+        merged.append(span)
+    return merged
+
+
+def _spliced(text: str, parts: Iterable[tuple[Finding, str]]) -> str:
+    pieces, at = [], 0
+    for found, instead in parts:
+        pieces += [text[at : found.start], instead]
+        at = found.end
+    return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def _replaced(text: str, found: Iterable[Finding], mode: RedactionMode, key: bytes) -> str:
@@ -79,7 +233,7 @@ def _replaced(text: str, found: Iterable[Finding], mode: RedactionMode, key: byt
         told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionMode.MASK else ""
         return f"[redacted{told}]"
 
-    return spliced(text, ((each.start, each.end, placeholder(each)) for each in found))
+    return _spliced(text, ((each, placeholder(each)) for each in found))
 
 
 def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:

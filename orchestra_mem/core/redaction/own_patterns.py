@@ -1,7 +1,7 @@
 """Patterns that users write: refused where they could take for ever, and run over pieces of a fixed length.
 
-`re` goes back over what it has read. A repeat in a repeat makes that exponential, two repeats side by side that take the
-same characters make it a power of the length. What is neither takes at most the square of a piece's length.
+`re` goes back over what it has read. A repeat in a repeat makes that exponential, two side by side that take the same
+characters make it a power of the length. What is neither takes at most the square of a piece's length.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
 
 
 def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Find where a pattern matches, or its first group if it has one: from, to. Pieces of long lines overlap by half."""
+    """Find where a pattern, or its first group, matches: from, to. Pieces of long lines overlap by half."""
     group = min(1, pattern.groups)
     for line in re.finditer(r"[^\n]+", text):
         for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):
