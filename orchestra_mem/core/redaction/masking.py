@@ -197,6 +197,7 @@ def _kinds(names: Iterable[str]) -> frozenset[str]:
 def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tuple[int, int]]:
     """Give what of a match is a secret."""
     start, end = match.span(match.lastgroup or 0)
+    start += text[start - 1 : start] == "\\"  # the letter of an escape, as in `\n`, stays with it
     secret = text[start:end]
     if detector.parts:
         parts = re.finditer(detector.parts, secret)
