@@ -139,7 +139,7 @@ DETECTORS = (
              likely.is_random_key, folded=True),
     Detector("kubernetes-secret", "kind: secret", r"""^[ ]{2,8}[\w.-]{1,100}:[ ]{1,4}
         (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.decoded, folded=True, within=True),
-    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})$",
+    Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})",
              likely.is_password),
     Detector("password", " -u | --user | -a ", r"""["']?[^\s:"'/]{1,64}:(?P<bare>[^\s"'/\\][^\s"'\\]{3,200})""",
              likely.is_password),

@@ -146,34 +146,38 @@ class _Rules:
         # Line feeds stand for what is found: nothing begins before one and goes on behind it.
         walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
         found: list[Finding] = []
+        areas = {(0, len(text))}
         for _ in range(_ROUNDS):
-            spans = (each for each in self._spans(walled) if each.start >= lead)
+            spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
             new = _merged(each for each in spans if not self._allows(text[each.start : each.end]))
             if not new:
                 break
             found += new
             walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
+            areas = {area for each in new for area in _rest_of_line(walled, each)}
         return [Finding(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
 
     def _allows(self, secret: str) -> bool:
         matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
         return matched or secret in self._allow
 
-    def _spans(self, text: str) -> Iterator[Finding]:
-        for start, end, kind in find_prefixed(text):
+    def _spans(self, text: str, first: int, last: int) -> Iterator[Finding]:
+        """Find all that stands in a part of a text."""
+        part = text[first:last]
+        for start, end, kind in find_prefixed(part):
             if kind not in self._unasked:
-                yield Finding(start, end, -1, kind)
-        small = text.replace("İ", "i").lower()  # the one letter that would become two
+                yield Finding(first + start, first + end, -1, kind)
+        small = part.replace("İ", "i").lower()  # the one letter that would become two
         for (anchor, folded), forms in self._forms.items():
-            where = small if folded else text
+            where = small if folded else part
             if anchor in where:
                 for rank, detector, pattern in forms:
                     for match in pattern.finditer(where):
-                        for start, end in _secrets(match, detector, text):
-                            yield Finding(start, end, rank, detector.kind)
+                        for start, end in _secrets(match, detector, part):
+                            yield Finding(first + start, first + end, rank, detector.kind)
         for kind, pattern in self._own:
-            for start, end in find_own(pattern, text):
-                yield Finding(start, end, len(DETECTORS), kind)
+            for start, end in find_own(pattern, part):
+                yield Finding(first + start, first + end, len(DETECTORS), kind)
 
 
 @lru_cache(maxsize=8)
@@ -218,6 +222,13 @@ def _merged(spans: Iterable[Finding]) -> list[Finding]:
             span = Finding(last.start, max(last.end, span.end), *min(last[2:], span[2:]))
         merged.append(span)
     return merged
+
+
+def _rest_of_line(walled: str, found: Finding) -> Iterator[tuple[int, int]]:
+    """Give what stands in a line before and behind what was found in it."""
+    yield walled.rfind("\n", 0, found.start) + 1, found.start
+    end = walled.find("\n", found.end)
+    yield found.end, len(walled) if end < 0 else end
 
 
 def _spliced(text: str, parts: Iterable[tuple[Finding, str]]) -> str:

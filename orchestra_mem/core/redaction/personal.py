@@ -12,7 +12,7 @@ from orchestra_mem.core.redaction.detectors import Check, Detector
 def _is_card(text: str) -> bool:
     digits = [int(each) for each in reversed(text) if each.isdigit()]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
-    return len(set(digits)) > 2 and (sum(digits[::2]) + sum(doubled)) % 10 == 0  # Luhn
+    return len(set(digits)) > 1 and (sum(digits[::2]) + sum(doubled)) % 10 == 0  # Luhn
 
 
 def _is_iban(text: str) -> bool:
