@@ -39,7 +39,7 @@ def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
         end = run.start() + 1
         if text[end - 3 : end] in _ENDS:
             key = _PREFIXED.search(text, max(0, end - _LONGEST), run.end())
-            if key and likely.is_random_key(key[2]):
+            if key and likely.is_provided(key[2]):
                 yield *key.span(), KINDS_BY_PREFIX[key[1]]
         elif text[end - 8 : end - 7] == ".":
             key = _DISCORD.search(text, max(0, end - 37), run.end())
@@ -106,9 +106,9 @@ def _worded(kind: str, anchors: str, form: str, check: Check) -> Detector:
 
 DETECTORS = (
     Detector("private-key", "-----BEGIN ", r"""(?:[A-Z0-9]+\ ){0,3}PRIVATE\ KEY(?:\ BLOCK)?-----
-        (?=(?:[^-]|-(?!----)){0,300}?[A-Za-z0-9+/]{24})
+        (?=(?:[^-]|-(?!----)){0,300}?[A-Za-z0-9+/]{16})
         (?: (?:[^-]++|-(?!-----?END|----))*+ -{5,6}END\ [A-Z0-9 ]{3,40}-----
-          | (?:(?:\\[nr]|[\s+>|-]){1,40}[A-Za-z0-9+/=]{16,})* )"""),
+          | (?:(?:\\[nr]|[\s+>|-]){1,40}[A-Za-z0-9+/=]{16,})* )""", bool),
     Detector("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
     Detector("json-web-token", "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
     Detector("aws-key", "AKIA|ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -133,10 +133,10 @@ DETECTORS = (
     Detector("basic-login", "basic ", r"\ {0,3}(?P<secret>[a-z0-9+/]{8,}={0,2})", likely.is_login, folded=True),
     Detector("basic-login", 'auth"|_auth', r"""\ ?[:=]\ ?["']?(?P<secret>[a-z0-9+/]{8,}={0,2})""", likely.is_login,
              folded=True),
-    Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_random_key,
+    Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_token,
              folded=True, parts=r"""[\w.%-]{1,60}(?:=|["']:\ ?["'])([^;,\s"'\\}]{12,})"""),
     Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""",
-             likely.is_random_key, folded=True),
+             likely.is_token, folded=True),
     Detector("kubernetes-secret", "kind: secret", r"""^[ ]{2,8}[\w.-]{1,100}:[ ]{1,4}
         (?P<secret>[a-z0-9+/]{8,}={0,2})[ ]*$""", likely.decoded, folded=True, within=True),
     Detector("password", ":5432:|:5433:|:6432:|:*:", r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^\s\"'\\]{4,200})",

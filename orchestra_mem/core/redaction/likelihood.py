@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(
     r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)*
         | [./~]+/.* | [\w./-]+\.[a-z]{2,4} | (?:my|db|the|some)?[-_]?(?:pass|password|passwd|pwd|pw|secret|token) ) $
     | your | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
-    | (?P<same>[^\W\d])(?P=same){4} | \.\.\. | … """
+    | x{4} | (?P<same>[^\W\d])(?P=same){7} | \.\.\. | … """
 )
 # A path, an address, the name of what is kept elsewhere.
 _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
@@ -43,6 +43,7 @@ _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
 _CODE = re.compile(r"[&*@!]*[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)*(?P<opened>[(\[{<|].*)?", re.DOTALL)
 _SIGN = re.compile(r"[!#$%^&*@]")
 _NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
+_MADE_UP = re.compile(r"(?=.{10})(?:[A-Za-z]+\d+){2,}[A-Za-z]*|(?=.*\d).*[!#$%^&*@].*")
 _NAME_IN_CODE = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+\d?|[a-z_]+(?:\.[A-Za-z_]\w*)+")
 _NO_PASSWORDS = frozenset("guest postgres root admin user username x".split())
 
@@ -69,6 +70,12 @@ def is_random_key(text: str) -> bool:
     return is_key(text) and is_random(text)
 
 
+def is_provided(text: str) -> bool:
+    """Tell whether what follows a provider's prefix is a key, be it one that a person has made up."""
+    made_up = text.isalnum() and not text.isalpha() and not text.isdigit()
+    return is_key(text) and (made_up or is_random(text))
+
+
 def decoded(text: str) -> str:
     """Return the readable text that a text is base64 of, nothing where it is not."""
     try:
@@ -81,7 +88,7 @@ def decoded(text: str) -> str:
 def is_login(text: str) -> bool:
     """Tell whether a text is base64 of `user:password`."""
     user, _, password = decoded(text).partition(":")
-    return bool(user and password) and is_key(password)
+    return bool(user and password)
 
 
 def is_address_password(text: str) -> bool:
@@ -104,12 +111,8 @@ def is_secret(text: str) -> bool:
 
 
 def is_token(text: str) -> bool:
-    """Tell whether what is called a token or key is one: random, or with digits and a sign that names do not have."""
-    return (
-        is_password(text)
-        and len(text) >= 8
-        and (is_random(text) or bool(re.search(r"\d", text) and _SIGN.search(text)))
-    )
+    """Tell whether what is called a token or key is one: random, with digits between letters, or with a sign."""
+    return is_password(text) and len(text) >= 8 and (is_random(text) or bool(_MADE_UP.fullmatch(text)))
 
 
 def is_strong(text: str) -> bool:

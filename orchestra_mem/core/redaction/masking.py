@@ -57,7 +57,7 @@ class RedactionSettings:
     allow_patterns: tuple[str, ...] = ()
 
 
-class Finding(NamedTuple):
+class RedactedSpan(NamedTuple):
     """Where something of a kind stood in the source; of rules that find the same, that of the least rank has it."""
 
     start: int
@@ -71,7 +71,7 @@ class Redacted:
     """A text without its secrets, and where they stood, never what they were."""
 
     text: str
-    found: tuple[Finding, ...] = ()
+    found: tuple[RedactedSpan, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -80,13 +80,7 @@ class Redacted:
 
 
 def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
-    """Replace what is found in a text, in time that grows as its length does; a second time changes nothing.
-
-    Args:
-        text: of any length and kind.
-        settings: a broken pattern in them is left out, see `faults`.
-        key: the project's, for the digests.
-    """
+    """Replace what is found in a text; `key` is the project's. The time is linear, a second time changes nothing."""
     if settings.mode is RedactionMode.OFF:
         return Redacted(text=text)
     found = _rules_of(settings).find(text)
@@ -97,9 +91,7 @@ def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[A
     """Replace so in all strings and keys of dicts, lists and tuples, however deep; all else stays as it is.
 
     A key says what its string is, as in `{"password": "hunter2"}`; so does a name beside a value, as lists have it.
-
-    Returns:
-        The value, and how many secrets of each kind there were.
+    Returns the value, and how many secrets of each kind there were.
     """
     counts: Counter[str] = Counter()
     if settings.mode is RedactionMode.OFF:
@@ -137,7 +129,7 @@ class _Rules:
         said += [f"there is no kind {kind!r} to switch" for kind in sorted((settings.on | settings.off) - known)]
         self.faults = tuple(said)
 
-    def find(self, text: str, name: str = "") -> list[Finding]:
+    def find(self, text: str, name: str = "") -> list[RedactedSpan]:
         """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
         lead = 0
         if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
@@ -145,7 +137,7 @@ class _Rules:
             text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
         # Line feeds stand for what is found: nothing begins before one and goes on behind it.
         walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
-        found: list[Finding] = []
+        found: list[RedactedSpan] = []
         areas = {(0, len(text))}
         for _ in range(_ROUNDS):
             spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
@@ -155,18 +147,18 @@ class _Rules:
             found += new
             walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
             areas = {area for each in new for area in _rest_of_line(walled, each)}
-        return [Finding(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
+        return [RedactedSpan(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
 
     def _allows(self, secret: str) -> bool:
         matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
         return matched or secret in self._allow
 
-    def _spans(self, text: str, first: int, last: int) -> Iterator[Finding]:
+    def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
         """Find all that stands in a part of a text."""
         part = text[first:last]
         for start, end, kind in find_prefixed(part):
             if kind not in self._unasked:
-                yield Finding(first + start, first + end, -1, kind)
+                yield RedactedSpan(first + start, first + end, -1, kind)
         small = part.replace("İ", "i").lower()  # the one letter that would become two
         for (anchor, folded), forms in self._forms.items():
             where = small if folded else part
@@ -174,10 +166,10 @@ class _Rules:
                 for rank, detector, pattern in forms:
                     for match in pattern.finditer(where):
                         for start, end in _secrets(match, detector, part):
-                            yield Finding(first + start, first + end, rank, detector.kind)
+                            yield RedactedSpan(first + start, first + end, rank, detector.kind)
         for kind, pattern in self._own:
             for start, end in find_own(pattern, part):
-                yield Finding(first + start, first + end, len(DETECTORS), kind)
+                yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
 
 
 @lru_cache(maxsize=8)
@@ -213,25 +205,25 @@ def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tu
         yield start, start + len(secret)
 
 
-def _merged(spans: Iterable[Finding]) -> list[Finding]:
+def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
     """Join those that overlap, in order."""
-    merged: list[Finding] = []
+    merged: list[RedactedSpan] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
             last = merged.pop()
-            span = Finding(last.start, max(last.end, span.end), *min(last[2:], span[2:]))
+            span = RedactedSpan(last.start, max(last.end, span.end), *min(last[2:], span[2:]))
         merged.append(span)
     return merged
 
 
-def _rest_of_line(walled: str, found: Finding) -> Iterator[tuple[int, int]]:
+def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
     """Give what stands in a line before and behind what was found in it."""
     yield walled.rfind("\n", 0, found.start) + 1, found.start
     end = walled.find("\n", found.end)
     yield found.end, len(walled) if end < 0 else end
 
 
-def _spliced(text: str, parts: Iterable[tuple[Finding, str]]) -> str:
+def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
     pieces, at = [], 0
     for found, instead in parts:
         pieces += [text[at : found.start], instead]
@@ -239,8 +231,8 @@ def _spliced(text: str, parts: Iterable[tuple[Finding, str]]) -> str:
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
-def _replaced(text: str, found: Iterable[Finding], mode: RedactionMode, key: bytes) -> str:
-    def placeholder(each: Finding) -> str:
+def _replaced(text: str, found: Iterable[RedactedSpan], mode: RedactionMode, key: bytes) -> str:
+    def placeholder(each: RedactedSpan) -> str:
         secret = text[each.start : each.end].encode("utf-8", "surrogatepass")
         told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionMode.MASK else ""
         return f"[redacted{told}]"
