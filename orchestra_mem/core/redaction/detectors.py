@@ -43,7 +43,7 @@ def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
                 yield *key.span(), KINDS_BY_PREFIX[key[1]]
         elif text[end - 8 : end - 7] == ".":
             key = _DISCORD.search(text, max(0, end - 37), run.end())
-            if key and likely.is_random_key(key[0]):
+            if key and likely.is_random(key[0]):
                 yield *key.span(), "discord-token"
 
 
@@ -113,7 +113,7 @@ DETECTORS = (
     Detector("json-web-token", "eyJ", r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
     Detector("aws-key", "AKIA|ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Detector("aws-key", "AKIA|ASIA", r"""[A-Z0-9]{16}[^A-Za-z0-9+/][^\0]{0,80}?(?<![A-Za-z0-9+/])(?![0-9a-f]{40})
-        (?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])""", likely.is_random_key),
+        (?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])""", likely.is_random),
     Detector("google-key", "AIza|1//0", r"[A-Za-z0-9_-]{35,}"),
     Detector("slack-webhook", "https://hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/]{30,}"),
     Detector("discord-webhook", "https://discord", r"(?:app)?\.com/api/(?:v\d/)?webhooks/\d{17,20}/[\w-]{60,}"),
@@ -124,15 +124,13 @@ DETECTORS = (
     Detector("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}", within=True),
     Detector("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     Detector("azure-secret", "Q~", r"[A-Za-z0-9_.~-]{4}Q~[A-Za-z0-9_.~-]{31,34}", within=True),
-    Detector("signed-url", "sig=|x-amz-signature=", r"(?P<secret>[a-z0-9%+/=]{40,})", likely.is_random_key, True),
-    Detector("url-password", "://", r"""[^\s/@:"'`<>]{0,80}:(?P<secret>[^\s/"'`<>]{1,200})@(?=[\w\[.-])""",
-             likely.is_address_password),
+    Detector("signed-url", "sig=|x-amz-signature=", r"(?P<secret>[a-z0-9%+/=]{40,})", likely.is_random, True),
+    Detector("url-password", "://", r"""[^\s/@:"'`<>]{0,80}:(?P<secret>[^\s/"'`<>]{1,200})@(?=[\w\[.-])"""),
     Detector("url-password", "://", r"""(?<!ssh://)(?P<secret>[^\s/@:"'`<>]{16,200})@(?=[\w\[.-])""",
-             likely.is_random_key),
+             likely.is_random),
     Detector("bearer-token", "bearer ", r"""\ {0,3}["']?(?P<bare>[\w.~+/=-]{8,})""", likely.is_token, folded=True),
-    Detector("basic-login", "basic ", r"\ {0,3}(?P<secret>[a-z0-9+/]{8,}={0,2})", likely.is_login, folded=True),
-    Detector("basic-login", 'auth"|_auth', r"""\ ?[:=]\ ?["']?(?P<secret>[a-z0-9+/]{8,}={0,2})""", likely.is_login,
-             folded=True),
+    Detector("basic-login", 'basic |auth"|_auth', r"""(?:\ {0,3}|\ ?[:=]\ ?["']?)(?P<secret>[a-z0-9+/]{8,}={0,2})""",
+             likely.is_login, folded=True),
     Detector("cookie", "cookie", r"""[2s]?["']?\ ?[:=\ ]\ ?["']?(?P<secret>[^\n]{8,4000})""", likely.is_token,
              folded=True, parts=r"""[\w.%-]{1,60}(?:=|["']:\ ?["'])([^;,\s"'\\}]{12,})"""),
     Detector("cookie", "phpsessid=|jsessionid=|connect.sid=", r"""(?P<secret>[^;,\s"'\\&]{12,400})""",

@@ -33,7 +33,8 @@ _READ = 200  # characters that are looked at
 _HEX = re.compile(r"(?i)(?<![0-9a-z])(?=[a-f-]*\d)(?=[\d-]*[a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4,}){2,}(?![0-9a-z])")
 _PLACEHOLDER = re.compile(
     r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)*
-        | [./~]+/.* | [\w./-]+\.[a-z]{2,4} | (?:my|db|the|some)?[-_]?(?:pass|password|passwd|pwd|pw|secret|token) ) $
+        | [./~]+/.* | [\w./-]+\.[a-z]{2,4} | (?:my|db|the|some)?[-_]?(?:pass|password|passwd|pwd|pw|secret|token)
+        | guest | postgres | root | admin | user(?:name)? ) $
     | your | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
     | x{4} | (?P<same>[^\W\d])(?P=same){7} | \.\.\. | … """
 )
@@ -45,19 +46,6 @@ _SIGN = re.compile(r"[!#$%^&*@]")
 _NAME = re.compile(r"[A-Za-z]+(?:[-._/:][A-Za-z]+)*\d?|[a-z0-9]+(?:[-.][a-z0-9]+)+")
 _MADE_UP = re.compile(r"(?=.{10})(?:[A-Za-z]+\d+){2,}[A-Za-z]*|(?=.*\d).*[!#$%^&*@].*")
 _NAME_IN_CODE = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+\d?|[a-z_]+(?:\.[A-Za-z_]\w*)+")
-_NO_PASSWORDS = frozenset("guest postgres root admin user username x".split())
-
-
-def is_random(text: str) -> bool:
-    """Tell whether a text looks made by chance: digits of base 16, or neighbours that no name has."""
-    text = text[:_READ]
-    if len(set(text)) < 8:
-        return False
-    best = stretch = 0.0
-    for first, second in pairwise(folded(text)):
-        stretch = max(0.0, stretch + _BITS[first + second])
-        best = max(best, stretch)
-    return best >= _RANDOM_BITS or bool(_HEX.search(text))
 
 
 def is_key(text: str) -> bool:
@@ -65,9 +53,16 @@ def is_key(text: str) -> bool:
     return not _PLACEHOLDER.search(text[:_READ])
 
 
-def is_random_key(text: str) -> bool:
-    """Tell the same where the form says little."""
-    return is_key(text) and is_random(text)
+def is_random(text: str) -> bool:
+    """Tell whether a key looks made by chance: digits of base 16, or neighbours that no name has."""
+    text = text[:_READ]
+    if len(set(text)) < 8 or not is_key(text):
+        return False
+    best = stretch = 0.0
+    for first, second in pairwise(folded(text)):
+        stretch = max(0.0, stretch + _BITS[first + second])
+        best = max(best, stretch)
+    return best >= _RANDOM_BITS or bool(_HEX.search(text))
 
 
 def is_provided(text: str) -> bool:
@@ -89,11 +84,6 @@ def is_login(text: str) -> bool:
     """Tell whether a text is base64 of `user:password`."""
     user, _, password = decoded(text).partition(":")
     return bool(user and password)
-
-
-def is_address_password(text: str) -> bool:
-    """Tell whether what stands for a password in an address is one, and not the word or what everybody has."""
-    return text.lower() not in _NO_PASSWORDS and is_key(text)
 
 
 def is_password(text: str) -> bool:

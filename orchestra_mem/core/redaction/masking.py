@@ -172,9 +172,7 @@ class _Rules:
                 yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
 
 
-@lru_cache(maxsize=8)
-def _rules_of(settings: RedactionSettings) -> _Rules:
-    return _Rules(settings)
+_rules_of = lru_cache(maxsize=8)(_Rules)
 
 
 def _compiled(patterns: Iterable[tuple[str, str]], said: list[str]) -> Iterator[tuple[str, re.Pattern[str]]]:
