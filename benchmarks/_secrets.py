@@ -143,7 +143,7 @@ def secrets(split: Split, seed: int, rounds: int = 4) -> Iterator[Labelled]:
     contexts = _contexts(split, secret=True)
     open_to_all = [each for each in contexts if "<S>" in each]
     for family, provider in {**FORMATS, **(TEST_FORMATS if split == "test" else {})}.items():
-        for context in chance.sample(open_to_all, 2 * rounds):
+        for context in chance.choices(open_to_all, k=2 * rounds):
             yield _filled(context, provider, family, chance)
     for context in contexts:
         if "<S>" not in context:

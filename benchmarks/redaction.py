@@ -175,7 +175,7 @@ def found(report: Report, split: Split, rounds: int) -> None:
     report.add(f"precision{behind}", tally.precision, n=tally.told)
     report.add(f"lookalikes_kept{behind}", tally.kept / tally.lookalikes, n=tally.lookalikes)
     report.add(f"recall_in_json{behind}", tally.in_json / tally.secrets, n=tally.secrets)
-    shares = {name: 1 - tally.missed[name] / count for name, count in tally.by_family.items()}
+    shares = {name: 1 - tally.missed[name] / count for name, count in tally.by_family.items() if count}
     worst = min(shares, key=lambda name: shares[name])
     report.add(f"recall_worst_family{behind}", shares[worst], n=tally.by_family[worst], note=worst)
     report.add(f"not_idempotent{behind}", tally.unstable, n=tally.secrets + tally.lookalikes)
