@@ -28,7 +28,7 @@ _PREFIX = "|".join(map(re.escape, sorted(KINDS_BY_PREFIX, key=len, reverse=True)
 _PREFIXED = re.compile(rf"{_ALONE}({_PREFIX})({_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*)")
 _DISCORD = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 # Few things in a text run on so long behind a hyphen, and of these few have the end of a prefix before it.
-_RUN = re.compile(rf"[_.-](?<=[A-Za-z0-9].){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
+_RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
 _PIECES = [re.match(r".*\.|\w+?[_-]", prefix)[0] for prefix in KINDS_BY_PREFIX]  # type: ignore[index]
 _ENDS, _LONGEST = {piece[-3:] for piece in _PIECES}, max(map(len, _PIECES))
 

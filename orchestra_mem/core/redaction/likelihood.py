@@ -35,8 +35,8 @@ _PLACEHOLDER = re.compile(
     r"""(?isx) ^ (?: <.*> | \[.* | \{.* | \$[({\w].* | %[(%\w].*[sd%)] | !\w+ | enc\[.* | (?P<one>.)(?P=one)*
         | [./~]+/.* | [\w./-]+\.[a-z]{2,4} | (?:my|db|the|some)?[-_]?(?:pass|password|passwd|pwd|pw|secret|token)
         | guest | postgres | root | admin | user(?:name)? ) $
-    | your | example | placeholder | change[-_]?(?: me | it) | replace | insert | dummy | redacted | hidden
-    | x{4} | (?P<same>[^\W\d])(?P=same){7} | \.\.\. | … """
+    | (?<![a-z0-9])(?: your | placeholder | change[-_]?(?:me|it) | replace | insert | dummy | redacted | hidden )
+    | example | x{6} | (?P<same>[^\W\d])(?P=same){7} | \.\.\. | … """
 )
 # A path, an address, the name of what is kept elsewhere.
 _REFERENCE = re.compile(r"(?i)(?:[.~]{0,2}/|[a-z][\w+.-]*[:/])[\w./:#@%+=-]+")
@@ -67,7 +67,8 @@ def is_random(text: str) -> bool:
 
 def is_provided(text: str) -> bool:
     """Tell whether what follows a provider's prefix is a key, be it one that a person has made up."""
-    made_up = text.isalnum() and not text.isalpha() and not text.isdigit()
+    classes = [any(map(each, text)) for each in (str.isdigit, str.islower, str.isupper)]
+    made_up = all(classes) or (text.isalnum() and classes[0] and any(classes[1:]))
     return is_key(text) and (made_up or is_random(text))
 
 
