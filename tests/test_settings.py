@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.config_files import default_config_text, load_settings, template_files
+from orchestra_mem.choices import Durability
 from orchestra_mem.errors import ConfigError
-from orchestra_mem.settings import Durability, Settings, schema, sections
+from orchestra_mem.settings import Settings, schema, sections
 
 Load = Callable[..., Settings]
 
@@ -452,7 +453,7 @@ def test_any_overrides_give_settings_or_a_configuration_error(
         for key, value in settings.flat().items():
             kind = schema()[key].annotation
             kind = getattr(kind, "__origin__", kind)
-            assert type(value) is (kind if kind in (int, float, bool, dict) else str)
+            assert type(value) is (kind if kind in (int, float, bool, dict, list) else str)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))

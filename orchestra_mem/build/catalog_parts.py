@@ -8,10 +8,11 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.catalog_types import MemoryItem
+from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
-from orchestra_mem.settings import IsolationChoice, Settings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import CatalogLimits, MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments

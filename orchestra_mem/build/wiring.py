@@ -20,11 +20,13 @@ from orchestra_mem.adapters.database import (
     SqliteLedger,
     SqliteTrialLog,
     SqliteWorkStore,
+    project_key,
 )
 from orchestra_mem.adapters.files import FileDocumentStore, why_read_only
 from orchestra_mem.adapters.prompted_model import language_model
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.build.catalog_parts import open_catalog
+from orchestra_mem.choices import CounterChoice, Durability
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor
 from orchestra_mem.compression.fact_reader import FactReader
@@ -36,8 +38,9 @@ from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
+from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import ModelError, storage_error
+from orchestra_mem.errors import ModelError, OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -46,7 +49,7 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.model_types import AnyModel, LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.settings import CounterChoice, Durability, Settings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.authorship import Authorship
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -253,7 +256,10 @@ class Wiring:
         settings, database = self.settings, self.database
         place = SessionPlace(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
-        state = StateManager(store=SqliteWorkStore(database), clock=clock, lock=self.lock)
+        redactor = Redactor(key=project_key(database), **settings.redaction.model_dump())
+        state = StateManager(
+            store=SqliteWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text
+        )  # fmt: skip
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
@@ -264,9 +270,11 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
+        for fault in redactor.faults():
+            reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
             database, settings, ledger=ledger, documents=store, folder=self.place.memory / "catalog", counter=counter,
-            clock=clock, redacted=str,
+            clock=clock, redacted=redactor.text,
         )  # fmt: skip
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
@@ -285,7 +293,8 @@ class Wiring:
                 clock=clock,
             ),
             epochs=EpochKeeper(session, episodic, search, ledger, settings, counter=counter), reporter=reporter,
-            search=search, agents=self.agents, open_responses=self._open_responses, assemble=self.models.assemble,
+            search=search, agents=self.agents, redactor=redactor,
+            open_responses=self._open_responses, assemble=self.models.assemble,
             close=lambda: self._close(compression),
         )  # fmt: skip
 
