@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_460,
+    "orchestra_mem": 43_480,
     "orchestra_mem/core": 12_060,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,

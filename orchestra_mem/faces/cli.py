@@ -15,6 +15,7 @@ import typer
 
 from orchestra_mem.faces.command import INTERRUPTED, STORAGE, ProjectOption, config, give_up_output, importing, work
 from orchestra_mem.faces.command import app as app
+from orchestra_mem.faces.commands_redact import redact
 
 
 def _print_version(wanted: bool) -> None:
@@ -57,6 +58,7 @@ for _name in ("commands_record", "demo", "commands_ask", "commands_work", "comma
 app.add_typer(importing, name="import", help="Record what happened elsewhere.", rich_help_panel="Record")
 app.add_typer(work, name="work", rich_help_panel="Work")
 app.add_typer(config, name="config", help="Show and check the settings.", rich_help_panel="Look after")
+app.add_typer(redact, name="redact", help="Find secrets and take them out.", rich_help_panel="Look after")
 
 
 def main() -> None:

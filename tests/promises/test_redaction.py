@@ -98,6 +98,38 @@ def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Pa
         assert SECRET not in str(memory.record_operation("note", {"text": SECRET}).data)
 
 
+def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
+    """In the database, in documents, in versions and archives: each place is named, and afterwards none is left."""
+    from orchestra_mem.adapters.config_files import load_settings
+    from orchestra_mem.doctor.secrets import find_secrets, take_out
+
+    with open_memory(tmp_path, config={"redaction": {"mode": "off"}}) as memory:
+        _project(memory, f"the token {SECRET} of the juniper box")
+        memory.record_operation("decision", {"text": f"We decided to keep {SECRET} in the juniper box."})
+        memory.catalog.store({"content": f"the token {SECRET}", "tags": [SECRET], "agent": "ada"})
+        memory.refresh()
+        memory.flush_session()
+        assert memory.search("juniper").hits
+    assert len(_leaks(tmp_path)) > 3
+    settings = load_settings(tmp_path, {})
+    found = find_secrets(tmp_path, settings)
+    assert any("operations 1, data" in each.place for each in found)
+    assert any("decision_log.md:" in each.place for each in found)
+    assert all({*each.kinds} <= {"github-token", "secret"} for each in found)
+    done = take_out(tmp_path, settings)
+    assert done.texts > 3
+    assert done.files > 1
+    assert _leaks(tmp_path) == []
+    assert find_secrets(tmp_path, settings) == []
+    assert take_out(tmp_path, settings) == type(done)(texts=0, files=0)
+    with open_memory(tmp_path) as memory:
+        assert "[redacted:github-token:" in str(memory.operations()[0].data)
+        assert memory.search("juniper").hits
+        assert [entry.call for entry in memory.audit()] == ["redact", *["store"]]
+        memory.refresh()
+        assert memory.facts()
+
+
 def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:
     """The line stays as it is; `check` names its place and its kind, and never the secret."""
     from orchestra_mem.adapters.config_files import load_settings

@@ -59,6 +59,14 @@ class Redactor:
         redacted: Json = redact_value(value, self._settings, self.key)[0]
         return redacted
 
+    def counts(self, value: Json) -> Mapping[str, int]:
+        """Count the secrets of each kind in a JSON value."""
+        if self.mode == OFF:
+            return {}
+        from orchestra_mem.core.redaction.masking import redact_value
+
+        return redact_value(value, self._settings, self.key)[1]
+
     def places(self, text: str) -> list[tuple[int, str]]:
         """Say in which lines of a text, from 1, secrets stand, and of which kinds."""
         if self.mode == OFF or not text:
