@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag
+from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, command, flag, views
 
 redact = typer.Typer(no_args_is_help=True)
 
@@ -43,5 +43,5 @@ def apply(run: Invocation, yes: Annotated[bool, flag("--yes", "Do it without ask
     if not yes and not (sys.stdin and sys.stdin.isatty() and typer.confirm("Rewrite what was recorded?", err=True)):
         raise typer.BadParameter("this rewrites what was recorded, and asks at a terminal; give --yes to do it")
     done = take_out(run.project, load_settings(run.project, os.environ))
-    text = f"{done.texts:,} texts of the database and {done.files:,} files were rewritten\n"
-    return CommandResult(done, text)
+    rewritten = f"{views.counted(done.texts, 'text')} of the database and {views.counted(done.files, 'file')}"
+    return CommandResult(done, f"rewritten: {rewritten}\n")
