@@ -177,19 +177,6 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
         assert SAID[0] in memory.retriever.retrieve_context("bcrypt").text
 
 
-def test_where_search_cannot_be_imported_the_context_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Line 4, the library: told by its name."""
-    monkeypatch.setitem(sys.modules, "orchestra_mem.build.search", None)
-    with open_memory(tmp_path) as memory:
-        fill(memory)
-        (note,) = memory.retriever.retrieve_context("bcrypt").notes
-        assert "search cannot be loaded, numpy and faiss-cpu belong to it" in note
-        assert "bcrypt" in memory.search_memory("bcrypt")[0]
-
-
-# Categorisation
-
-
 # The index
 
 
@@ -236,18 +223,3 @@ def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: 
             assert [hit.chunk.source for hit in answer.hits] == before
             assert "made anew" in " ".join(answer.notes)
             assert notes(memory) == ()
-
-
-def test_what_is_recorded_while_embedding_fails_is_found_by_words_and_later_by_meaning(
-    tmp_path: Path, server: Server
-) -> None:
-    """Line 2: nothing is lost; it is embedded when the server is back."""
-    with open_memory(tmp_path, config=served(server, reset_s=0.2)) as memory:
-        fill(memory)
-        memory.update_index()
-        server.broken = True
-        memory.record_operation("note", {"text": "The lawyer has the amber key."})
-        assert sources(memory, "amber key")[0] == "op 4"
-        server.broken = False
-        time.sleep(0.3)
-        assert sources(memory, "attorney", SearchMode.DENSE)[0] == "op 4"

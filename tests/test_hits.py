@@ -187,16 +187,3 @@ def test_similar_work_is_found_by_the_names_of_the_source_design(memory: Orchest
         store.search_similar("shop", search_mode="nearest")
     assert store.get_recommendations("deploy the shop").rules[0].text == SAID[1]
     assert store.get_stats()["available"] is True
-
-
-def test_a_pattern_is_a_condition_of_the_search_and_not_of_its_first_hits(tmp_path: Path, clock: Clock) -> None:
-    """However many others are nearer."""
-    with open_memory(tmp_path, clock=clock) as memory:
-        store = VectorStore(memory)
-        for number in range(60):
-            store.add_orchestration(f"p{number}", {"task": "Review the payment code", "pattern": "parallel"})
-        for number in range(3):
-            store.add_orchestration(f"c{number}", {"task": f"Review heron number {number}", "pattern": "consensus"})
-        store.add_orchestration("none", {"task": "Review the payment code", "pattern": 5})
-        found = store.search_similar("review the payment code", pattern="consensus")
-        assert sorted(each.operation.id for each in found) == [61, 62, 63]

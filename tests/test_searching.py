@@ -79,12 +79,6 @@ def test_a_question_finds_the_operation_the_fact_and_the_document(memory: Orches
     assert memory.expand("op 1").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
 
 
-def test_what_was_just_recorded_is_found(memory: OrchestratorContextManager) -> None:
-    """By the search right after it, without a refresh."""
-    number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
-    assert _sources(memory, "saffron gateway")[0] == f"op {number}"
-
-
 def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: OrchestratorContextManager) -> None:
     """Without any command in between."""
     path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
@@ -132,33 +126,6 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     assert f"op {number}" in _sources(memory, "saffron")
 
 
-def test_filters_leave_out_what_does_not_pass(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """By agent, kind and time."""
-    memory.record_operation("decision", {"text": "We decided to move the shop to Riga."}, agent="lin")
-    assert _sources(memory, "shop", where=SearchFilter(agent="lin")) == ["op 9"]
-    assert _sources(memory, "shop", where=SearchFilter(kinds=("decision",)))[0] == "op 9"
-    assert set(_sources(memory, "shop", where=SearchFilter(since=clock.now))) <= {"op 8", "op 9"}
-
-
-def test_with_the_embedder_off_words_answer(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """Nothing is loaded for meaning, and nothing complained of: it was asked for."""
-    memory.close()
-    with open_memory(tmp_path, config={**CONFIG, "search": {"embedder": "off"}}) as again:
-        found = again.search("bcrypt")
-        assert found.hits[0].chunk.text.count("bcrypt")
-        assert found.notes == ()
-
-
-def test_a_model_that_is_not_there_is_told(tmp_path: Path, memory: OrchestratorContextManager) -> None:
-    """Words answer meanwhile."""
-    memory.close()
-    config = {**CONFIG, "search": {"embedder": "onnx", "model_path": str(tmp_path / "none")}}
-    with open_memory(tmp_path, config=config) as again:
-        found = again.search("bcrypt")
-        assert found.hits
-        assert any("model.onnx" in note for note in found.notes)
-
-
 def test_every_hit_says_why(memory: OrchestratorContextManager) -> None:
     """Ranks and scores of both searches, and shares and priors that make its score."""
     for hit in memory.search("why did we choose bcrypt?").hits:
@@ -201,19 +168,6 @@ def test_two_processes_share_one_index(tmp_path: Path, memory: OrchestratorConte
         number = other.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id
         assert _sources(other, "saffron")[0] == f"op {number}"
     assert _sources(memory, "saffron")[0] == f"op {number}"
-
-
-def test_a_large_backlog_is_taken_in_behind_the_answer(tmp_path: Path) -> None:
-    """The answer tells what is missing, and after `update_index` nothing is."""
-    with open_memory(tmp_path, config={"orchestrator": {"auto_refresh_enabled": False}}) as memory:
-        for number in range(6_000):
-            memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
-        memory.search("walnuts")
-        told: list[int] = []
-        memory.update_index(lambda left: told.append(left.operations + left.vectors))
-        found = memory.search("box 5999")
-        assert found.notes == ()
-        assert found.hits[0].chunk.source == "op 6000"
 
 
 def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: Path, clock: Clock) -> None:
@@ -284,29 +238,6 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
         assert list(index.models()) == [_Shorter.model]
         index.close()
-
-
-@pytest.mark.parametrize(
-    ("query", "wanted"),
-    [
-        ("移行", 1), ("データベース いつ", 1), ("存储会话", 2), ("PostgreSQL", 2), ("화요일 배포", 3), ("วันศุกร์", 4),
-        ("läuft", 5), ("#42", 5), ("src/db/pool.py", 5), ("pool.py", 5), ("parse config", 6), ("parse_config", 6),
-        ("camel case name", 6),
-    ],
-)  # fmt: skip
-def test_other_scripts_and_names_are_found_whole_and_in_part(tmp_path: Path, query: str, wanted: int) -> None:
-    """Languages without spaces between words, numbers of issues, paths, names of code."""
-    with open_memory(tmp_path) as memory:
-        for text in (
-            "データベースの移行は金曜日に行わない。",
-            "我们决定使用 PostgreSQL 存储会话。",
-            "배포는 매주 화요일에 합니다.",
-            "ห้ามปรับใช้ในวันศุกร์",
-            "Die Datenbank läuft auf Port 5433 in src/db/pool.py, siehe #42.",
-            "The parse_config function fails for CamelCaseName.",
-        ):
-            memory.record_operation("message", {"role": "user", "text": text})
-        assert _sources(memory, query)[0] == f"op {wanted}"
 
 
 @pytest.mark.parametrize(

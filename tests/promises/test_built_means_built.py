@@ -73,6 +73,7 @@ def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) ->
     said = "\n\n".join(f"The login module was reviewed, its form {n} by hand. " + f"field{n} " * 150 for n in range(20))
     for number in range(8):
         store.add_orchestration(f"c{number}", {"task": f"login {number}", "result": said, "pattern": "consensus"})
+    store.add_orchestration("none", {"task": "Review the login module", "pattern": 5})
     found = store.search_similar("Review the login module", pattern="consensus", limit=8)
     assert len({similar.operation.id for similar in found}) == 8
     assert {similar.operation.data["pattern"] for similar in found} == {"consensus"}  # type: ignore[index, call-overload]
@@ -192,7 +193,8 @@ def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
         assert str(told.value) == (
             "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
         )
-        assert memory.search("step").notes == ()
+        found = memory.search("step number 3")
+        assert (found.hits[0].chunk.source, found.notes) == ("op 3", ())
 
 
 # The window of a talk
