@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +30,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 
 class Clock:
-    """A clock that tests set."""
+    """A clock that tests set; where it has a step, it goes on by that with every look at it."""
 
-    def __init__(self) -> None:
-        self.now = START
+    def __init__(self, now: datetime = START, *, step_s: float = 0) -> None:
+        self.now = now
+        self.step = timedelta(seconds=step_s)
 
     def __call__(self) -> datetime:
-        """The time that was set."""
+        """The time; the next one is a step later."""
+        self.now += self.step
         return self.now
 
 

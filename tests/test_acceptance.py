@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager, open_memory
@@ -11,24 +11,11 @@ from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import DocumentName, OperationFilter
+from tests.conftest import Clock
 
-START = datetime(2025, 1, 15, 9, tzinfo=UTC)
 NOUNS = ["login form", "token service", "password reset", "audit trail", "session store", "rate limiter", "mail queue"]
 VERBS = ["Create", "Rename", "Split", "Estimate", "Assign", "Review", "Close"]
 COUNTER = open_counter("tiktoken")
-
-
-class Clock:
-    """A clock that goes on by itself."""
-
-    def __init__(self, step: timedelta) -> None:
-        self.now = START
-        self.step = step
-
-    def __call__(self) -> datetime:
-        """A step later than the time before."""
-        self.now += self.step
-        return self.now
 
 
 def command(memory: OrchestratorContextManager, number: int, tokens: int | None = None) -> int:
@@ -59,7 +46,7 @@ def covered(memory: OrchestratorContextManager) -> set[int]:
 def test_1_long_session_continuity(tmp_path: Path) -> None:
     """Over a hundred commands bring the window near 80 %: it is refreshed by itself, without loss, and work goes on."""
     told: list[Threshold] = []
-    with open_memory(tmp_path, clock=Clock(timedelta(minutes=2))) as memory:
+    with open_memory(tmp_path, clock=Clock(step_s=120)) as memory:
         assert memory.context_tracker.max_tokens == 128_000
         memory.context_tracker.on(Threshold.REFRESH, lambda crossing: told.append(crossing.threshold))
         for number in range(1, 151):
@@ -79,7 +66,7 @@ def test_1_long_session_continuity(tmp_path: Path) -> None:
 
 def test_2_cross_session_continuity(tmp_path: Path) -> None:
     """What session 1 made is known the next day: in the project state, and to "what's the status of Epic 5?"."""
-    clock = Clock(timedelta(minutes=2))
+    clock = Clock(step_s=120)
     with open_memory(tmp_path, clock=clock) as memory:
         memory.record_operation(
             "nl_command",
@@ -124,7 +111,7 @@ def test_4_context_compression(tmp_path: Path) -> None:
         "exit code 2 in src/auth/build.py",
         "write the migration guide for issue #777",
     ]
-    with open_memory(tmp_path, clock=Clock(timedelta(seconds=20))) as memory:
+    with open_memory(tmp_path, clock=Clock(step_s=20)) as memory:
         sizes = [0]
         number = 0
         while not memory.losses():

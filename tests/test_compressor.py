@@ -27,6 +27,7 @@ from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import Json, Operation
+from tests.builders import an_operation
 from tests.conftest import START, Clock
 
 
@@ -61,9 +62,7 @@ class Trials:
 def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
     """An operation, a minute after the one before."""
     time = START + timedelta(minutes=number)
-    return Operation(
-        id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1, critical=critical
-    )
+    return an_operation(number, data, type=kind, timestamp=time, critical=critical)
 
 
 def work(count: int) -> list[Operation]:

@@ -6,7 +6,6 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from benchmarks._survival import NOTE, Violation, draft_for, examine
 from orchestra_mem.build import open_memory
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from tests.conftest import Clock
 
 CONFIG = {
     "orchestrator": {
@@ -26,20 +26,8 @@ CONFIG = {
 }
 
 
-class Clock:
-    """Goes on by some seconds with every look at it."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """The time; the next one is later."""
-        self.now += timedelta(seconds=3)
-        return self.now
-
-
 def _open(project: Path) -> OrchestratorContextManager:
-    return open_memory(project, config=CONFIG, clock=Clock())
+    return open_memory(project, config=CONFIG, clock=Clock(step_s=3))
 
 
 @pytest.fixture(scope="module")

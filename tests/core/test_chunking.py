@@ -18,7 +18,8 @@ from orchestra_mem.core.search.chunking import (
     passages_of,
 )
 from orchestra_mem.search_types import Tier
-from orchestra_mem.types import Json, Operation, Summary
+from orchestra_mem.types import Json, Operation
+from tests.builders import a_summary, an_operation
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
@@ -54,10 +55,7 @@ x = 1
 
 def operation(data: Json, *, number: int = 12, kind: str = "message", critical: bool = False) -> Operation:
     """Make an operation of a session."""
-    return Operation(
-        id=number, session="s1", type=kind, data=data, timestamp=NOW, tokens=1, entry_tokens=1, agent="Ann",
-        critical=critical,
-    )  # fmt: skip
+    return an_operation(number, data, session="s1", type=kind, timestamp=NOW, agent="Ann", critical=critical)
 
 
 def keys(text: str) -> list[str]:
@@ -185,13 +183,8 @@ def test_any_operation_has_chunks(data: Json) -> None:
 
 def test_a_summary_is_cut_as_a_document() -> None:
     """Its source is its number, its time the end of what it covers."""
-    summary = Summary(
-        id=3, session="s1", level=1, first_operation=1, last_operation=9, operation_count=9, children=(),
-        text="We began.\n\n- It works\n", method="extractive", tokens=5, source_tokens=50, must_keeps=(), dropped=(),
-        put_back=(), since=NOW, until=NOW, created=NOW,
-    )  # fmt: skip
-    chunks = chunk_summary(summary)
+    chunks = chunk_summary(a_summary(3, 1, 9, text="We began.\n\n- It works\n"))
     assert [(chunk.source, chunk.kind, chunk.session, chunk.text) for chunk in chunks] == [
-        ("S3", "summary", "s1", "We began."),
-        ("S3", "summary", "s1", "- It works"),
+        ("S3", "summary", "s", "We began."),
+        ("S3", "summary", "s", "- It works"),
     ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, m
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+from tests.builders import a_summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -50,39 +52,14 @@ def material(text: str, tokens: int, facts: Sequence[MustKeep] = ()) -> Material
 def fact(number: int, text: str, *, status: MustKeepStatus = MustKeepStatus.STANDING, by: int = 0) -> MustKeep:
     """A decision found in the operation of the same number."""
     return MustKeep(
-        id=number,
-        kind=MustKeepKind.DECISION,
-        text=text,
-        operation=number,
-        timestamp=START,
-        status=status,
+        id=number, kind=MustKeepKind.DECISION, text=text, operation=number, timestamp=START, status=status,
         superseded_by=by,
-    )
+    )  # fmt: skip
 
 
-def summary(
-    number: int, first: int, last: int, *, level: int = 1, tokens: int = 400, text: str = "- Text.\n"
-) -> Summary:
+def summary(number: int, first: int, last: int, *, tokens: int = 400, **given: Any) -> Summary:
     """A summary of a run of operations."""
-    return Summary(
-        id=number,
-        session="s",
-        level=level,
-        first_operation=first,
-        last_operation=last,
-        operation_count=last - first + 1,
-        children=(),
-        text=text,
-        method="extractive",
-        tokens=tokens,
-        source_tokens=tokens * 5,
-        must_keeps=(number,),
-        dropped=(),
-        put_back=(),
-        since=START,
-        until=START,
-        created=START,
-    )
+    return a_summary(number, first, last, tokens=tokens, source_tokens=tokens * 5, must_keeps=(number,), **given)
 
 
 # What is due
@@ -366,15 +343,8 @@ def grown(count: int, threshold: int) -> tuple[list[Summary], int]:
             assert [t.level for t in taken] == [taken[0].level] * len(taken)
             assert all(a.last_operation + 1 == b.first_operation for a, b in pairwise(taken))
             standing = [s for s in standing if s not in taken]
-            standing.append(
-                summary(
-                    number,
-                    taken[0].first_operation,
-                    taken[-1].last_operation,
-                    level=taken[0].level + 1,
-                    tokens=bounds.summary,
-                )
-            )
+            first, last, level = taken[0].first_operation, taken[-1].last_operation, taken[0].level + 1
+            standing.append(summary(number, first, last, level=level, tokens=bounds.summary))
             standing.sort(key=lambda s: s.first_operation)
             assert merged <= number
     return standing, merged

@@ -12,6 +12,7 @@ from orchestra_mem.core.context.assembly import PREAMBLE, begin_epoch
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
+from tests.builders import an_operation
 
 
 class Letters:
@@ -34,17 +35,10 @@ class Letters:
 
 def operation(number: int) -> Operation:
     """An operation at a fixed time."""
-    return Operation(
-        id=number,
-        session="s1",
-        type="nl_command",
-        data={"did": number},
-        timestamp=datetime(2025, 1, 15, 12, number, tzinfo=UTC),
-        tokens=7,
-        entry_tokens=9,
-        agent="planner" if number == 2 else None,
-        critical=number == 2,
-    )
+    return an_operation(
+        number, {"did": number}, type="nl_command", timestamp=datetime(2025, 1, 15, 12, number, tzinfo=UTC), tokens=7,
+        agent="planner" if number == 2 else None, critical=number == 2,
+    )  # fmt: skip
 
 
 def of(part: Part, key: str, *forms: str, pinned: bool = False) -> Item:
@@ -106,7 +100,7 @@ def test_the_dictionary_has_the_keys_of_the_source_design() -> None:
         "working_memory": [
             {
                 "id": n,
-                "session": "s1",
+                "session": "s",
                 "type": "nl_command",
                 "data": {"did": n},
                 "timestamp": f"2025-01-15T12:0{n}:00+00:00",

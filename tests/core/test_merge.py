@@ -77,21 +77,6 @@ def test_a_line_that_the_machine_took_out_and_a_person_changed_is_a_conflict() -
     assert (merged.text, len(merged.conflicts)) == ("a\nB\nc\n", 1)
 
 
-def test_line_ends_that_a_person_changed_stand_and_are_not_mixed_away() -> None:
-    """A document saved with CRLF keeps it in every line that the person has; the machine's new lines are there too."""
-    merged = merge("a\nb\n", "a\nb\nnew\n", "a\r\nb\r\n")
-    assert merged.text.startswith("a\r\nb\r\n")
-
-
-@given(TEXT, TEXT, TEXT)
-def test_nothing_is_invented(base: str, machine: str, person: str) -> None:
-    """Each line of the result is one of the three texts', and none but blank ones is there more often than in all."""
-    merged = merge(base, machine, person)
-    counts = said(merged.text.replace("\r\n", "\n").split("\n"))
-    known = said([line for text in (base, machine, person) for line in text.replace("\r\n", "\n").split("\n")])
-    assert not counts - known
-
-
 @pytest.mark.parametrize(
     ("base", "machine", "person", "merged"),
     [
@@ -340,17 +325,6 @@ def test_two_documents_of_the_largest_size_merge_in_milliseconds(base: str, mach
 def test_the_same_change_by_both_is_no_conflict(base: str, text: str) -> None:
     """merge(b, x, x) = x."""
     assert merge(base, text, text) == Merged(text=text)
-
-
-@given(st.data())
-def test_what_a_person_deleted_is_not_brought_back_from_the_base(data: st.DataObject) -> None:
-    """A line that the person took out and that the machine left alone is gone."""
-    kept = data.draw(st.lists(st.booleans(), min_size=len(SOLID), max_size=len(SOLID)))
-    person = [line for line, keep in zip(SOLID, kept, strict=True) if keep]
-    at = data.draw(st.integers(0, len(SOLID)))
-    machine = [*SOLID[:at], "machine\n", *SOLID[at:]]
-    merged = merge("".join(SOLID), "".join(machine), "".join(person))
-    assert [line for line in merged.text.splitlines(keepends=True) if line != "machine\n"] == person
 
 
 def test_a_document_of_the_largest_size_merges_in_a_moment() -> None:

@@ -20,6 +20,7 @@ from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import Chunk, Hit, SearchMode, Situation, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
+from tests.builders import an_operation
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
@@ -43,10 +44,8 @@ DOCUMENT = (
 
 def operation(number: int, agent: str, data: Json, *, session: str = "s1", days: float = 0) -> Operation:
     """Make an operation `days` after the start."""
-    return Operation(
-        id=number, session=session, type="message", data=data, timestamp=START + timedelta(days=days), tokens=1,
-        entry_tokens=1, agent=agent,
-    )  # fmt: skip
+    time = START + timedelta(days=days)
+    return an_operation(number, data, session=session, type="message", timestamp=time, agent=agent)
 
 
 def index_of(chunks: list[Chunk], words: WordEmbedder | None = EMBEDDER) -> DiskSearchIndex:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -23,7 +23,8 @@ from orchestra_mem.core.documents.session_document import (
     new_document,
     summary_block,
 )
-from orchestra_mem.types import Json, Operation, Session, SessionStatus, Summary
+from orchestra_mem.types import Json, Session, SessionStatus, Summary
+from tests.builders import a_summary, an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
@@ -63,45 +64,19 @@ VALUE = st.recursive(
 )
 
 
-def operation(number: int, data: Json = None, *, kind: str = "task_execution") -> Operation:
-    """An operation of the session, a minute after the one before."""
-    return Operation(
-        id=number,
-        session=SESSION.id,
-        type=kind,
-        data={"result": f"Result {number}."} if data is None else data,
-        timestamp=START + timedelta(minutes=number),
-        tokens=10,
-        entry_tokens=10,
-    )
-
-
 def entry(number: int, data: Json = None, *, kind: str = "task_execution") -> str:
     """An operation's entry as the document shows it."""
-    return make_entry(operation(number, data, kind=kind), started=date(2025, 1, 15), max_chars=4_000).text
+    data = {"result": f"Result {number}."} if data is None else data
+    operation = an_operation(number, data, type=kind, timestamp=START + timedelta(minutes=number), tokens=10)
+    return make_entry(operation, started=date(2025, 1, 15), max_chars=4_000).text
 
 
-def summary(number: int, first: int, last: int, *, level: int = 1, children: Sequence[int] = ()) -> Summary:
+def summary(number: int, first: int, last: int, **given: Any) -> Summary:
     """A summary of a run of operations."""
-    return Summary(
-        id=number,
-        session=SESSION.id,
-        level=level,
-        first_operation=first,
-        last_operation=last,
-        operation_count=last - first + 1,
-        children=tuple(children),
-        text=f"- What operations {first} to {last} came to.\n",
-        method="extractive",
-        tokens=9,
-        source_tokens=90,
-        must_keeps=(),
-        dropped=(),
-        put_back=(),
-        since=START + timedelta(minutes=first),
-        until=START + timedelta(minutes=last),
-        created=START + timedelta(hours=5),
-    )
+    return a_summary(
+        number, first, last, text=f"- What operations {first} to {last} came to.\n",
+        since=START + timedelta(minutes=first), until=START + timedelta(minutes=last), **given,
+    )  # fmt: skip
 
 
 def document(*numbers: int) -> str:

@@ -26,20 +26,7 @@ SMALL = {
     "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 300, "fan_in": 3},
 }
 TAKEN_BACK = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
-WORDS = [
-    "parser",
-    "cache",
-    "router",
-    "index",
-    "queue",
-    "ledger",
-    "window",
-    "budget",
-    "reads",
-    "writes",
-    "drops",
-    "keeps",
-]
+WORDS = "parser cache router index queue ledger window budget reads writes drops keeps".split()
 
 
 @pytest.fixture
@@ -124,10 +111,6 @@ def test_a_document_grows_with_the_logarithm_of_the_work(memory: OrchestratorCon
         memory.refresh()
     assert memory.session_memory.token_count() <= max(2_400, 2 * small)
     assert max(s.level for s in standing(memory)) >= 2
-    for summary in memory.losses():
-        operations = memory.expand(f"S{summary.id}").operations
-        assert [op.id for op in operations] == list(range(summary.first_operation, summary.last_operation + 1))
-        assert len(operations) == summary.operation_count
 
 
 def test_must_keeps_stand_word_for_word_below_their_summary(memory: OrchestratorContextManager, clock: Clock) -> None:

@@ -19,7 +19,8 @@ from orchestra_mem.core.documents.entries import Entry, make_entry
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import Json, Operation, OperationFilter, SessionStatus
+from orchestra_mem.types import Json, OperationFilter, SessionStatus
+from tests.builders import an_operation
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 # Small enough that a few dozen operations spill, are compacted, and are merged to higher levels.
@@ -35,9 +36,7 @@ SMALL = {
 
 def entry(number: int, *, tokens: int = 10, kind: str = "x", data: Json = None) -> Entry:
     """An entry of so many tokens."""
-    operation = Operation(
-        id=number, session="s", type=kind, data=data, timestamp=START, tokens=tokens, entry_tokens=tokens
-    )
+    operation = an_operation(number, data, type=kind, tokens=tokens, entry_tokens=tokens)
     return make_entry(operation, started=date(2025, 1, 15), max_chars=1_000)
 
 
