@@ -480,11 +480,13 @@ def test_where_nothing_may_be_written_no_model_is_asked_for_nothing(
         assert model.prompts == []
 
 
-@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", ""])
+@pytest.mark.parametrize("reference", ["S²", "S" + "9" * 30, "S-1", "", "K7"])
 def test_what_names_no_summary_is_refused_in_words(memory: OrchestratorContextManager, reference: str) -> None:
     """Whatever was typed."""
-    with pytest.raises(NotFoundError, match=r"names no summary: give S12 or 12$"):
+    with pytest.raises(NotFoundError, match=rf"^{reference!r} names no summary: give S12 or 12$"):
         memory.compression.redo(reference)
+    with pytest.raises(NotFoundError, match="there is no summary S999"):
+        memory.compression.redo(999)
 
 
 def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path, clock: Clock) -> None:
@@ -652,30 +654,15 @@ def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, 
     """Of a summary that has changed, or of one that there is not."""
     database = Database(tmp_path / ".obra" / "obra.db")
     drafts = SqliteDraftStore(database)
+    summary = 999 if missing else standing(memory)[0].id
     drafts.put(
         SummaryDraft(
-            summary=999 if missing else standing(memory)[0].id,
-            base="other",
-            text="new",
-            tokens=1,
-            method="m",
-            must_keeps=(),
-            put_back=(),
-            verdict="",
-            seconds=0.0,
-            created=START,
+            summary=summary, base="other", text="new", tokens=1, method="m", must_keeps=(), put_back=(), verdict="",
+            seconds=0.0, created=START,
         )
-    )
+    )  # fmt: skip
     before = text_of(memory)
     memory.refresh()
     assert drafts.drafts() == []
     assert text_of(memory) == before
     database.close()
-
-
-def test_only_summaries_can_be_redone(memory: OrchestratorContextManager) -> None:
-    """What is none is named."""
-    with pytest.raises(NotFoundError, match=r"^'K7' names no summary: give S12 or 12$"):
-        memory.compression.redo("K7")
-    with pytest.raises(NotFoundError, match="there is no summary S999"):
-        memory.compression.redo(999)

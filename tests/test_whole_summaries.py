@@ -16,7 +16,7 @@ from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import JobState
 from orchestra_mem.model_types import Message
-from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
+from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_summary import with_lines
 from orchestra_mem.types import Summary
 from tests.conftest import Clock
@@ -143,25 +143,6 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
         assert "plain text" not in closing
 
 
-def test_sessions_wait_in_the_queue_and_an_invention_is_refused(tmp_path: Path, clock: Clock) -> None:
-    """After the segments; what a model makes up changes nothing, and is told."""
-    lie = {key: ["All 99 tests of payments.py pass, says Karl"] for key in SESSION_KEYS}
-    model = ScriptedModel(json.dumps({**lie, "lines": ["All 99 tests of payments.py pass, says Karl"]}), name="liar")
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
-        path, summary = flushed(memory, clock)
-        before = path.read_text(encoding="utf-8")
-        while memory.compression.work():
-            pass
-        (story,) = memory.compression.stories([summary])
-        assert story.trial is not None
-        assert (story.trial.content, story.trial.verdict.value) == ("session", "rejected")
-        assert "payments.py" in story.trial.fault
-        assert story.draft is None
-        record(memory, clock, 2, first=60)
-        memory.refresh()
-        assert path.read_text(encoding="utf-8") == before
-
-
 def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp_path: Path, clock: Clock) -> None:
     """The queue has it; a model that can be had later takes it from there."""
     hanging = HangingModel()
@@ -173,19 +154,6 @@ def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp
     with open_memory(tmp_path, config=AUTO, clock=clock, model=good()) as memory:
         stories = memory.compression.stories
         wait_for(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
-
-
-def test_a_failing_model_is_tried_again_later_and_told(tmp_path: Path, clock: Clock) -> None:
-    """With back-off, as with segments."""
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("no power"))) as memory:
-        _, summary = flushed(memory, clock)
-        while memory.compression.work():
-            pass
-        memory.compression.redo(summary.id)
-        (story,) = memory.compression.stories([summary])
-        assert story.trial is not None
-        assert (story.trial.verdict.value, story.trial.fault) == ("failed", "no power")
-        assert any("no power" in str(problem) for problem in memory.compression.problems())
 
 
 def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:

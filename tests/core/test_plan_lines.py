@@ -227,19 +227,6 @@ def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     assert not deferred.removed
 
 
-def test_new_lines_stand_where_they_were_written() -> None:
-    """Under an item with a number, under a new one, or alone."""
-    now = PLAN.replace(
-        "- [ ] #12", "  - [ ] Reset a password (high)\n    - [ ] Write the mail\n- [ ] Buy a bell\n- [ ] #12"
-    )
-    edits = plan_edits(PLAN, now)
-    first, below, alone = edits.added
-    assert (first.title, first.parent, first.priority) == ("Reset a password", 5, 2)
-    assert (below.title, below.parent, below.under) == ("Write the mail", None, first.place)
-    assert (alone.title, alone.parent) == ("Buy a bell", 0)
-    assert [order.moved for order in edits.orders] == [frozenset({-1 - alone.place})]
-
-
 def test_a_line_that_is_gone_was_taken_out() -> None:
     """Not where it stands elsewhere, or its whole section is gone."""
     row = "  - [ ] #10 Login form (story)\n"
@@ -278,22 +265,6 @@ def test_a_line_without_its_title_keeps_it() -> None:
     assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
     person = brought_forward(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
     assert "- [x] #12 Sweep up (task)\n" in person
-
-
-def test_children_of_a_line_that_was_taken_out_are_not_moved() -> None:
-    """Though they now stand below another one."""
-    text = PLAN.replace("- [ ] #12 Tidy up (task)\n", "- [ ] #12 Tidy up (epic)\n  - [ ] #14 Sweep (task)\n")
-    edits = plan_edits(text, text.replace("- [ ] #12 Tidy up (epic)\n", ""))
-    assert [line.number for line in edits.removed] == [12]
-    assert edits.changed == ()
-
-
-def test_the_order_tells_which_lines_moved() -> None:
-    """As few as can be; moving one tells of one."""
-    row = "- [ ] #12 Tidy up (task)\n"
-    (order,) = plan_edits(PLAN, PLAN.replace(row, "").replace("- [ ] #5", f"{row}- [ ] #5")).orders
-    assert order.order == (12, 5)
-    assert len(order.moved) == 1
 
 
 def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:
@@ -370,25 +341,6 @@ def test_next_steps_are_told_anew() -> None:
     assert (
         "can be started, under #5, ask Bob\n" in merged(PLAN, PLAN, PLAN.replace("under #5", "under #5, ask Bob")).text
     )
-
-
-def test_the_first_work_takes_over_the_backlog() -> None:
-    """What stood under the old heading stands under the new one."""
-    before = "# Work Plan\n\n## Backlog\n\n- TODO: this (K1)\n\n## Future Work\n\n- None\n"
-    machine = before.replace("## Backlog\n\n", "## Prioritized Backlog\n\n- [ ] #1 Login (task)\n")
-    text = merged(before, machine, before.replace("(K1)\n", "(K1)\n- Mine\n")).text
-    assert text == machine.replace("(K1)\n", "(K1)\n- Mine\n")
-
-
-def test_an_old_text_changes_only_what_was_changed_in_it() -> None:
-    """Word by word: the new title is the person's, the tick that came since stays."""
-    left = _machine(PLAN)
-    person = PLAN.replace("#10 Login form", "#10 Sign-in form").replace("- [ ] #12", "- [x] #12")
-    said = brought_forward(PLAN, left, person)
-    lines = {line.number: line for line in plan_lines(said)}
-    assert (lines[10].title, lines[10].ticked) == ("Sign-in form", True)
-    assert lines[12].ticked
-    assert lines[5].progress == "2 of 3 done"
 
 
 def test_a_deferred_item_is_said_to_be_so_by_its_section() -> None:

@@ -144,13 +144,3 @@ def test_without_a_memory_nothing_is_made(run: Any, arguments: tuple[str, ...]) 
     run("work", *arguments, exit_code=4)
     assert f"no memory in {run.folder}" in run.errors
     assert list(run.folder.iterdir()) == []
-
-
-def test_a_project_can_be_named_before_each_word(working: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the group, before the command, behind it."""
-    monkeypatch.chdir("/")
-    folder = str(working.folder)
-    shown = working("work", "show", "1", "-C", folder)
-    assert working("-C", folder, "work", "show", "1") == shown
-    assert working("work", "-C", folder, "show", "1") == shown
-    assert working("-C", folder, "work") == working("work", "-C", folder)
