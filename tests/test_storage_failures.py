@@ -31,7 +31,6 @@ from orchestra_mem.build import open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import (
-    DatabaseDamagedError,
     StorageError,
     StorageFullError,
     StorageReadOnlyError,
@@ -479,21 +478,6 @@ def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> 
 
 
 # The database
-
-
-def test_database_that_is_none_is_refused_and_documents_stay(tmp_path: Path) -> None:
-    """The message names the file and what to do; nothing that lies there is touched."""
-    with _open(tmp_path) as memory:
-        for number in range(20):
-            _record(memory, f"m{number}")
-    home = tmp_path / ".obra"
-    (home / "obra.db").write_bytes(b"no database at all, " * 500)
-    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    with pytest.raises(
-        DatabaseDamagedError, match=r"obra\.db: file is not a database; move the file away and put back"
-    ):
-        _open(tmp_path)
-    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
 
 
 def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

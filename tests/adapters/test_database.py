@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -427,15 +428,16 @@ def test_newer_schema_is_refused_in_words(tmp_path: Path) -> None:
 # Files that are no database of ours
 
 
+@pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize(
     "content", [b"this is a text, not a database, and longer than a header\n" * 40, b"\x00" * 5000]
 )
-def test_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes, read_only: bool) -> None:
     """The message names the file and says what to do; the file stays as it is."""
     path = tmp_path / "obra.db"
     path.write_bytes(content)
     with pytest.raises(DatabaseDamagedError) as error:
-        Database(path)
+        Database(path, read_only=read_only)
     assert str(error.value) == (
         f"opening: {path}: file is not a database; move the file away and put back a copy: "
         "the documents beside it are whole"
@@ -531,26 +533,18 @@ def test_readers_do_not_wait_for_a_writer(log: SqliteEventLog, database: Databas
 
 def test_threads_record_and_read_at_once(log: SqliteEventLog) -> None:
     """Each sees its own operation as soon as it is recorded; all ids differ."""
-    problems: list[BaseException] = []
     seen: list[int] = []
 
     def work(thread: int) -> None:
-        try:
-            for n in range(40):
-                operation = _record(log, _draft([thread, n]))
-                assert log.operation(operation.id) == operation
-                before = log.count()  # others record meanwhile
-                assert min(5, before) <= len(log.operations(OperationFilter(limit=5))) <= min(5, log.count())
-                seen.append(operation.id)
-        except BaseException as error:
-            problems.append(error)
+        for n in range(40):
+            operation = _record(log, _draft([thread, n]))
+            assert log.operation(operation.id) == operation
+            before = log.count()  # others record meanwhile
+            assert min(5, before) <= len(log.operations(OperationFilter(limit=5))) <= min(5, log.count())
+            seen.append(operation.id)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert sorted(seen) == list(range(1, 321))
 
 

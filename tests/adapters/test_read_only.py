@@ -19,7 +19,7 @@ from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqliteEventLog
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.doctor import Health, diagnose
-from orchestra_mem.errors import ClosedError, DatabaseDamagedError, StorageReadOnlyError
+from orchestra_mem.errors import ClosedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -186,12 +186,3 @@ def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeyp
     connection.close()
     with pytest.raises(StorageReadOnlyError, match=r"has schema 0, this program reads schema \d+; open it once where"):
         Database(path, read_only=True)
-
-
-def test_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
-    """As where it may be written."""
-    path = tmp_path / "obra.db"
-    path.write_bytes(b"no database at all, " * 500)
-    for read_only in (False, True):
-        with pytest.raises(DatabaseDamagedError, match="file is not a database; move the file away and put back"):
-            Database(path, read_only=read_only)
