@@ -22,7 +22,8 @@ from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
-from tests.test_jobs import AUTO, SMALL, record, standing, wait_for
+from tests.test_jobs import AUTO, SMALL, record, standing
+from tests.timing import until
 
 ANSWER = Generation(
     text="", finish=Finish.STOP, prompt_tokens=1, answer_tokens=1, evaluated_tokens=1, prompt_s=0.1, answer_s=0.1
@@ -107,7 +108,7 @@ def test_memory_comes_through_unharmed(case: str, tmp_path: Path, plain: list[st
     clock, words = Clock(), BAD[case][1]
     with open_memory(tmp_path, config=_config(AUTO), clock=clock, model=_model(case)) as memory:
         _fill(memory, clock)
-        wait_for(lambda: bool(memory.compression.problems()))
+        until(lambda: bool(memory.compression.problems()))
         memory.refresh()
         assert [each.text for each in memory.losses()] == plain
         problems: Any = memory.get_stats()["problems"]
@@ -158,12 +159,12 @@ def test_a_model_that_hangs_holds_up_nothing(tmp_path: Path, plain: list[str]) -
     clock, model = Clock(), HangingModel()
     with open_memory(tmp_path, config=_config(AUTO), clock=clock, model=model) as memory:
         _fill(memory, clock)
-        wait_for(lambda: bool(model.prompts))
+        until(lambda: bool(model.prompts))
         start = time.monotonic()
         assert memory.refresh() is not None
         assert memory.flush_session() is not None
         assert time.monotonic() - start < 5
-        wait_for(lambda: bool(memory.compression.problems()))
+        until(lambda: bool(memory.compression.problems()))
         assert "failed, hanging was given up: no answer in 1 s" in str(memory.get_stats()["problems"])
         assert [each.text for each in memory.losses()][: len(plain)] == plain
         start = time.monotonic()
@@ -184,7 +185,7 @@ def test_a_lost_model_is_not_asked_again_before_it_is_back() -> None:
     with pytest.raises(ModelError, match=r"^hanging has not come back from an earlier prompt$"):
         ask()
     model.release()
-    wait_for(lambda: not patient.lost)
+    until(lambda: not patient.lost)
     assert ask() == ""
     with pytest.raises(InterruptedGenerationError):
         ask(lambda: True)

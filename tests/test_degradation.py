@@ -20,7 +20,6 @@ import json
 import shutil
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
 from tests.adapters.test_http_embedder import Server, serving
+from tests.timing import until
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -128,10 +128,7 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
             memory.search("doctor", mode=SearchMode.DENSE)
         assert len(server.requests) == asked
         server.broken = False
-        deadline = time.monotonic() + 10
-        while problems(memory) != "[]":
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: problems(memory) == "[]", 10)
         assert sources(memory, "doctor")[0] == "op 3"
         assert notes(memory) == ()
 

@@ -25,6 +25,7 @@ from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
 from orchestra_mem.types import Summary
 from tests.conftest import START, Clock
+from tests.timing import until
 
 SMALL = {
     "orchestrator": {
@@ -66,14 +67,6 @@ def text_of(memory: OrchestratorContextManager) -> str:
 def standing(memory: OrchestratorContextManager) -> list[Summary]:
     """The summaries that no other covers."""
     return [summary for summary in memory.losses() if not summary.parent]
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -287,7 +280,7 @@ def test_what_was_given_up_is_tried_once_more_by_the_next_process(queue: SqliteJ
     work = BackgroundWork(queue, lambda job, cancelled: done.append(job.summary), clock=clock, owner="me")
     work._wake.set()
     work.start()
-    wait_for(lambda: len(queue.jobs()) == 1)
+    until(lambda: len(queue.jobs()) == 1)
     work.close()
     assert done == [1]
     assert [(job.summary, job.state) for job in queue.jobs()] == [(2, JobState.FAILED)]
@@ -495,7 +488,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
     with open_memory(tmp_path, config=AUTO, clock=clock, model=model) as memory:
         record(memory, clock)
         memory.refresh()
-        wait_for(lambda: len(model.prompts) > 0)
+        until(lambda: len(model.prompts) > 0)
         time.sleep(0.1)
         for _ in range(3):
             start = time.monotonic()
@@ -506,7 +499,7 @@ def test_background_work_stops_within_a_token_for_the_foreground(tmp_path: Path,
                 time.sleep(0.1)
                 assert len(model.prompts) == asked
         stories = memory.compression.stories
-        wait_for(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
+        until(lambda: all(story.job is None and story.trial for story in stories(standing(memory))))
 
 
 def test_without_a_model_nothing_waits_and_nothing_runs(tmp_path: Path, clock: Clock) -> None:
@@ -633,7 +626,7 @@ def test_a_flush_waits_for_no_model_and_the_archive_gets_what_comes_later(tmp_pa
     with open_memory(tmp_path, config=AUTO, clock=clock, model=hanging) as memory:
         record(memory, clock)
         memory.refresh()
-        wait_for(lambda: len(hanging.prompts) > 0)
+        until(lambda: len(hanging.prompts) > 0)
         start = time.monotonic()
         path = memory.flush_session()
         assert time.monotonic() - start < 5

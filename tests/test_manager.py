@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.context.window import Threshold
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.errors import (
     ClosedError,
@@ -139,24 +138,6 @@ def test_ten_megabytes_are_recorded_whole_and_shown_short(memory: OrchestratorCo
 
 
 # The window
-
-
-def test_thresholds_are_told_to_listeners_and_refresh_happens_by_itself(
-    memory: OrchestratorContextManager,
-) -> None:
-    """Warning, then refresh; afterwards the tracker stands at what the new context holds, not at zero."""
-    told: list[Threshold] = []
-    for threshold in Threshold:
-        memory.context_tracker.on(threshold, lambda crossing: told.append(crossing.threshold))
-    memory.record_operation("x", {"text": "a"}, int(8_192 * 0.72))
-    assert told == [Threshold.WARNING]
-    memory.record_operation("x", {"text": "b"}, int(8_192 * 0.10))
-    assert told[1] == Threshold.REFRESH
-    assert memory.context_tracker.refresh_count == 1
-    assert memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens > 0
-    window = memory.get_stats()["context_window"]
-    assert isinstance(window, dict)
-    assert window["refresh_count"] == 1
 
 
 def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: OrchestratorContextManager) -> None:

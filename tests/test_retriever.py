@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
+from tests.timing import until
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -143,10 +144,7 @@ def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorC
     memory.record_operation("note", {"text": "The shop has a blue door now, to be deployed with care."})
     time.sleep(0.06)
     retriever.retrieve_context("something else")
-    deadline = time.monotonic() + 30
-    while not retriever.get_stats()["prefetched"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert retriever.get_stats()["prefetched"] == 1
+    until(lambda: retriever.get_stats()["prefetched"] == 1)
     hits = retriever.get_stats()["hits"]
     assert "blue door" in retriever.retrieve_context("deploy the shop").text
     assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]

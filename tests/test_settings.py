@@ -390,6 +390,8 @@ _LIMIT = "must be below session_compression_threshold 1500: nothing could be com
          ["1: llm.model_path: llm.model_path and llm.base_url both name a model: give one of them"]),
         ("search: {embedder: onnx}\n",
          ["1: search.embedder: search.embedder onnx needs search.model_path, which is empty"]),
+        ("search: {embedder: gguf}\n",
+         ["1: search.embedder: search.embedder gguf needs search.model_path, which is empty"]),
         ("search: {embedder: http}\n",
          ["1: search.embedder: search.embedder http needs search.model, the name that the server has for it, which is "
           "empty"]),

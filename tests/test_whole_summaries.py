@@ -20,7 +20,8 @@ from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_summary import with_lines
 from orchestra_mem.types import Summary
 from tests.conftest import Clock
-from tests.test_jobs import AUTO, SMALL, record, wait_for
+from tests.test_jobs import AUTO, SMALL, record
+from tests.timing import until
 
 SECTION = "Architecture"
 PARTS = 60
@@ -153,7 +154,7 @@ def test_a_flush_waits_for_no_model_and_its_session_waits_for_the_next_start(tmp
         hanging.release()
     with open_memory(tmp_path, config=AUTO, clock=clock, model=good()) as memory:
         stories = memory.compression.stories
-        wait_for(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
+        until(lambda: (trial := stories([summary])[0].trial) is not None and trial.model == "good")
 
 
 def test_a_persons_closing_words_stand(tmp_path: Path, clock: Clock) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import sqlite3
 import subprocess
 import sys
@@ -115,13 +114,6 @@ def test_any_json_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, dat
         database.close()
 
 
-def test_ten_megabytes_come_back_equal(log: SqliteEventLog) -> None:
-    """A tool's whole output is taken, of characters of one to four bytes."""
-    text = "".join(random.Random(1).choices("aé€😀\n\x00\ud800", k=1000)) * 10_000
-    recorded = _record(log, _draft({"output": text}))
-    assert log.operation(recorded.id) == recorded
-
-
 @given(
     time=st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
     kind=STRINGS.filter(lambda text: text.isprintable() and text.strip()),
@@ -157,16 +149,6 @@ def test_operations_are_numbered_from_one_in_one_session(log: SqliteEventLog) ->
     assert (log.count(), log.count("1-session"), log.count("none")) == (3, 3, 0)
     assert (log.first_operation("1-session"), log.last_operation()) == (1, 3)
     assert [session.id for session in log.sessions()] == ["1-session"]
-
-
-def test_same_key_records_once(log: SqliteEventLog) -> None:
-    """The second call gives what the first recorded, whatever it brings along; no key never is the same key."""
-    first, created = log.append(_draft({"n": 1}, key="k"), _session)
-    again, created_again = log.append(_draft({"n": 2}, key="k", kind="other"), _session)
-    assert (created, created_again, again) == (True, False, first)
-    _record(log, _draft(3))
-    _record(log, _draft(3))
-    assert log.count() == 3
 
 
 def test_filters_hold_all_conditions_at_once(log: SqliteEventLog) -> None:

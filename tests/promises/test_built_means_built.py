@@ -6,7 +6,7 @@ import gc
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server, serving
 from tests.conftest import record
+from tests.timing import until
 
 OFF = "search by meaning is off, words alone answer: "
 BREAD = (
@@ -50,15 +51,6 @@ def silent() -> Iterator[str]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-
-
-def until(holds: Callable[[], bool], within_s: float) -> float:
-    """Wait until something holds; how many seconds that took."""
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() < start + within_s, f"not within {within_s} s"
-        time.sleep(0.02)
-    return time.monotonic() - start
 
 
 # Filters

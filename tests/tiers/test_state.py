@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -420,11 +421,8 @@ def test_threads_do_not_break_together_what_each_keeps(state: StateManager, epic
             barrier.wait()
             state.change(item.id, depends_on=[])
 
-    threads = [threading.Thread(target=work, args=pair) for pair in ((first, second), (second, first))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(work, (first, second), (second, first)))
     assert len(refused) == 20
     assert len(set(numbers)) == 40
     assert state.progress(epic.id) == WorkProgress(done=0, total=42)

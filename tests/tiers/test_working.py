@@ -9,7 +9,6 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -307,17 +306,6 @@ class Tiers(RuleBasedStateMachine):
 
 Tiers.TestCase.settings = settings(max_examples=15, stateful_step_count=20)
 TestNothingLeavesWithoutStandingInTheNextTier = Tiers.TestCase
-
-
-@pytest.mark.parametrize("size", [1, 10, 60])
-def test_each_operation_is_shown_once_in_a_context(tmp_path: Path, size: int) -> None:
-    """An operation stands in one tier of a context, never in two."""
-    with open_memory(tmp_path, config=SMALL, clock=lambda: START) as memory:
-        for number in range(size):
-            memory.record_operation("note", {"text": f"Unique-{number}-word was seen."})
-        shown = memory.get_orchestrator_context("x", 3_000).render()
-        for number in range(size):
-            assert shown.count(f"**Text**: Unique-{number}-word") <= 1
 
 
 def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
