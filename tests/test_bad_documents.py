@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import load_settings, open_memory
-from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import DocumentProblem, check_documents
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeep
 from tests.conftest import Clock
+from tests.memories import everywhere, flushed, live, session_of
 from tests.timing import assert_quick
 
 SESSION = "session"
@@ -230,17 +230,6 @@ def _standing(memory: OrchestratorContextManager) -> set[tuple[int, str]]:
     return {(fact.id, fact.text) for fact in facts if fact.operation}
 
 
-def _everywhere(memory: OrchestratorContextManager) -> list[int]:
-    """The live session's operations, from every tier in which they stand."""
-    path = memory.session_memory.path
-    assert path is not None
-    document = SessionDocument.parse(path.read_text())
-    found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
-    for number in document.summaries():
-        found += [operation.id for operation in memory.expand(f"S{number}").operations]
-    return sorted(found)
-
-
 def _mend(path: Path, text: str) -> None:
     """Put a whole text into a document's place, as a person does who saves it again."""
     if path.is_dir() and not path.is_symlink():
@@ -306,9 +295,8 @@ def test_damage_is_told_once_served_left_alone_and_heals(
         assert MINE in path.read_text()
         assert standing <= _standing(memory)
         if damage.left and document == SESSION:
-            session = memory.session_memory.session
-            assert session is not None
-            assert _everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
+            session = session_of(memory)
+            assert everywhere(memory) == [op.id for op in memory.operations() if op.session == session.id]
 
 
 def _line(path: Path, kind: str) -> int:
@@ -418,8 +406,7 @@ def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, da
     shutil.copytree(used[0], project)
     clock = Clock(used[1], step_s=1)
     with open_memory(project, config=CONFIG, clock=clock) as memory:
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = path.read_text()
         path.write_bytes(text.encode("utf-16"))
         with pytest.raises(DocumentError, match=r"is UTF-16, not UTF-8; save it as UTF-8; until then it is served"):
@@ -427,7 +414,6 @@ def test_flush_waits_for_a_session_document_that_is_no_text(used: tuple[Path, da
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         _record(memory, "meanwhile", 3)
         path.write_text(text)
-        archive = memory.flush_session()
-        assert archive is not None
+        archive = flushed(memory)
         assert archive.read_text().startswith(text[:40])
         assert _problems(memory) == []

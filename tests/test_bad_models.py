@@ -22,7 +22,8 @@ from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.testing import FailingModel, HangingModel, ScriptedModel
 from tests.conftest import Clock
-from tests.test_jobs import AUTO, SMALL, record, standing
+from tests.memories import flushed, standing
+from tests.test_jobs import AUTO, SMALL, record
 from tests.timing import until
 
 ANSWER = Generation(
@@ -136,8 +137,7 @@ def test_what_sessions_came_to_and_what_people_write_come_through_unharmed(case:
         section = f"## Architecture\n\n{parts}\n\n{INJECTED}\n"
         document.write_text(f"{document.read_text(encoding='utf-8')}\n{section}", encoding="utf-8")
         memory.refresh()
-        archive = memory.flush_session()
-        assert archive is not None
+        archive = flushed(memory)
         before = {each.id: each.text for each in memory.losses() if not each.level}
         closed = archive.read_text(encoding="utf-8")
         for number in before:

@@ -10,6 +10,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName
+from tests.memories import live, session_of
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
@@ -45,13 +46,6 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
-def live(memory: OrchestratorContextManager) -> Path:
-    """The live session document."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path
 
 
 def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> None:
@@ -107,8 +101,7 @@ def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     record(memory, 15)
     before = memory.get_orchestrator_context("x")
     edit(live(memory), "## Operations Log", "A PERSONAL REMARK\n\n## Operations Log")
-    session = memory.session_memory.session
-    assert session is not None
+    session = session_of(memory)
     number = 16
     while (now := memory.session_memory.session) is not None and now.spilled_through == session.spilled_through:
         record(memory, 1, number)

@@ -13,6 +13,7 @@ from orchestra_mem.search_types import Hit, SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
+from tests.memories import flushed, live
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -57,15 +58,13 @@ def test_hits_of_a_session_document_have_lines_though_a_part_of_it_alone_is_inde
     memory: OrchestratorContextManager,
 ) -> None:
     """What a person wrote between the machine's entries; in the archive as well."""
-    path = memory.session_memory.path
-    assert path is not None
+    path = live(memory)
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n## Notes\n\nThe vault key is with Grace.\n", encoding="utf-8")
     hit = _hit(memory, "who has the vault key", path.name)
     (line,) = memory.hit_lines([hit])
     assert path.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."
-    archive = memory.flush_session()
-    assert archive is not None
+    archive = flushed(memory)
     hit = _hit(memory, "who has the vault key", archive.name)
     (line,) = memory.hit_lines([hit])
     assert archive.read_text(encoding="utf-8").split("\n")[line - 1] == "The vault key is with Grace."

@@ -23,8 +23,8 @@ from orchestra_mem.errors import LockTimeoutError, ModelError, NotFoundError, St
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, HangingModel, ScriptedModel
-from orchestra_mem.types import Summary
 from tests.conftest import START, Clock
+from tests.memories import live, standing, text_of
 from tests.timing import until
 
 SMALL = {
@@ -55,18 +55,6 @@ def first_line(messages: Sequence[Message]) -> str:
     record_text = messages[-1].text
     lines = [line.removeprefix("Output: ") for line in record_text.splitlines() if "ran for" in line]
     return json.dumps({"lines": lines[-2:]})
-
-
-def text_of(memory: OrchestratorContextManager) -> str:
-    """The live document's text."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path.read_text(encoding="utf-8")
-
-
-def standing(memory: OrchestratorContextManager) -> list[Summary]:
-    """The summaries that no other covers."""
-    return [summary for summary in memory.losses() if not summary.parent]
 
 
 @pytest.fixture
@@ -567,8 +555,7 @@ def test_a_better_summary_comes_in_at_an_epochs_border_only(memory: Orchestrator
 def test_a_persons_word_on_a_summary_counts_more(memory: OrchestratorContextManager, clock: Clock, what: str) -> None:
     """The draft is dropped, and what the person made of the document stays."""
     number = improve_all(memory)[0]
-    path = memory.session_memory.path
-    assert path is not None
+    path = live(memory)
     text = text_of(memory)
     block = text[text.index(f"### Summary S{number}:") :]
     block = block[: block.index("\n##", 5) + 1]
@@ -590,8 +577,7 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
     """Operations do not tell their words: such a summary is not bettered, and says why."""
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         record(memory, clock)
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = text_of(memory)
         path.write_text(text.replace("I looked at module_1.py", "I, Ann, looked at module_1.py"), encoding="utf-8")
         memory.refresh()

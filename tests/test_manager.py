@@ -27,6 +27,7 @@ from orchestra_mem.errors import (
 from orchestra_mem.types import OperationFilter, SessionStatus
 from tests.conftest import Clock
 from tests.conftest import record as record_steps
+from tests.memories import flushed
 
 WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
@@ -263,8 +264,7 @@ def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memor
     assert memory.flush_session() is None
     memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
     record(memory, 30, 2)
-    path = memory.flush_session()
-    assert path is not None
+    path = flushed(memory)
     assert path.is_file()
     assert memory.working_memory.get_all_operations() == []
     assert memory.session_memory.session is None
@@ -496,8 +496,7 @@ def test_odd_data_go_all_the_way_through_a_session(memory: OrchestratorContextMa
     memory.refresh()
     context = memory.get_orchestrator_context("x")
     assert not any(placement.pinned for placement in context.placements)
-    path = memory.flush_session()
-    assert path is not None
+    path = flushed(memory)
     document = SessionDocument.parse(path.read_text(encoding="utf-8"))
     assert not any(part.block.pinned for part in document.parts)
     assert memory.expand("op 1").operations[0].data == data

@@ -8,7 +8,6 @@ and taken rights for the read-only one. Those scenarios run in a process of thei
 from __future__ import annotations
 
 import functools
-import json
 import os
 import re
 import resource
@@ -22,10 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
@@ -35,10 +32,10 @@ from orchestra_mem.errors import (
     StorageFullError,
     StorageReadOnlyError,
 )
-from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
+from tests.memories import everywhere, flushed, live, session_of
 
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
 NOBODY = 65_534
@@ -85,20 +82,6 @@ def _recorded(memory: OrchestratorContextManager) -> dict[str, int]:
 
 def _problems(memory: OrchestratorContextManager) -> str:
     return "\n".join(str(problem) for problem in memory.get_stats()["problems"])  # type: ignore[union-attr]
-
-
-def _everywhere(memory: OrchestratorContextManager) -> list[int]:
-    """The operations of the live session, from every tier in which they stand."""
-    session = memory.session_memory.session
-    assert session is not None
-    path = memory.session_memory.path
-    assert path is not None
-    document = SessionDocument.parse(path.read_text("utf-8", "surrogateescape"))
-    found = [op.id for op in memory.working_memory.get_all_operations()]
-    found += document.entries()
-    for number in document.summaries():
-        found += [op.id for op in memory.expand(f"S{number}").operations]
-    return sorted(found)
 
 
 # Scenarios that run in a process of their own
@@ -171,10 +154,9 @@ def full_disk(folder: Path, full: FullDisk, room: int) -> None:
         assert _recorded(memory) == told
     with _open(project) as memory:
         assert _recorded(memory) == told
-        live = memory.session_memory.session
-        assert live is not None
+        live = session_of(memory)
         own = [op.id for op in memory.operations() if op.session == live.id]
-        assert _everywhere(memory) == own
+        assert everywhere(memory) == own
         assert all(session.status is not SessionStatus.FLUSHING for session in memory.sessions())
     assert not list(project.rglob("*tmp~*"))
 
@@ -224,7 +206,6 @@ def read_only_mount(folder: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
     for project, operations in told.items():
         _read_only(project, operations)
-        _read_only_commands(project, len(operations))
     subprocess.run(["mount", "-o", "remount,rw", str(folder)], check=True)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == files
     for project, operations in told.items():
@@ -291,24 +272,6 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
         assert _problems(memory).count("can be read, and nothing can be recorded") == 1, _problems(memory)
 
 
-def _read_only_commands(project: Path, count: int) -> None:
-    """The same by the command line."""
-
-    def run(*arguments: str, expect: int = 0) -> Any:
-        done = CliRunner().invoke(app, ["-C", str(project), *arguments, "--json"])
-        assert done.exit_code == expect, f"{arguments}: {done.exit_code} {done.output}"
-        return json.loads(done.stdout)
-
-    assert run("context")["tokens"] > 0
-    assert len(run("ops", "--limit", "0")) == count
-    assert "can be read, and nothing can be recorded" in str(run("status")["problems"])
-    run("history", "project_state")
-    found = {each["part"]: each for each in run("doctor", expect=1)["findings"]}
-    assert (found["folder"]["health"], found["database"]["health"]) == ("fault", "sound")
-    assert found["documents"]["health"] == "sound"
-    assert run("record", "note", "1", expect=4)["error"]["kind"] == "StorageReadOnlyError"
-
-
 def _become_nobody(folder: Path) -> None:
     """Be a user whom rights bind: root may write anywhere."""
     if os.geteuid() == 0:
@@ -350,9 +313,8 @@ def read_only_folders(folder: Path) -> None:
         memory.refresh()
         assert memory.get_stats()["problems"] == [], _problems(memory)
         assert _recorded(memory) == told
-        live = memory.session_memory.session
-        assert live is not None
-        assert _everywhere(memory) == [op.id for op in memory.operations() if op.session == live.id]
+        live = session_of(memory)
+        assert everywhere(memory) == [op.id for op in memory.operations() if op.session == live.id]
     closed = [path for path in (home, *home.iterdir()) if path.name != ".gitignore"]
     for path in closed:
         path.chmod(path.stat().st_mode & ~0o222)
@@ -446,8 +408,7 @@ def test_session_document_replaced_by_a_folder_is_told_and_recording_goes_on(tmp
     """Recording and contexts work meanwhile; once the folder is away the document holds all that it should."""
     with _open(tmp_path) as memory:
         told = {f"m{number}": _record(memory, f"m{number}") for number in range(10)}
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         path.unlink()
         path.mkdir()
         told |= {f"folder{number}": _record(memory, f"folder{number}") for number in range(40)}
@@ -459,7 +420,7 @@ def test_session_document_replaced_by_a_folder_is_told_and_recording_goes_on(tmp
         told |= {f"after{number}": _record(memory, f"after{number}") for number in range(40)}
         memory.refresh()
         assert _recorded(memory) == told
-        assert _everywhere(memory) == sorted(told.values())
+        assert everywhere(memory) == sorted(told.values())
         assert memory.get_stats()["problems"] == []
 
 
@@ -467,14 +428,13 @@ def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> 
     """From log and ledger, as it was: each operation stands in one place, as an entry or in a summary."""
     with _open(tmp_path) as memory:
         told = {f"m{number}": _record(memory, f"m{number}") for number in range(60)}
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         before = path.read_text()
         assert SessionDocument.parse(before).summaries()
     path.unlink()
     with _open(tmp_path) as memory:
         assert path.read_text() == before
-        assert _everywhere(memory) == sorted(told.values())
+        assert everywhere(memory) == sorted(told.values())
 
 
 # The database
@@ -552,8 +512,7 @@ def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(
     with _open(tmp_path) as memory:
         for number in range(30):
             _record(memory, f"later{number}")
-        document = memory.session_memory.path
-        assert document is not None
+        document = live(memory)
     lost = set(re.findall(r"later\d+", document.read_text()))
     assert len(lost) > 5
     shutil.copy(copy, home / "obra.db")
@@ -562,9 +521,8 @@ def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(
         told = {f"new{number}": _record(memory, f"new{number}") for number in range(40)}
         memory.refresh()
         assert lost <= set(re.findall(r"later\d+", document.read_text()))
-        assert set(told.values()) <= set(_everywhere(memory))
-        archived = memory.flush_session()
-        assert archived is not None
+        assert set(told.values()) <= set(everywhere(memory))
+        archived = flushed(memory)
         before = archived.read_text()
         assert lost <= set(re.findall(r"later\d+", before))
     with _open(tmp_path) as memory:
@@ -662,7 +620,7 @@ def test_clock_that_jumps_back_changes_no_order(tmp_path: Path) -> None:
         operations = memory.operations()
         assert [op.data["marker"] for op in operations] == [f"m{n}" for n in range(60)]  # type: ignore[index,call-overload]
         assert operations[3].timestamp < operations[2].timestamp
-        assert _everywhere(memory) == [op.id for op in operations]
+        assert everywhere(memory) == [op.id for op in operations]
         stamps = [version.sequence for version in memory.episodic_memory.history("project_state")]
         assert stamps == sorted(stamps)
         assert len(stamps) > 1

@@ -42,6 +42,7 @@ class Llama:
         self.ends = "well"
         self.body: Any = None
         self.whole = False
+        self.answer: Callable[[Any], str] = lambda body: "".join(self.pieces)
         self.takes_schema = True
         self.refuse: Callable[[str, Any], int] = lambda path, body: 0
         self.seen: list[tuple[str, Any, str]] = []
@@ -134,7 +135,7 @@ def _handler(llama: Llama) -> type[BaseHTTPRequestHandler]:
             if "response_format" in body and not llama.takes_schema:
                 return self._send(400, {}, b'{"error": "response_format is not supported"}')
             if llama.whole:
-                message = {"role": "assistant", "content": "".join(llama.pieces)}
+                message = {"role": "assistant", "content": llama.answer(body)}
                 choice = {"index": 0, "message": message, "finish_reason": llama.finish}
                 return self._send(200, {}, json.dumps({"choices": [choice]}).encode())
             if llama.ends == "hang":

@@ -21,6 +21,7 @@ from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.doctor import Health, diagnose
 from orchestra_mem.errors import ClosedError, StorageReadOnlyError
 from orchestra_mem.types import Author, OperationFilter, VersionReason
+from tests.memories import problems_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
@@ -64,8 +65,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
         for call in (lambda: memory.record_operation("note", 1), memory.refresh, memory.flush_session):
             with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
                 call()
-        problems = memory.get_stats()["problems"]
-        assert isinstance(problems, list)
+        problems = problems_of(memory)
         (problem,) = problems
         assert isinstance(problem, dict)
         assert problem["subject"] == "read-only"
@@ -89,8 +89,7 @@ def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, cap
     with open_memory(closed, config=config) as memory:
         for _ in range(2):
             assert memory.get_orchestrator_context("x").render().count("The oven is hot.") == 2
-            problems = memory.get_stats()["problems"]
-            assert isinstance(problems, list)
+            problems = problems_of(memory)
             assert len(problems) == 1
         assert len(caplog.messages) == 1
     assert _files(closed) == before

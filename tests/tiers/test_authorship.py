@@ -13,6 +13,7 @@ from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
+from tests.memories import live
 
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 2}}}
 PLAN = DocumentName.WORK_PLAN
@@ -90,8 +91,7 @@ def test_the_live_session_tells_agents_compactor_and_persons_apart(tmp_path: Pat
         clock.now += timedelta(minutes=2)
         for number in range(3):
             memory.record_operation("message", {"text": f"The kiln number {number} cracked."})
-        path = memory.session_memory.path
-        assert path is not None
+        path = live(memory)
         text = path.read_text(encoding="utf-8")
         assert "Summary S1" in text
         path.write_text(text.replace("The kiln number 0 cracked.", "The kiln was fine."), encoding="utf-8")

@@ -283,6 +283,27 @@ def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path)
     shelf.database.close()
 
 
+def test_a_save_by_a_person_during_the_machines_write_is_not_overwritten(tmp_path: Path) -> None:
+    """The file is looked at again right before it is replaced; the machine then merges anew."""
+    shelf = Shelf(tmp_path)
+    shelf.machine("# Plan\n\n- one\n\n## Notes\n\nnone\n")
+    saving = ["document.fsync.after"]
+
+    def point(name: str) -> None:
+        if name in saving:
+            saving.clear()
+            shelf.person("# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n")
+
+    shelf.store._write_point = point
+    assert shelf.machine("# Plan\n\n- one\n- two\n\n## Notes\n\nnone\n")
+    assert saving == []
+    assert shelf.text() == "# Plan\n\n- one\n- two\n\n## Notes\n\nAsk Grace first.\n"
+    assert (Author.PERSON, "# Plan\n\n- one\n\n## Notes\n\nAsk Grace first.\n") in [
+        (author, text) for author, _, text in shelf.versions()
+    ]
+    shelf.database.close()
+
+
 def _sectioned(blockers: str, steps: str = "- None\n") -> str:
     return f"---\nformat: 1\n---\n\n# Plan\n\n## Blockers\n\n{blockers}\n## Next Steps\n\n{steps}"
 

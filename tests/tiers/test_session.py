@@ -15,6 +15,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import SessionStatus
 from tests.conftest import START, Clock, record
+from tests.memories import live, session_of
 from tests.timing import assert_quick
 
 QUIET = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
@@ -28,13 +29,6 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
     """A memory that spills after four operations and compacts nothing."""
     with open_memory(tmp_path, config=QUIET, clock=clock) as opened:
         yield opened
-
-
-def live(memory: OrchestratorContextManager) -> Path:
-    """The live document."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path
 
 
 def entries(memory: OrchestratorContextManager) -> list[int]:
@@ -74,8 +68,7 @@ def test_figures_of_the_session(memory: OrchestratorContextManager, clock: Clock
     """Its id, operations of all tiers, tokens of the document and age."""
     record(memory, 10)
     clock.now += timedelta(minutes=5)
-    session = memory.session_memory.session
-    assert session is not None
+    session = session_of(memory)
     stats = memory.session_memory.get_stats()
     assert stats == {
         "session_id": session.id,
@@ -193,8 +186,7 @@ def test_a_heading_that_names_an_operation_is_not_taken_for_its_entry(
     path = live(memory)
     path.write_text(f"{path.read_text(encoding='utf-8')}\n{heading}\n\nSee above.\n", encoding="utf-8")
     record(memory, 10, first=11)
-    spilled = memory.session_memory.session
-    assert spilled is not None
+    spilled = session_of(memory)
     text = path.read_text(encoding="utf-8")
     for number in range(1, spilled.spilled_through + 1):
         assert text.count(f"Step number {number} was taken.") == 1
@@ -270,8 +262,7 @@ def test_lines_are_found_newest_first(memory: OrchestratorContextManager) -> Non
 def test_an_archive_is_named_by_start_and_id(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """The live document moves there, closed, and nothing of it is left behind."""
     record(memory, 10)
-    session = memory.session_memory.session
-    assert session is not None
+    session = session_of(memory)
     path = memory.flush_session()
     assert path == tmp_path / ".obra" / "sessions" / "archive" / f"session_20250115_100000_{session.id[:8]}.md"
     text = path.read_text(encoding="utf-8")
@@ -297,8 +288,7 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
         for name in ("flush.rename.before", "archive.rename.before", "document.rename.before"):
             record(memory, 6)
             memory.record_operation("decision", {"decision": f"We decided {name}."})
-            session = memory.session_memory.session
-            assert session is not None
+            session = session_of(memory)
             failing.append(name)
             try:
                 path = memory.flush_session()

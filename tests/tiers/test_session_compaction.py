@@ -13,8 +13,9 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
 from orchestra_mem.core.summaries.kept import squeeze
-from orchestra_mem.types import Author, OperationFilter, Summary, VersionReason
+from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.conftest import Clock
+from tests.memories import live, session_of, standing, text_of
 
 SMALL = {
     "orchestrator": {
@@ -47,18 +48,6 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
         memory.record_operation("step", {"task_id": number // 3, "text": text})
 
 
-def live(memory: OrchestratorContextManager) -> Path:
-    """The live document."""
-    path = memory.session_memory.path
-    assert path is not None
-    return path
-
-
-def text_of(memory: OrchestratorContextManager) -> str:
-    """The live document's text."""
-    return live(memory).read_text(encoding="utf-8")
-
-
 def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
     """Change the live document as a person does."""
     text = text_of(memory)
@@ -69,11 +58,6 @@ def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
 def shown(memory: OrchestratorContextManager) -> SessionDocument:
     """The live document, parsed."""
     return SessionDocument.parse(text_of(memory))
-
-
-def standing(memory: OrchestratorContextManager) -> list[Summary]:
-    """The summaries that no other covers, in the order of what they cover."""
-    return sorted((s for s in memory.losses() if not s.parent), key=lambda s: s.first_operation)
 
 
 def kept_words(memory: OrchestratorContextManager, tmp_path: Path) -> str:
@@ -287,8 +271,7 @@ def test_an_unclosed_fence_in_an_entry_takes_nothing_with_it(memory: Orchestrato
     memory.refresh()
     assert "MY OWN SECTION" in text_of(memory)
     covered = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
-    spilled = memory.session_memory.session
-    assert spilled is not None
+    spilled = session_of(memory)
     assert covered | set(shown(memory).entries()) == set(range(1, spilled.spilled_through + 1))
 
 

@@ -12,7 +12,8 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
 from tests.conftest import Clock
-from tests.tiers.test_session_compaction import SMALL, edit, live, standing, text_of
+from tests.memories import flushed, live, standing, text_of
+from tests.tiers.test_session_compaction import SMALL, edit
 
 WORDS = "REMARK: never trust the parser, Anna said so."
 
@@ -73,9 +74,7 @@ def test_a_persons_section_that_names_an_operation_stays(
     edit(memory, text, own + text)
     _go_on(memory, clock)
     assert own in text_of(memory)
-    flushed = memory.flush_session()
-    assert flushed is not None
-    assert own in flushed.read_text(encoding="utf-8")
+    assert own in flushed(memory).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("heading", ["Summary S{} is wrong about the parser", "Summary S{}: what is wrong with it"])

@@ -1,0 +1,57 @@
+"""What tests ask of a memory again and again: its live document, the end of its session, where operations stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestra_mem import OrchestratorContextManager
+from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.types import Session, Summary
+
+
+def session_of(memory: OrchestratorContextManager) -> Session:
+    """Give the session that is under way."""
+    session = memory.session_memory.session
+    assert session is not None
+    return session
+
+
+def live(memory: OrchestratorContextManager) -> Path:
+    """Give the document of the session that is under way."""
+    path = memory.session_memory.path
+    assert path is not None
+    return path
+
+
+def text_of(memory: OrchestratorContextManager) -> str:
+    """Read the live document, bytes that are no UTF-8 as halves of surrogates."""
+    return live(memory).read_bytes().decode("utf-8", "surrogateescape")
+
+
+def flushed(memory: OrchestratorContextManager) -> Path:
+    """End the session, and give its archived document."""
+    path = memory.flush_session()
+    assert path is not None
+    return path
+
+
+def problems_of(memory: OrchestratorContextManager) -> list[Any]:
+    """List what is told to be wrong."""
+    problems = memory.get_stats()["problems"]
+    assert isinstance(problems, list)
+    return problems
+
+
+def standing(memory: OrchestratorContextManager) -> list[Summary]:
+    """List the summaries that no other covers, in the order of what they cover."""
+    return sorted((each for each in memory.losses() if not each.parent), key=lambda each: each.first_operation)
+
+
+def everywhere(memory: OrchestratorContextManager) -> list[int]:
+    """List the operations of the live session as often as they stand in one of its tiers."""
+    document = SessionDocument.parse(text_of(memory))
+    found = [operation.id for operation in memory.working_memory.get_all_operations()] + [*document.entries()]
+    for number in document.summaries():
+        found += [operation.id for operation in memory.expand(f"S{number}").operations]
+    return sorted(found)
