@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from orchestra_mem.types import Json, Operation, Summary
 from tests.conftest import START
+
+
+class Counter:
+    """Counts tokens by any function of the text, and how often it was asked."""
+
+    def __init__(self, name: str, count: Callable[[str], int], *, additive: bool = False, exact: bool = False) -> None:
+        self.name, self.additive, self.exact = name, additive, exact
+        self.asked = 0
+        self._count = count
+
+    def count(self, text: str) -> int:
+        """Count."""
+        self.asked += 1
+        return self._count(text)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def letters(surplus: int = 0) -> Counter:
+    """One token a character; a surplus for any text breaks the law of addition."""
+    return Counter("letters", lambda text: len(text) + surplus if text else 0, additive=not surplus, exact=True)
 
 
 def an_operation(number: int, data: Json = None, **given: Any) -> Operation:

@@ -9,6 +9,16 @@ from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import Session, Summary
 
+# So small a window that it spills, compacts and refreshes within a few dozen operations.
+SMALL: dict[str, Any] = {
+    "orchestrator": {
+        "context_window": {"max_tokens": 4_096},
+        "working_memory": {"max_operations": 6, "max_tokens": 600},
+        "session_compression_threshold": 900,
+    },
+    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
+}
+
 
 def session_of(memory: OrchestratorContextManager) -> Session:
     """Give the session that is under way."""

@@ -35,21 +35,14 @@ from orchestra_mem.errors import (
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
-from tests.memories import everywhere, flushed, live, session_of
+from tests.memories import SMALL, everywhere, flushed, live, session_of
 
 FullDisk = Callable[[Path, int], AbstractContextManager[None]]
 NOBODY = 65_534
 # Small limits, so that spills, refreshes and compactions happen within dozens of operations.
 CONFIG: dict[str, object] = {
-    "orchestrator": {
-        "context_window": {"max_tokens": 4_096},
-        "working_memory": {"max_operations": 6, "max_tokens": 600},
-        "session_compression_threshold": 900,
-    },
-    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
-    "storage": {"lock_timeout_s": 5, "busy_timeout_s": 5},
-    "tokens": {"counter": "estimate"},
-}
+    **SMALL, "storage": {"lock_timeout_s": 5, "busy_timeout_s": 5}, "tokens": {"counter": "estimate"},
+}  # fmt: skip
 
 
 _KILLED = (

@@ -14,16 +14,9 @@ from benchmarks._survival import NOTE, Violation, draft_for, examine
 from orchestra_mem.build import open_memory
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from tests.conftest import Clock
+from tests.memories import SMALL
 
-CONFIG = {
-    "orchestrator": {
-        "context_window": {"max_tokens": 4_096},
-        "working_memory": {"max_operations": 6, "max_tokens": 600},
-        "session_compression_threshold": 900,
-    },
-    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
-    "tokens": {"counter": "estimate"},
-}
+CONFIG = {**SMALL, "tokens": {"counter": "estimate"}}
 
 
 def _open(project: Path) -> OrchestratorContextManager:

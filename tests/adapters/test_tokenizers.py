@@ -18,6 +18,7 @@ from orchestra_mem.adapters import tokenizers
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
+from tests.builders import Counter
 from tests.timing import assert_linear, repeated
 
 TIKTOKEN = TiktokenCounter()
@@ -136,40 +137,26 @@ def test_the_estimate_is_on_the_high_side_for_code() -> None:
     assert 1 <= ESTIMATE.count(blob) / TIKTOKEN.count(blob) <= 1.6
 
 
-class Tally:
-    """Counts characters, and how often it is asked."""
-
-    name, exact, additive = "tally", True, False
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def count(self, text: str) -> int:
-        """Count characters."""
-        self.calls += 1
-        return len(text)
-
-
 def test_the_cache_asks_once_and_speaks_for_its_counter() -> None:
     """Equal text is counted once, short or long; name, exactness and law are those of the counter behind."""
-    tally = Tally()
+    tally = Counter("tally", len, exact=True)
     cache = CachedCounter(tally)
     for _ in range(3):
         assert cache.count("ab" * 2) == 4
         assert cache.count("漢" * 5_000) == 5_000
-    assert tally.calls == 2
+    assert tally.asked == 2
     assert (cache.name, cache.exact, cache.additive) == ("tally", True, False)
 
 
 def test_the_cache_forgets_the_least_lately_used() -> None:
     """Over its entries, the cache drops what was asked for longest ago."""
-    tally = Tally()
+    tally = Counter("tally", len, exact=True)
     cache = CachedCounter(tally, max_entries=2)
     for text in ("a", "b", "a", "c", "a"):
         cache.count(text)
-    assert tally.calls == 3
+    assert tally.asked == 3
     cache.count("b")
-    assert tally.calls == 4
+    assert tally.asked == 4
 
 
 def test_counters_open_by_name() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -25,25 +25,7 @@ from orchestra_mem.core.context.items import (
     operation_key,
 )
 from orchestra_mem.ports import TokenCounter
-
-
-class Counter:
-    """Counts by any function of the text."""
-
-    def __init__(self, name: str, count: Callable[[str], int], *, additive: bool = False) -> None:
-        self.name = name
-        self.exact = False
-        self.additive = additive
-        self.asked = 0
-        self._count = count
-
-    def count(self, text: str) -> int:
-        """Count."""
-        self.asked += 1
-        return self._count(text)
-
-    def __repr__(self) -> str:
-        return self.name
+from tests.builders import Counter
 
 
 def _hashed(text: str) -> int:

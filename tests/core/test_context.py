@@ -12,25 +12,7 @@ from orchestra_mem.core.context.assembly import PREAMBLE, begin_epoch
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
-from tests.builders import an_operation
-
-
-class Letters:
-    """One token a character; `surplus` more for any text breaks the law of addition."""
-
-    name, exact = "letters", True
-
-    def __init__(self, surplus: int = 0) -> None:
-        self._surplus = surplus
-
-    @property
-    def additive(self) -> bool:
-        """Whether counts of pieces add up."""
-        return not self._surplus
-
-    def count(self, text: str) -> int:
-        """Count characters."""
-        return len(text) + self._surplus if text else 0
+from tests.builders import Counter, an_operation, letters
 
 
 def operation(number: int) -> Operation:
@@ -56,9 +38,9 @@ ITEMS = [
 ]
 
 
-def context(counter: Letters | None = None, budget_tokens: int = 2_000) -> OrchestratorContext:
+def context(counter: Counter | None = None, budget_tokens: int = 2_000) -> OrchestratorContext:
     """A context of `ITEMS`, with a third operation added in its epoch."""
-    epoch = begin_epoch(ITEMS, number=4, budget_tokens=budget_tokens, counter=counter or Letters())
+    epoch = begin_epoch(ITEMS, number=4, budget_tokens=budget_tokens, counter=counter or letters())
     epoch = epoch.extended([of(Part.OPERATIONS, operation_key(3), "did 3")]) or epoch
     candidates = [operation(n) for n in (1, 2, 3, 9)]
     return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
@@ -86,7 +68,7 @@ def test_messages_are_the_stable_part_and_the_timeline() -> None:
 @given(st.integers(0, 2_000), st.integers(0, 3))
 def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: int) -> None:
     """For any budget no message is empty, and joined they are the text."""
-    whole = context(Letters(surplus), budget_tokens)
+    whole = context(letters(surplus), budget_tokens)
     messages = whole.as_messages()
     assert all(message["content"] for message in messages)
     assert "".join(message["content"] for message in messages) == whole.render()
@@ -154,7 +136,7 @@ def test_it_explains_itself() -> None:
 
 def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
     """Where counts do not add up, both figures are told."""
-    lines = context(Letters(surplus=3)).explain().splitlines()
-    whole = context(Letters(surplus=3))
+    lines = context(letters(3)).explain().splitlines()
+    whole = context(letters(3))
     assert lines[-1].startswith("The pieces count ")
     assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")

@@ -14,7 +14,7 @@ from orchestra_mem.core.search.disclosure import Disclosure, RetrievedPassage, d
 from orchestra_mem.core.search.echoes import MARK, fenced, without_recalled
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import Json
-from tests.core.test_context import Letters
+from tests.builders import letters
 
 TIKTOKEN = open_counter("tiktoken")
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ def recollections() -> st.SearchStrategy[list[RetrievedPassage]]:
     return pairs.map(lambda found: [memory(n, passage, passage + more) for n, (passage, more) in enumerate(found)])
 
 
-@pytest.mark.parametrize("counter", [TIKTOKEN, Letters(), Letters(surplus=7)], ids=lambda each: each.name)
+@pytest.mark.parametrize("counter", [TIKTOKEN, letters(), letters(7)], ids=lambda each: each.name)
 @given(found=recollections(), budget=st.integers(0, 1_200))
 def test_the_budget_holds_and_no_entry_takes_more_than_twice_its_share(
     counter: TokenCounter, found: list[RetrievedPassage], budget: int

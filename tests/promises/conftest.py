@@ -11,15 +11,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from tests.conftest import Clock
+from tests.memories import SMALL as SMALL
 
-SMALL: dict[str, Any] = {
-    "orchestrator": {
-        "context_window": {"max_tokens": 4_096},
-        "working_memory": {"max_operations": 6, "max_tokens": 600},
-        "session_compression_threshold": 900,
-    },
-    "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
-}
 PLACES = ["login form", "token service", "audit trail", "mail queue", "rate limiter"]
 Open = Callable[..., OrchestratorContextManager]
 
