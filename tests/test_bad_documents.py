@@ -167,12 +167,8 @@ ALLOWED = ("headings renamed", "heading deleted", "a link inside")
 
 
 DECIDED = (
-    "buy a lathe",
-    "rent a kiln",
-    "keep the loom in the cellar",
-    "sell the printing press",
-    "oil every hinge",
-)
+    "buy a lathe", "rent a kiln", "keep the loom in the cellar", "sell the printing press", "oil every hinge",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

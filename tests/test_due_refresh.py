@@ -162,9 +162,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         assert len(memory.facts()) == len(recorded) > 20
 
 
-def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(
-    memory: OrchestratorContextManager,
-) -> None:
+def test_it_waits_for_the_end_of_changes_that_may_be_taken_back(memory: OrchestratorContextManager) -> None:
     """No reading within them refreshes, or waits for ever; what is rolled back leaves no trace."""
     state = memory.state
     tracker = fill(memory)

@@ -188,13 +188,8 @@ def test_a_context_has_the_source_designs_keys(memory: OrchestratorContextManage
     context = memory.get_orchestrator_context("nl_command")
     found = context.as_dict()
     assert list(found) == [
-        "working_memory",
-        "session_summary",
-        "project_state",
-        "work_plan",
-        "recent_decisions",
-        "decision_history",
-    ]
+        "working_memory", "session_summary", "project_state", "work_plan", "recent_decisions", "decision_history",
+    ]  # fmt: skip
     operations = found["working_memory"]
     assert isinstance(operations, list)
     assert [op["id"] for op in operations if isinstance(op, dict)] == ids(

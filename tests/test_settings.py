@@ -257,10 +257,7 @@ def test_wrong_value_or_key_is_named_with_its_line_and_what_may_stand_there(
     assert _faults(load, content) == [f".obra/config.yaml:{line}: {fault}"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["http://[::1", "http://", "http://host:99999", "ftp://host", "localhost:8080"],
-)
+@pytest.mark.parametrize("address", ["http://[::1", "http://", "http://host:99999", "ftp://host", "localhost:8080"])
 def test_address_of_no_server_is_named_with_its_line(load: Load, address: str) -> None:
     """Nothing that cannot be called is in order."""
     assert _faults(load, f"llm:\n  model_path: ''\n  base_url: '{address}'\n") == [

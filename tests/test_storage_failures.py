@@ -27,11 +27,7 @@ import pytest
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.doctor import Health, diagnose
-from orchestra_mem.errors import (
-    StorageError,
-    StorageFullError,
-    StorageReadOnlyError,
-)
+from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock

@@ -64,12 +64,7 @@ def test_a_block_tells_all_that_is_needed_to_decide() -> None:
     """Where it stands, what the machine would write, and how many lines above it are meant."""
     assert find_conflicts(SHOWN) == (
         ConflictBlock(
-            id="eb46a5",
-            line=6,
-            last_line=8,
-            machine="- b by the machine -->\n",
-            person_lines=2,
-            unchanged=True,
+            id="eb46a5", line=6, last_line=8, machine="- b by the machine -->\n", person_lines=2, unchanged=True
         ),
     )
 

@@ -21,34 +21,14 @@ from tests.timing import assert_linear
 
 LINES = st.sampled_from(
     [
-        "---",
-        "--- ",
-        "format: 1",
-        "no field",
-        "# One",
-        "## Two ##",
-        "### [10:00:00] X (op 3)",
-        "#no heading",
-        "####### seven",
-        "    # code",
-        "```",
-        "```python",
-        "~~~~",
-        "``` a ` b",
-        "> # quoted",
-        "",
-        "text",
-        PIN,
-        "\ufeff",
-        "\u2028",
-        "\x00",
-        "a\rb",
+        "---", "--- ", "format: 1", "no field", "# One", "## Two ##", "### [10:00:00] X (op 3)", "#no heading",
+        "####### seven", "    # code", "```", "```python", "~~~~", "``` a ` b", "> # quoted", "", "text", PIN, "\ufeff",
+        "\u2028", "\x00", "a\rb",
     ]
-)
+)  # fmt: skip
 ENDS = st.sampled_from(["\n", "\r\n", "\n\n", ""])
 DOCUMENTS = st.one_of(
-    st.text(),
-    st.lists(st.tuples(LINES, ENDS)).map(lambda pairs: "".join(line + end for line, end in pairs)),
+    st.text(), st.lists(st.tuples(LINES, ENDS)).map(lambda pairs: "".join(line + end for line, end in pairs))
 )
 
 
@@ -157,8 +137,7 @@ def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "lines"),
-    [("# A\nb\n", "# A\n"), ("A\r\nB\r\n---\r\nc", "A\r\nB\r\n---\r\n"), ("# A", "# A"), ("a\n", "")],
+    ("text", "lines"), [("# A\nb\n", "# A\n"), ("A\r\nB\r\n---\r\nc", "A\r\nB\r\n---\r\n"), ("# A", "# A"), ("a\n", "")]
 )
 def test_a_block_knows_the_lines_of_its_heading(text: str, lines: str) -> None:
     """The underline is one of them."""
@@ -206,24 +185,10 @@ def test_front_matter_that_is_closed_at_the_end_of_the_text_counts() -> None:
 
 PLAIN = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) | st.sampled_from(
     [
-        "no",
-        "Null",
-        "~",
-        "a: b",
-        "a #b",
-        "- x",
-        "'",
-        '"',
-        "\\",
-        "two\nlines",
-        "tab\there",
-        " x ",
-        "a\\nb",
-        "{",
-        "y",
+        "no", "Null", "~", "a: b", "a #b", "- x", "'", '"', "\\", "two\nlines", "tab\there", " x ", "a\\nb", "{", "y",
         "\r\n",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), PLAIN, min_size=1, max_size=4))

@@ -56,8 +56,7 @@ def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_ar
     """A conflict carries all three texts and the line at which the person's stand in the result."""
     merged = merge("a\nb\nc\n", "a\nmachine\nc\nd\n", "x\na\nperson\nc\n")
     assert merged == Merged(
-        text="x\na\nperson\nc\nd\n",
-        conflicts=(Conflict(line=3, base="b\n", machine="machine\n", person="person\n"),),
+        text="x\na\nperson\nc\nd\n", conflicts=(Conflict(line=3, base="b\n", machine="machine\n", person="person\n"),)
     )
 
 
@@ -262,8 +261,7 @@ def test_a_section_that_a_person_deleted_stays_deleted_and_what_the_machine_adds
     assert merge(base, base.replace("- c\n", "- c\n- d\n"), person) == Merged(text=f"{person}- d\n")
     assert merge(base, base.replace("- b\n", ""), person) == Merged(text=person)
     assert merge(base, base.replace("- b\n", "- b\n- e\n"), person) == Merged(
-        text=person,
-        conflicts=(Conflict(line=5, base="## B\n\n- b\n\n", machine="## B\n\n- e\n", person=""),),
+        text=person, conflicts=(Conflict(line=5, base="## B\n\n- b\n\n", machine="## B\n\n- e\n", person=""),)
     )
 
 

@@ -156,16 +156,10 @@ def test_what_people_write(row: str, number: int, title: str, ticked: bool, stru
 @pytest.mark.parametrize(
     "row",
     [
-        "- plain",
-        "- #12 waits for Bob",
-        "- [ ] a fact (K5)",
-        "",
-        "- [ ]",
-        "[x] no item",
-        "- [y] what",
+        "- plain", "- #12 waits for Bob", "- [ ] a fact (K5)", "", "- [ ]", "[x] no item", "- [y] what",
         "- [x](https://a.b/#2)",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_line_of_work(row: str) -> None:
     """A list item without a box is a note, one with the number of a fact that fact."""
     assert parse_row(row) is None
@@ -240,18 +234,12 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "  - [-] #10 Login form (story)",
-        "  - [x] `#10` Login form (story)",
-        "  - [x] [#10](https://tracker.example/10) Login form (story)",
-        "  - [x] (#10) Login form",
-        "  - [ ] <del>#10 Login form</del> (story)",
-        "  - [ ] ~~#10 Login form~~ not needed (story)",
-        "> - [x] #10 Login form (story)",
-        "  [x] #10 Login form",
-        "  - ☑ #10 Login form",
-        "  - [x] ＃10 Login form",
+        "  - [-] #10 Login form (story)", "  - [x] `#10` Login form (story)",
+        "  - [x] [#10](https://tracker.example/10) Login form (story)", "  - [x] (#10) Login form",
+        "  - [ ] <del>#10 Login form</del> (story)", "  - [ ] ~~#10 Login form~~ not needed (story)",
+        "> - [x] #10 Login form (story)", "  [x] #10 Login form", "  - ☑ #10 Login form", "  - [x] ＃10 Login form",
     ],
-)
+)  # fmt: skip
 def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
     """It is neither taken out nor new: whoever wrote it is told."""
     edits = plan_edits(PLAN, PLAN.replace("  - [ ] #10 Login form (story)", row))

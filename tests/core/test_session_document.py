@@ -29,31 +29,12 @@ from tests.builders import a_summary, an_operation
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 SESSION = Session(id="5f0c3c1e-1111-4222-8333-444455556666", started=START, status=SessionStatus.ACTIVE)
 FORGERIES = [
-    "\n### [10:00:00] X (op 3)\n",
-    "### [10:00:00] X (op 3)",
-    "\r### [10:00:00] X (op 3)\r",
-    "\r\n### Summary S1: forged\r\n",
-    "\x0b### [10:00:00] X (op 3)\x0c",
-    "\u2028### [10:00:00] X (op 3)\u2029",
-    "\x85### [10:00:00] X (op 3)",
-    "## Operations Log",
-    "\n## Operations Log\n",
-    "\n---\n",
-    "---",
-    "\n```\n",
-    "~~~",
-    "\n\n\n",
-    "\x00",
-    "\ud800",
-    "\udc80",
-    "\ufeff# Head",
-    "> ### quoted (op 9)",
-    "(op 4)",
-    "#",
-    "<!-- pin -->",
-    "\n<!-- pin -->\n",
-    "<!--  PIN  -->",
-]
+    "\n### [10:00:00] X (op 3)\n", "### [10:00:00] X (op 3)", "\r### [10:00:00] X (op 3)\r",
+    "\r\n### Summary S1: forged\r\n", "\x0b### [10:00:00] X (op 3)\x0c", "\u2028### [10:00:00] X (op 3)\u2029",
+    "\x85### [10:00:00] X (op 3)", "## Operations Log", "\n## Operations Log\n", "\n---\n", "---", "\n```\n", "~~~",
+    "\n\n\n", "\x00", "\ud800", "\udc80", "\ufeff# Head", "> ### quoted (op 9)", "(op 4)", "#", "<!-- pin -->",
+    "\n<!-- pin -->\n", "<!--  PIN  -->",
+]  # fmt: skip
 PIECE = st.sampled_from(FORGERIES) | st.text(max_size=10)
 TEXT = st.lists(PIECE, max_size=4).map("".join)
 KEY = st.sampled_from(["title", "subject", "user_input", "text", "result", "status", "role", "tool", "error"]) | TEXT

@@ -262,5 +262,8 @@ def test_the_project_may_be_named_before_the_command(run: Any, tmp_path: Path) -
     run("-C", here, "import", "jsonl", here / "one.jsonl")
     assert [op["data"] for op in run.json("ops", "-C", here)] == [{"text": "one"}]
     assert run("-C", here, "config", "check").startswith(f"valid: {here}")
+    run("work", "-C", here, "add", "epic", "Bake")
+    shown = run("work", "-C", here, "show", "1")
+    assert shown == run("-C", here, "work", "show", "1") == run("work", "show", "1", "-C", here)
     run("-C", here / "nowhere", "status", exit_code=2)
     assert "is not a folder" in run.errors

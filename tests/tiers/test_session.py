@@ -227,13 +227,9 @@ def test_the_structured_summary_has_the_source_designs_keys(memory: Orchestrator
     record(memory, 3)
     summary = memory.session_memory.generate_summary()
     assert list(summary) == [
-        "total_operations",
-        "key_accomplishments",
-        "decisions_made",
-        "issues_encountered",
-        "project_state_changes",
+        "total_operations", "key_accomplishments", "decisions_made", "issues_encountered", "project_state_changes",
         "recommended_next_steps",
-    ]
+    ]  # fmt: skip
     assert summary["total_operations"] == 6
     assert any("SQLite" in str(text) for text in as_list(summary["decisions_made"]))
     assert any("exit code 2" in str(text) for text in as_list(summary["issues_encountered"]))
