@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName
+from tests.conftest import Clock
 from tests.memories import live, session_of
+from tests.timing import assert_quick
 
-START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
     """A memory with a window of 8K."""
-    now = [START]
-
-    def clock() -> datetime:
-        now[0] += timedelta(seconds=20)
-        return now[0]
-
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as opened:
+    with open_memory(tmp_path, config=WINDOW, clock=Clock(step_s=20)) as opened:
         yield opened
 
 
@@ -149,3 +143,20 @@ def test_a_section_that_says_there_is_nothing_takes_no_room(memory: Orchestrator
     """The document says "None" to people; a model is not told what there is not."""
     assert "## Backlog\n\n- None" in document(memory, DocumentName.WORK_PLAN).read_text(encoding="utf-8")
     assert "Backlog" not in memory.get_orchestrator_context("x").render()
+
+
+@pytest.mark.parametrize("edit", ["every second line goes", "all lines are turned round"])
+def test_context_does_not_wait_for_a_long_documents_comparison(tmp_path: Path, edit: str) -> None:
+    """In a running epoch, where it is compared with what it was; such an edit is shown anew, not told line by line."""
+    with open_memory(tmp_path, config={"tokens": {"counter": "estimate"}}) as memory:
+        memory.record_operation("note", {"text": "first"})
+        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        lines = [f"- Line {number} of a list that somebody keeps here.\n" for number in range(20_000)]
+        path.write_text(path.read_text() + "\n## Mine\n\n" + "".join(lines))
+        before = memory.get_orchestrator_context("test")
+        changed = lines[::2] if edit == "every second line goes" else lines[::-1]
+        path.write_text(path.read_text().replace("".join(lines), "".join(changed)))
+        after = []
+        assert_quick(0.5, lambda: after.append(memory.get_orchestrator_context("test")), tries=1)
+        assert after[0].epoch == before.epoch + 1
+        assert changed[-1] in after[0].render()
