@@ -117,31 +117,6 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqliteJobQ
     assert again.error == "it stalled, or the process that worked at it ended"
 
 
-def test_interrupted_failed_and_given_up_jobs(queue: SqliteJobQueue) -> None:
-    """An interruption costs no attempt, a failure waits, the last one ends it until it is asked for again."""
-    queue.put(1, priority=0, now=LATER, most=9)
-    job = take(queue)
-    assert job is not None
-    queue.give_back(job, due=LATER)
-    job = take(queue)
-    assert job is not None
-    assert job.attempts == 0
-    queue.fail(job, "no answer", due=LATER + timedelta(minutes=1))
-    assert take(queue) is None
-    job = take(queue, timedelta(minutes=1))
-    assert job is not None
-    assert (job.attempts, job.error) == (1, "no answer")
-    queue.fail(job, "no answer at all", due=None)
-    assert not queue.due(LATER + timedelta(days=9))
-    assert [(job.state, job.error) for job in queue.jobs()] == [(JobState.FAILED, "no answer at all")]
-    queue.put(1, priority=0, now=LATER, most=9)
-    job = take(queue)
-    assert job is not None
-    assert job.attempts == 0
-    queue.finish(job)
-    assert queue.jobs() == []
-
-
 def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqliteJobQueue) -> None:
     """It may stay; another takes over when it resigns or its lease has run out."""
     minute = timedelta(minutes=1)

@@ -22,7 +22,6 @@ from orchestra_mem.errors import (
     InvalidOperationError,
     NotFoundError,
     StorageError,
-    StorageFullError,
 )
 from orchestra_mem.types import OperationFilter, SessionStatus
 from tests.conftest import Clock
@@ -162,19 +161,6 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
         assert memory.context_tracker.used_tokens() == 8_000
         memory.refresh()
         assert not memory.context_tracker.should_refresh()
-
-
-def test_working_memory_goes_on_where_it_was_after_a_restart(tmp_path: Path, clock: Clock) -> None:
-    """The unfinished session is resumed with the operations that had not spilled."""
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
-        record(memory, 27)
-        session = memory.sessions()[0]
-        here = ids(memory.working_memory.get_all_operations())
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as memory:
-        assert ids(memory.working_memory.get_all_operations()) == here
-        record(memory, 1, 28)
-        assert [s.id for s in memory.sessions()] == [session.id]
-        assert memory.query_recent_operations(limit=1)[0].session == session.id
 
 
 # Context
@@ -437,29 +423,6 @@ def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
 
 
 # Failures
-
-
-def test_a_disk_that_is_full_is_told_and_recording_goes_on_when_there_is_room(tmp_path: Path, clock: Clock) -> None:
-    """An operation is acknowledged only when it is in the event log; what the documents lack comes later."""
-    full: list[str] = []
-
-    def point(name: str) -> None:
-        if any(name.startswith(part) for part in full) and name.endswith(".before"):
-            raise OSError(28, "No space left on device")
-
-    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
-        record(memory, 9)
-        full.append("spill")
-        record(memory, 20, 10)
-        assert [p["subject"] for p in memory.get_stats()["problems"]] == ["session document"]  # type: ignore[index, call-overload, union-attr]
-        assert len(memory.operations()) == 29
-        with pytest.raises(StorageFullError, match="No space left on device; free some space, then go on"):
-            memory.refresh()
-        full.clear()
-        record(memory, 30, 30)
-        assert memory.refresh() is not None
-        assert memory.get_stats()["problems"] == []
-        assert_whole(memory)
 
 
 def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tmp_path: Path, clock: Clock) -> None:

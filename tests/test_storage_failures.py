@@ -393,26 +393,6 @@ def test_rights_that_are_taken_away_are_told_and_work_goes_on() -> None:
 # Documents
 
 
-def test_session_document_replaced_by_a_folder_is_told_and_recording_goes_on(tmp_path: Path) -> None:
-    """Recording and contexts work meanwhile; once the folder is away the document holds all that it should."""
-    with _open(tmp_path) as memory:
-        told = {f"m{number}": _record(memory, f"m{number}") for number in range(10)}
-        path = live(memory)
-        path.unlink()
-        path.mkdir()
-        told |= {f"folder{number}": _record(memory, f"folder{number}") for number in range(40)}
-        assert f"{path} is a folder" in _problems(memory)
-        assert memory.get_orchestrator_context("test").tokens > 0
-        with pytest.raises(StorageError, match="is a folder, a document is expected there; move the folder away"):
-            memory.flush_session()
-        path.rmdir()
-        told |= {f"after{number}": _record(memory, f"after{number}") for number in range(40)}
-        memory.refresh()
-        assert _recorded(memory) == told
-        assert everywhere(memory) == sorted(told.values())
-        assert memory.get_stats()["problems"] == []
-
-
 def test_session_document_deleted_while_closed_is_made_again(tmp_path: Path) -> None:
     """From log and ledger, as it was: each operation stands in one place, as an entry or in a summary."""
     with _open(tmp_path) as memory:

@@ -187,26 +187,6 @@ def _end(log: SqliteEventLog, session: str) -> None:
     log.end_session(session, ended=NOON + SECOND, archive="a.md")
 
 
-def test_session_goes_from_active_to_archived(log: SqliteEventLog) -> None:
-    """A flush begins when all stands in the document, takes no more operations, and is known until it has ended."""
-    _record(log, _draft())
-    assert not log.begin_flush("1-session", "too early")
-    log.set_spilled("1-session", 1)
-    assert log.begin_flush("1-session", "closing")
-    assert not log.begin_flush("1-session", "twice")
-    (flushing,) = log.flushing()
-    assert (flushing[0].status, flushing[0].spilled_through, flushing[1]) == (SessionStatus.FLUSHING, 1, "closing")
-    assert log.live_session() is None
-    assert _record(log, _draft(), session=2).session == "2-session"
-    log.end_session("1-session", ended=NOON + SECOND, archive="a.md")
-    ended = log.session("1-session")
-    assert (ended.status, ended.ended, ended.archive) == (SessionStatus.ARCHIVED, NOON + SECOND, "a.md")
-    assert log.flushing() == []
-    live = log.live_session()
-    assert live is not None
-    assert live.id == "2-session"
-
-
 # The ledger
 
 
@@ -217,22 +197,6 @@ def _summary(number: int, first: int, last: int, children: tuple[int, ...] = ())
         source_tokens=30, must_keeps=(1, 4), dropped=("#12",), put_back=("never",), since=NOON, until=NOON + SECOND,
         created=NOON + 2 * SECOND,
     )  # fmt: skip
-
-
-def test_summaries_come_back_and_know_their_parents(log: SqliteEventLog, ledger: SqliteLedger) -> None:
-    """Only those that no other covers stand; each is as it was stored, but for its parent."""
-    for n in range(4):
-        _record(log, _draft(n))
-    assert ledger.next_summary_id() == 1
-    ledger.add_summaries([_summary(1, 1, 2), _summary(2, 3, 4)])
-    assert [s.id for s in ledger.summaries("1-session", standing=True)] == [1, 2]
-    ledger.add_summaries([_summary(3, 1, 4, (1, 2))])
-    assert ledger.summary(3) == _summary(3, 1, 4, (1, 2))
-    assert [(s.id, s.parent) for s in ledger.summaries()] == [(1, 3), (3, 0), (2, 3)]
-    assert [s.id for s in ledger.summaries(standing=True)] == [3]
-    assert ledger.next_summary_id() == 4
-    with pytest.raises(NotFoundError, match=r"^there is no summary S9; `orchestra-mem losses` lists them$"):
-        ledger.summary(9)
 
 
 def test_summaries_are_stored_all_or_none(log: SqliteEventLog, ledger: SqliteLedger) -> None:
@@ -247,26 +211,6 @@ def test_summaries_are_stored_all_or_none(log: SqliteEventLog, ledger: SqliteLed
 def _fact(number: int, kind: MustKeepKind = MustKeepKind.DECISION, **more: object) -> MustKeep:
     text = f"Fact {number}."
     return MustKeep(id=number, kind=kind, text=text, operation=1, timestamp=NOON, **more)  # type: ignore[arg-type]
-
-
-def test_facts_come_back_and_change_state(log: SqliteEventLog, ledger: SqliteLedger) -> None:
-    """Found by kind, state and operation; a changed one keeps its text; what was judged is noted with them."""
-    _record(log, _draft())
-    role = _fact(2, MustKeepKind.ROLE, identifiers=("#12", "a.py"))
-    ledger.add_must_keeps("1-session", [_fact(1), role, _fact(3)], [], judged_through=1)
-    changed = _fact(1, status=MustKeepStatus.SUPERSEDED, superseded_by=3)
-    ledger.add_must_keeps("1-session", [], [changed], judged_through=1)
-    assert ledger.must_keeps() == [changed, role, _fact(3)]
-    assert ledger.must_keeps(kinds=[MustKeepKind.DECISION], status=MustKeepStatus.STANDING) == [_fact(3)]
-    assert ledger.must_keeps(limit=2) == [role, _fact(3)]
-    assert ledger.must_keeps(first_operation=2) == ledger.must_keeps(last_operation=0) == []
-    assert ledger.must_keep(2) == role
-    counts = ledger.count_must_keeps()[MustKeepKind.DECISION]
-    assert sum(counts.values()) == 2
-    assert counts[MustKeepStatus.SUPERSEDED] == 1
-    assert (ledger.next_must_keep_id(), log.session("1-session").judged_through) == (4, 1)
-    with pytest.raises(NotFoundError, match=r"^there is no kept fact K9$"):
-        ledger.must_keep(9)
 
 
 def test_write_is_announced_and_confirmed(ledger: SqliteLedger) -> None:

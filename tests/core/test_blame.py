@@ -72,20 +72,6 @@ def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -
     assert carry(blame, text, text.replace("\r\n", "\n"), person) == blame
 
 
-@given(LINES, st.data())
-def test_lines_that_stay_in_order_keep_their_origin(lines: list[str], data: st.DataObject) -> None:
-    """Wherever lines of another's are put between them."""
-    new = list(lines)
-    for number in range(data.draw(st.integers(0, 4))):
-        new.insert(data.draw(st.integers(0, len(new))), f"mine {number}")
-    old_text, text = ("".join(f"{line}\n" for line in side) for side in (lines, new))
-    blame = carry(new_blame(old_text, machine), old_text, text, person)
-    writers = [origin.writer for origin in blame]
-    for line, writer in zip(new, writers, strict=True):
-        if line.strip():
-            assert writer is (Writer.PERSON if line.startswith("mine") else Writer.MACHINE)
-
-
 SECTIONS = [f"## {name}\n\n- {name} one\n- {name} two\n\n" for name in "ABCDE"]
 
 

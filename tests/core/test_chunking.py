@@ -157,21 +157,6 @@ def test_an_operation_is_one_chunk() -> None:
     assert chunk.importance == 0.5
 
 
-def test_a_long_operation_is_several_chunks_in_order() -> None:
-    """A log of hundreds of lines is found by what stands in its middle."""
-    data: Json = {
-        "tool": "bash",
-        "output": "\n".join(f"step {n} of the build took {n * 31 % 97} ms" for n in range(400)),
-    }
-    chunks = chunk_operation(operation(data, kind="tool_call"), Tier.SESSION)
-    assert len(chunks) > 5
-    assert len({chunk.key for chunk in chunks}) == len(chunks)
-    assert [chunk.position for chunk in chunks] == sorted({chunk.position for chunk in chunks})
-    (next_one, *_) = chunk_operation(operation(data, number=13, kind="tool_call"), Tier.SESSION)
-    assert next_one.position > chunks[-1].position
-    assert "step 399" in chunks[-1].text
-
-
 @given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
 def test_any_operation_has_chunks(data: Json) -> None:
     """Keys are distinct, texts visible."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.context.assembly import PREAMBLE, begin_epoch
+from orchestra_mem.core.context.assembly import begin_epoch
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
@@ -44,18 +44,6 @@ def context(counter: Counter | None = None, budget_tokens: int = 2_000) -> Orche
     epoch = epoch.extended([of(Part.OPERATIONS, operation_key(3), "did 3")]) or epoch
     candidates = [operation(n) for n in (1, 2, 3, 9)]
     return OrchestratorContext.from_epoch(epoch, for_operation="nl_command", operations=candidates)
-
-
-def test_it_renders_to_one_text() -> None:
-    """The text is preamble, stable parts and timeline in their order; figures and operations go with it."""
-    made = context()
-    assert (made.tokens, made.prefix_tokens, made.counter) == (len(made.render()), len(made.prefix), "letters")
-    assert [o.id for o in made.operations] == [1, 2, 3]
-    assert context().render() == (
-        f'{PREAMBLE}<memory part="project_state">\n## Active Work\n- Epic #5\n'
-        '<memory part="decision_history">\nUse SQLite.\nNever deploy on Fridays.\n'
-        '<memory part="working_memory">\ndid 1\ndid 2\ndid 3\n'
-    )
 
 
 def test_messages_are_the_stable_part_and_the_timeline() -> None:

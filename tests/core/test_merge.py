@@ -13,7 +13,6 @@ from tests.timing import assert_quick
 
 LINE = st.sampled_from(["a\n", "b\n", "c\n", "\n", "- x\n", "d\r\n", "e"])
 TEXT = st.lists(LINE, max_size=12).map("".join) | st.text(st.characters(exclude_characters="\r"), max_size=20)
-SOLID = [f"line {number}\n" for number in range(12)]
 
 
 @given(TEXT, TEXT)
@@ -21,35 +20,6 @@ def test_a_side_that_did_not_change_takes_the_other_whole(base: str, other: str)
     """With one side as the base, the other's text is the result, byte for byte and without conflict."""
     assert merge(base, base, other) == Merged(text=other)
     assert merge(base, other, base) == Merged(text=other)
-
-
-@given(st.data())
-def test_every_line_that_a_person_added_survives(data: st.DataObject) -> None:
-    """Lines that only the person has are in the result, in the person's order, as often as the person wrote them."""
-    base = data.draw(st.lists(LINE.filter(lambda line: line.endswith("\n")), max_size=10))
-    machine = data.draw(st.lists(LINE.filter(lambda line: line.endswith("\n")), max_size=10))
-    person = list(base)
-    for number in range(data.draw(st.integers(0, 4))):
-        person.insert(data.draw(st.integers(0, len(person))), f"person {number}\n")
-    merged = merge("".join(base), "".join(machine), "".join(person)).text.splitlines(keepends=True)
-    assert [line for line in merged if line.startswith("person")] == [
-        line for line in person if line.startswith("person")
-    ]
-
-
-@given(st.data())
-def test_changes_apart_from_one_another_both_stand(data: st.DataObject) -> None:
-    """Where an unchanged line lies between them, both changes are in the result and nothing is told."""
-    place = data.draw(st.integers(1, len(SOLID) - 3))
-    changed = [["machine\n"], [], ["machine\n", "machine\n"]]
-    first, second = SOLID[:place], SOLID[place + 1 :]
-    new = data.draw(st.sampled_from(changed))
-    own = data.draw(st.sampled_from([["person\n"], [], ["person\n"] * 3]))
-    machine = "".join([*new, *first[1:], SOLID[place], *second])
-    person = "".join([*first, SOLID[place], *second[:-1], *own])
-    assert merge("".join(SOLID), machine, person) == Merged(
-        text="".join([*new, *first[1:], SOLID[place], *second[:-1], *own])
-    )
 
 
 def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_are_told() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -36,25 +35,6 @@ def entries(memory: OrchestratorContextManager) -> list[int]:
     return list(SessionDocument.parse(live(memory).read_text(encoding="utf-8")).entries())
 
 
-def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContextManager) -> None:
-    """No session, no document, and every question has its empty answer."""
-    session = memory.session_memory
-    assert session.session is None
-    assert session.path is None
-    assert session.get_summary(1_000) == ""
-    assert session.generate_summary() == {}
-    assert session.search("x") == []
-    assert session.token_count() == 0
-    assert session.get_current_state() == {
-        "session_id": None,
-        "operation_count": 0,
-        "tokens_used": 0,
-        "started_at": None,
-        "duration_seconds": 0.0,
-    }
-    assert list(memory.session_memory.place.folder.glob("*.md")) == []
-
-
 def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorContextManager) -> None:
     """Word for word, each once, behind the log's heading."""
     record(memory, 10)
@@ -62,25 +42,6 @@ def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorC
     assert entries(memory) == [1, 2, 3, 4, 5, 6]
     assert text.endswith("### [10:00:00] Step (op 6)\n**Text**: Step number 6 was taken.\n\n")
     assert [op.id for op in memory.working_memory.get_all_operations()] == [7, 8, 9, 10]
-
-
-def test_figures_of_the_session(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Its id, operations of all tiers, tokens of the document and age."""
-    record(memory, 10)
-    clock.now += timedelta(minutes=5)
-    session = session_of(memory)
-    stats = memory.session_memory.get_stats()
-    assert stats == {
-        "session_id": session.id,
-        "operation_count": 10,
-        "current_tokens": memory.session_memory.token_count(),
-        "session_age_seconds": 300.0,
-    }
-    assert memory.session_memory.get_current_state()["started_at"] == "2025-01-15T10:00:00+00:00"
-    counter = memory.context_tracker
-    assert counter.used_tokens() > 0
-    clock.now = START - timedelta(hours=1)
-    assert memory.session_memory.get_stats()["session_age_seconds"] == 0.0
 
 
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:

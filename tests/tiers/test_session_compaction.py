@@ -12,7 +12,6 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
-from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.conftest import Clock
 from tests.memories import live, session_of, standing, text_of
@@ -95,30 +94,6 @@ def test_a_document_grows_with_the_logarithm_of_the_work(memory: OrchestratorCon
         memory.refresh()
     assert memory.session_memory.token_count() <= max(2_400, 2 * small)
     assert max(s.level for s in standing(memory)) >= 2
-
-
-def test_must_keeps_stand_word_for_word_below_their_summary(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """A rule, a decision, a failure and an open item, each found again by its number."""
-    said = [
-        ("note", {"text": "Never deploy on Fridays."}),
-        ("decision", {"decision": "We decided to use SQLite because it is embedded."}),
-        ("task_execution", {"status": "failed", "error": "The build failed with exit code 2 in src/build.py."}),
-        ("note", {"text": "TODO: write the migration guide for issue #77."}),
-    ]
-    for kind, data in said:
-        memory.record_operation(kind, data)
-    record(memory, clock, 20)
-    memory.refresh()
-    text = squeeze(text_of(memory))
-    for words in ("Never deploy on Fridays", "use SQLite because it is embedded", "exit code 2 in src/build.py", "#77"):
-        assert words in text
-    first = standing(memory)[0]
-    assert first.must_keeps
-    for number in first.must_keeps:
-        found = memory.expand(f"K{number}")
-        assert found.fact is not None
-        assert squeeze(found.fact.text) in text
-        assert found.operations[0].id == found.fact.operation
 
 
 def test_a_decision_taken_back_is_marked_where_it_stands(memory: OrchestratorContextManager, clock: Clock) -> None:
@@ -330,25 +305,6 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
         assert not ranges & entries
         assert not entries & working
         assert "Decision K1: We decided to use MySQL" not in text_of(memory)
-
-
-def test_the_ledger_tells_of_every_summary_what_it_cost(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """Shorter than its source, its size as counted, and what identifiers it dropped."""
-    for _ in range(5):
-        record(memory, clock, 50)
-        memory.refresh()
-    losses = memory.losses()
-    assert [s.id for s in losses] == list(range(1, len(losses) + 1))
-    assert all(0 < s.ratio < 1 for s in losses)
-    assert {s.method for s in losses} == {"extractive"}
-    for summary in (s for s in losses if s.level == 1):
-        said = " ".join(str(op.data) for op in memory.expand(summary.id).operations)
-        assert all(name in said for name in summary.dropped)
-        assert not any(name in summary.text.split() for name in summary.dropped)
-    assert any(s.dropped for s in losses)
-    assert memory.losses(limit=2) == losses[-2:]
-    assert memory.losses(limit=0) == []
-    assert memory.losses(memory.sessions()[0].id) == losses
 
 
 def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:
