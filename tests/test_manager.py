@@ -24,6 +24,7 @@ from orchestra_mem.errors import (
     StorageError,
 )
 from orchestra_mem.types import OperationFilter, SessionStatus
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.conftest import record as record_steps
 from tests.memories import flushed
@@ -262,8 +263,17 @@ def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memor
 def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) -> None:
     """In words; closing twice is no fault."""
     record(memory, 3)
+    retriever, cache, state = memory.retriever, memory.response_cache, memory.state
+    retriever.retrieve_context("kept")
     memory.close()
     memory.close()
+    parts: list[Callable[[], object]] = [
+        lambda: retriever.retrieve_context("kept"), lambda: cache.get("x"), lambda: cache.put("x", "y"),
+        state.items, state.counts, lambda: state.create(WorkKind.TASK, "x"),
+    ]  # fmt: skip
+    for call in parts:
+        with pytest.raises(ClosedError):
+            call()
     calls: list[Callable[[], object]] = [
         lambda: memory.record_operation("x", 1),
         lambda: memory.get_orchestrator_context("x"),
@@ -277,6 +287,7 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
         lambda: memory.expand(1),
         memory.losses,
         memory.get_stats,
+        lambda: memory.retriever,
         memory.__enter__,
     ]
     for call in calls:

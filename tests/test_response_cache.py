@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.responses import ResponseKind, difference
 from tests.conftest import Clock
@@ -227,13 +227,3 @@ def test_difference_takes_any_strings(one: str, other: str) -> None:
     """Either way round it comes to the same, and a text does not differ from itself."""
     assert difference(one, one) == ""
     assert bool(difference(one, other)) == bool(difference(other, one))
-
-
-def test_a_closed_memory_answers_nothing(memory: OrchestratorContextManager) -> None:
-    """It is a mistake of the host's, and told as one."""
-    cache = memory.response_cache
-    memory.close()
-    with pytest.raises(ClosedError):
-        cache.get(QUESTION)
-    with pytest.raises(ClosedError):
-        cache.put(QUESTION, ANSWER)

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from orchestra_mem import ClosedError, OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
 from tests.timing import until
@@ -148,17 +148,6 @@ def test_popular_tasks_are_retrieved_behind_after_a_change(memory: OrchestratorC
     hits = retriever.get_stats()["hits"]
     assert "blue door" in retriever.retrieve_context("deploy the shop").text
     assert retriever.get_stats()["hits"] == hits + 1  # type: ignore[operator]
-
-
-def test_a_closed_memory_retrieves_nothing(memory: OrchestratorContextManager) -> None:
-    """Also where the answer had been kept."""
-    retriever = memory.retriever
-    retriever.retrieve_context("bcrypt")
-    memory.close()
-    with pytest.raises(ClosedError):
-        retriever.retrieve_context("bcrypt")
-    with pytest.raises(ClosedError):
-        _ = memory.retriever
 
 
 def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:

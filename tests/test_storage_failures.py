@@ -351,23 +351,15 @@ def _play(scenario: str, folder: Path, *, mounted: bool = False) -> None:
     assert played.returncode == 0, played.stdout + played.stderr
 
 
-@pytest.mark.parametrize(
-    ("scenario", "fallback"),
-    [
-        ("full_disk", "file_limit"),
-        ("nearly_full_disk", "wide_file_limit"),
-        ("full_disk_at_start", "file_limit_at_start"),
-    ],
-)
-def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str, fallback: str) -> None:
+@pytest.mark.parametrize("scenario", ["full_disk", "nearly_full_disk", "full_disk_at_start"])
+def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """Refused operations raise an error of ours with path and advice; with room again all goes on, and all is there.
 
-    On a mounted file system of 32 MB; where none may be mounted, with a limit on the size of files.
+    On a mounted file system of 32 MB.
     """
-    if _namespace() is not None:
-        _play(scenario, tmp_path, mounted=True)
-    else:
-        _play(fallback, tmp_path)
+    if _namespace() is None:
+        pytest.skip("no file system may be mounted here; the next test limits the size of files instead")
+    _play(scenario, tmp_path, mounted=True)
 
 
 @pytest.mark.parametrize("scenario", ["file_limit", "wide_file_limit", "file_limit_at_start"])

@@ -112,17 +112,12 @@ def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
     assert carry(first, old, text, person)[-1] == AGENT
 
 
-def test_a_changed_line_is_written_anew() -> None:
-    """The rest of the document is not."""
-    old, text = "- a\n- b\n- c\n", "- a\n- B\n- c\n"
-    assert carry(new_blame(old, machine), old, text, person) == (MACHINE, PERSON, MACHINE)
-
-
-def test_a_line_that_comes_back_is_written_by_who_brought_it_back() -> None:
-    """A text does not tell what stood in it before."""
-    first, second = "- a\n- b\n- c\n", "- a\n- c\n"
-    between = carry(new_blame(first, machine), first, second, person)
-    assert carry(between, second, first, person) == (MACHINE, PERSON, MACHINE)
+def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
+    """The rest of the document is not; a text does not tell what stood in it before."""
+    first, without = "- a\n- b\n- c\n", "- a\n- c\n"
+    assert carry(new_blame(first, machine), first, "- a\n- B\n- c\n", person) == (MACHINE, PERSON, MACHINE)
+    between = carry(new_blame(first, machine), first, without, person)
+    assert carry(between, without, first, person) == (MACHINE, PERSON, MACHINE)
 
 
 def test_the_origin_of_a_new_line_is_asked_with_the_headings_above_it() -> None:

@@ -69,31 +69,31 @@ ENTRIES = st.lists(st.tuples(st.integers(1, 3_000), st.integers(0, 600)), max_si
 )
 
 
-def test_nothing_is_due_while_all_is_young_and_small() -> None:
-    """An hour stays word for word."""
-    entries = [(n, 500, START + timedelta(minutes=n)) for n in range(1, 60)]
-    assert due(entries, document_tokens=29_500, window=HOUR, limits=LIMITS) == 0
-    assert due([], document_tokens=99_000, window=HOUR, limits=LIMITS) == 0
+def _minutes(*minutes: int) -> list[tuple[int, int, datetime]]:
+    """Entries of 500 tokens at these minutes."""
+    return [(n, 500, START + timedelta(minutes=minute)) for n, minute in enumerate(minutes, 1)]
 
 
-def test_what_is_older_than_the_window_is_due() -> None:
-    """Counted back from the newest time, its border included in the window."""
-    entries = [(n, 500, START + timedelta(minutes=10 * n)) for n in range(1, 21)]
-    assert due(entries, document_tokens=10_000, window=HOUR, limits=LIMITS) == 13
-
-
-def test_what_is_too_little_for_a_summary_waits() -> None:
-    """Less than a segment is due only where the document is over its threshold."""
-    entries = [(1, 1_900, START), *((n, 500, START + 3 * HOUR) for n in range(2, 12))]
-    assert due(entries, document_tokens=7_000, window=HOUR, limits=LIMITS) == 0
-    assert due(entries, document_tokens=40_001, window=HOUR, limits=LIMITS) > 0
-
-
-def test_a_clock_that_jumped_back_does_not_hold_all_up() -> None:
-    """One operation with a time ahead of the others does not keep what is hours old word for word."""
-    times = [START + 9 * HOUR, *(START + timedelta(minutes=10 * n) for n in range(40))]
-    entries = [(n + 1, 500, time) for n, time in enumerate(times)]
-    assert due(entries, document_tokens=20_500, window=HOUR, limits=LIMITS) > 0
+@pytest.mark.parametrize(
+    ("entries", "document_tokens", "count"),
+    [
+        # An hour stays word for word.
+        (_minutes(*range(1, 60)), 29_500, 0),
+        ([], 99_000, 0),
+        # Counted back from the newest time, its border included in the window.
+        (_minutes(*range(10, 201, 10)), 10_000, 13),
+        # Less than a segment is due only where the document is over its threshold.
+        ([(0, 1_900, START), *_minutes(*[180] * 10)], 7_000, 0),
+        ([(0, 1_900, START), *_minutes(*[180] * 10)], 40_001, 7),
+        # One operation with a time ahead of the others does not keep what is hours old word for word.
+        (_minutes(540, *range(0, 400, 10)), 20_500, 34),
+    ],
+)
+def test_what_is_older_than_the_window_is_due_where_it_is_enough(
+    entries: list[tuple[int, int, datetime]], document_tokens: int, count: int
+) -> None:
+    """The oldest, so many; a clock that jumped back does not hold all up."""
+    assert due(entries, document_tokens=document_tokens, window=HOUR, limits=LIMITS) == count
 
 
 @given(ENTRIES, st.integers(0, 200_000))

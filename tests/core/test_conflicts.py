@@ -55,13 +55,10 @@ def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
     return found
 
 
-def test_a_conflict_reads_well() -> None:
-    """The person's lines stand, and right below is what the machine would write, quoted."""
+def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
+    """Where it stands, what the machine would write, and how many lines above it are meant; taken, it is gone."""
     assert MARKED == SHOWN
-
-
-def test_a_block_tells_all_that_is_needed_to_decide() -> None:
-    """Where it stands, what the machine would write, and how many lines above it are meant."""
+    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
     assert find_conflicts(SHOWN) == (
         ConflictBlock(
             id="eb46a5", line=6, last_line=8, machine="- b by the machine -->\n", person_lines=2, unchanged=True
@@ -165,11 +162,6 @@ def test_a_rejected_conflict_does_not_come_back() -> None:
     left = reject(MARKED, ID).text
     machine = MACHINE.replace("- x\n", "- x\n- y\n")
     assert mark(merge(MACHINE, machine, without_conflicts(left)), left) == left.replace("- x\n", "- x\n- y\n")
-
-
-def test_an_accepted_conflict_is_no_change_of_the_machines_text() -> None:
-    """The document says what the machine said."""
-    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
 
 
 def test_equal_conflicts_have_ids_of_their_own() -> None:

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from orchestra_mem.adapters.database import Database, SqliteWorkStore
 from orchestra_mem.core.work.changes import CREATED, NOTE, field_text, net_changes, with_field
-from orchestra_mem.errors import CircularDependencyError, ClosedError, InvalidChangeError, NotFoundError
+from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import (
@@ -466,13 +466,3 @@ def test_items_are_found_by_all_conditions_together(
     state.set_status(story.id, WorkStatus.IN_PROGRESS)
     state.set_status(task.id, WorkStatus.DONE)
     assert [item.id for item in state.items(where)] == expected
-
-
-def test_after_closing_nothing_is_answered(tmp_path: Path) -> None:
-    """Neither read nor written."""
-    database = Database(tmp_path / "obra.db")
-    state = StateManager(store=SqliteWorkStore(database), clock=lambda: NOON)
-    database.close()
-    for call in (state.items, state.counts, lambda: state.create(WorkKind.TASK, "x")):
-        with pytest.raises(ClosedError):
-            call()
