@@ -228,16 +228,6 @@ def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> 
     assert all(model.count_prompt(prompt) + 220 <= 620 for prompt in model.prompts)
 
 
-def test_a_window_too_small_for_a_sentence_is_told() -> None:
-    """Nothing is cut to fit; the extract stands."""
-    model = ScriptedModel('{"lines": []}', context_tokens=300)
-    material = _material(work(3))
-    base = draft_of(material, target_tokens=40, counter=WORDS)
-    done = compressor(model).improve(material, base, target_tokens=90, content="step")
-    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
-    assert model.prompts == []
-
-
 def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     """What was read by then is not read again."""
     model = good()
@@ -308,13 +298,19 @@ def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it() -> None:
     assert tried(good(), "note") is TrialVerdict.SKIPPED
 
 
-def test_where_the_extract_fills_the_size_no_model_is_asked() -> None:
-    """It would have to take something away."""
+def test_what_leaves_a_model_nothing_to_do_is_told_without_asking() -> None:
+    """The extract fills the size, or the window is too small for a sentence: nothing is cut to fit."""
     model = good()
     material = _material(work(3))
     base = draft_of(material, target_tokens=90, counter=WORDS)
     done = compressor(model).improve(material, base, target_tokens=base.tokens + 15, content="step")
     assert (done.verdict, done.fault, model.prompts) == (TrialVerdict.SKIPPED, "the extract fills the size", [])
+    model = ScriptedModel('{"lines": []}', context_tokens=300)
+    material = _material(work(3))
+    base = draft_of(material, target_tokens=40, counter=WORDS)
+    done = compressor(model).improve(material, base, target_tokens=90, content="step")
+    assert (done.method, done.fault) == (METHOD, "the window of scripted is too small for a sentence")
+    assert model.prompts == []
 
 
 def test_a_text_is_summarised_level_by_level() -> None:

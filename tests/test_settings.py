@@ -352,16 +352,6 @@ def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, conten
     assert _faults(load, content) == [f".obra/config.yaml{fault}"]
 
 
-def test_a_folder_in_the_place_of_the_file_and_a_file_in_that_of_the_folder_are_faults(load: Load) -> None:
-    """What cannot be read is said, not taken for missing."""
-    Path(".obra/config.yaml").mkdir()
-    assert _faults(load) == [".obra/config.yaml: cannot be read: Is a directory"]
-    Path(".obra/config.yaml").rmdir()
-    Path(".obra").rmdir()
-    Path(".obra").write_text("")
-    assert _faults(load) == [".obra/config.yaml: cannot be read: Not a directory"]
-
-
 # Impossible combinations
 
 _LIMIT = "must be below session_compression_threshold 1500: nothing could be compacted"
@@ -459,7 +449,14 @@ def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest
         assert all(fault.source.endswith("config.yaml") for fault in error.faults)
 
 
-def test_a_named_pipe_in_the_files_place_is_told(load: Load) -> None:
-    """To open one is to wait for ever for whoever writes into it."""
+def test_what_cannot_be_read_is_a_fault_and_not_taken_for_missing(load: Load) -> None:
+    """A folder or a named pipe in the file's place, a file in the folder's; to open a pipe is to wait for ever."""
     os.mkfifo(Path(".obra/config.yaml"))
     assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, no file"]
+    Path(".obra/config.yaml").unlink()
+    Path(".obra/config.yaml").mkdir()
+    assert _faults(load) == [".obra/config.yaml: cannot be read: Is a directory"]
+    Path(".obra/config.yaml").rmdir()
+    Path(".obra").rmdir()
+    Path(".obra").write_text("")
+    assert _faults(load) == [".obra/config.yaml: cannot be read: Not a directory"]

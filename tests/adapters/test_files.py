@@ -188,16 +188,12 @@ def test_append_waits_for_the_disk_only_where_asked_to(tmp_path: Path, full_sync
 # Moves
 
 
-def test_move_takes_the_document_along_and_makes_the_folder(store: FileDocumentStore, tmp_path: Path) -> None:
-    """It stands in the new place alone."""
+def test_move_takes_the_document_along_and_replaces_none(store: FileDocumentStore, tmp_path: Path) -> None:
+    """The folder is made; where a document stands already, both stay where they are."""
     path, target = tmp_path / "a.md", tmp_path / "archive" / "b.md"
     path.write_text("text")
     store.move(path, target, name="x")
     assert (path.exists(), target.read_text()) == (False, "text")
-
-
-def test_move_never_replaces_a_document(store: FileDocumentStore, tmp_path: Path) -> None:
-    """Both stay where they are."""
     path, target = tmp_path / "a.md", tmp_path / "b.md"
     path.write_text("one")
     target.write_text("two")

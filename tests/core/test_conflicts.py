@@ -85,33 +85,20 @@ def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -
 
 
 @given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_without_its_blocks_a_document_is_the_merged_text(merged: Merged) -> None:
-    """Byte for byte, and nothing is wrong with the markers, whatever lines they stand between."""
+def test_a_block_can_be_left_out_taken_or_thrown_away(merged: Merged) -> None:
+    """Byte for byte: without its blocks a document is the merged text; taken, the machine's lines stand there."""
     text = mark(merged)
-    assert len(find_conflicts(text)) == len(merged.conflicts)
+    blocks, conflict = find_conflicts(text), merged.conflicts[0]
+    assert len(blocks) == len(merged.conflicts)
     assert without_conflicts(text) == merged.text
     assert all("conflict" not in problem or "3f9a1c" in text for _, problem in faults(text))
-
-
-@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_accepting_puts_the_machines_lines_in_the_place_of_the_persons(merged: Merged) -> None:
-    """Byte for byte as if the machine's had stood there."""
-    conflict = merged.conflicts[0]
     place = len("".join(merged.text.splitlines(keepends=True)[: conflict.line - 1]))
-    text = mark(merged)
-    block = find_conflicts(text)[0]
-    assert block.unchanged
-    resolved = accept(text, block.id)
+    assert blocks[0].unchanged
+    resolved = accept(text, blocks[0].id)
     expected = merged.text[:place] + conflict.machine + merged.text[place + len(conflict.person) :]
     assert without_conflicts(resolved.text) == expected
     assert resolved.replaced
-
-
-@given(st.sampled_from(["\n", "\r\n"]).flatmap(conflicting))
-def test_rejecting_takes_the_block_out(merged: Merged) -> None:
-    """The person's lines stand as they did."""
-    text = mark(merged)
-    for block in find_conflicts(text):
+    for block in blocks:
         text = reject(text, block.id).text
     assert text == merged.text
 

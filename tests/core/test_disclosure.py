@@ -138,13 +138,9 @@ def test_what_was_rendered_is_left_out_when_it_comes_back(found: list[RetrievedP
     assert without_recalled({"prompt": prompt, "n": 1}) == {"prompt": "You are a planner.\nWhat is next?", "n": 1}
 
 
-def test_a_whole_context_is_left_out_to_its_end() -> None:
-    """Nothing tells where it ends; what stands before it stays."""
+def test_nothing_but_what_was_recalled_is_left_out() -> None:
+    """Nothing tells where a context ends; a field that the program showed counts at the top alone."""
     text = f'Be brief.\n{PREAMBLE}<memory part="work_plan">\n- x\n'
     assert without_recalled([text]) == ["Be brief.\n"]
-
-
-def test_what_the_program_showed_is_left_out_and_a_field_of_that_name_deeper_down_is_not() -> None:
-    """At the top it holds an answer from the memory, below it is what a user recorded."""
     data: Json = {"shown": "an answer", "page": {"shown": "three adverts"}, "list": [{"shown": 4}]}
     assert without_recalled(data) == {"page": {"shown": "three adverts"}, "list": [{"shown": 4}]}

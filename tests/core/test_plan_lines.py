@@ -203,12 +203,6 @@ def test_a_change_of_a_line_says_one_thing(old: str, new: str, number: int, fiel
     assert _edits((old, new)) == {number: LineEdit(number=number, was=_edits((old, new))[number].was, **{field: value})}
 
 
-def test_what_brackets_lack_says_nothing_where_they_are_gone() -> None:
-    """Who writes a title anew has not changed priority, status and all that."""
-    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
-    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
-
-
 def test_moving_a_line_between_backlog_and_future_defers_and_takes_up() -> None:
     """Whatever its brackets say."""
     row = "- [ ] #13 Dark mode (task, deferred)\n"
@@ -246,13 +240,15 @@ def test_a_line_that_cannot_be_read_says_so_much(row: str) -> None:
     assert (edits.unread, edits.changed, edits.added, edits.removed) == ((10,), (), (), ())
 
 
-def test_a_line_without_its_title_keeps_it() -> None:
-    """A tick counts all the same, also in a text from before."""
+def test_a_line_without_its_title_or_brackets_keeps_them() -> None:
+    """A tick counts all the same, also in a text from before; a title written anew changes nothing else."""
     now = PLAN.replace("- [ ] #12 Tidy up (task)", "- [x] #12")
     (edit,) = plan_edits(PLAN, now).changed
     assert (edit.number, edit.status, edit.title) == (12, WorkStatus.DONE, None)
     person = brought_forward(PLAN, PLAN.replace("#12 Tidy up", "#12 Sweep up"), now.replace("#12", "#12 (task)"))
     assert "- [x] #12 Sweep up (task)\n" in person
+    text = PLAN.replace("(task)\n- TODO", "(task, low, in progress, blocked by #9, @Bob)\n- TODO")
+    assert _edits((" (task, low, in progress, blocked by #9, @Bob)", ""), text=text) == {}
 
 
 def test_new_lines_get_their_numbers_and_nothing_else_changes() -> None:

@@ -272,17 +272,13 @@ def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
     assert finished(text, status=SessionStatus.ARCHIVED, closing=closing) == text
 
 
-def test_a_persons_own_section_of_that_name_does_not_keep_the_closing_out() -> None:
-    """A heading "Session Summary" that a person wrote is theirs; the document is closed all the same."""
+def test_the_status_is_told_and_the_closing_comes_last() -> None:
+    """Whatever line ends an editor has saved, and though a person has a section of that name."""
     text = document(1).replace("## Operations Log", "## Session Summary\n\nMine.\n\n## Operations Log")
     done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n\n**Total Operations**: 1\n")
     assert "status: archived\n" in done
     assert done.endswith("## Session Summary\n\n**Total Operations**: 1\n")
     assert "## Session Summary\n\nMine.\n" in done
-
-
-def test_the_status_is_told_in_a_document_with_carriage_returns() -> None:
-    """An editor that saved it with CRLF changes nothing about that."""
     text = document(1).replace("\n", "\r\n")
     done = finished(text, status=SessionStatus.ARCHIVED, closing="## Session Summary\n")
     assert "status: archived\r\n" in done
