@@ -248,7 +248,7 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
 
 
 def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, log: SqliteEventLog) -> None:
-    """Added, reworded and taken out, all or none; the counts follow."""
+    """Added, reworded, taken out and superseded, all or none; the counts follow."""
     _record(log, _draft("x"))
     ledger.add_must_keeps("1-session", [_fact(1), _fact(2)], [], judged_through=1)
     own = replace(_fact(3), operation=0, author=Author.PERSON)
@@ -257,7 +257,10 @@ def test_what_a_person_says_of_facts_is_kept_and_counted(ledger: SqliteLedger, l
     ledger.edit_must_keeps([own], [(_fact(1), reworded), (_fact(2), removed)])
     assert ledger.must_keeps() == [reworded, removed, own]
     assert ledger.by_hand() == [own]
-    assert ledger.count_must_keeps()[own.kind] == {MustKeepStatus.STANDING: 2, MustKeepStatus.REMOVED: 1}
+    superseded = replace(own, status=MustKeepStatus.SUPERSEDED)
+    ledger.add_must_keeps("1-session", [], [superseded], judged_through=1)
+    assert ledger.must_keeps() == [reworded, removed, superseded]
+    assert ledger.count_must_keeps()[own.kind] == {reworded.status: 1, removed.status: 1, superseded.status: 1}
 
 
 def test_notice_stands_once_until_it_is_resolved(ledger: SqliteLedger) -> None:
