@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,6 +47,15 @@ class Clock:
 def clock() -> Clock:
     """Ten o'clock."""
     return Clock()
+
+
+@pytest.fixture
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """The memory of a new project, with the `CONFIG` of the tests' module."""
+    from orchestra_mem import open_memory
+
+    with open_memory(tmp_path, config=getattr(request.module, "CONFIG", None), clock=clock) as opened:
+        yield opened
 
 
 def real_model(model: ModelFile) -> Path:

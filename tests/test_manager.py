@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, IntEnum
@@ -29,14 +29,7 @@ from tests.conftest import Clock
 from tests.conftest import record as record_steps
 from tests.memories import flushed
 
-WINDOW = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory with a window of 8K and ten operations in working memory."""
-    with open_memory(tmp_path, config=WINDOW, clock=clock) as opened:
-        yield opened
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
 
 def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind: str = "step") -> None:
@@ -65,7 +58,7 @@ def test_a_recorded_operation_comes_back_as_it_was_recorded(memory: Orchestrator
     assert memory.expand("op 1").operations == (operation,)
     assert memory.query_recent_operations() == [operation]
     memory.close()
-    with open_memory(tmp_path, config=WINDOW) as again:
+    with open_memory(tmp_path, config=CONFIG) as again:
         assert again.query_recent_operations() == [operation]
 
 
@@ -79,7 +72,7 @@ def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp
     memory.flush_session()
     assert memory.record_operation("b", 2, idempotency_key="k") == first
     memory.close()
-    with open_memory(tmp_path, config=WINDOW) as again:
+    with open_memory(tmp_path, config=CONFIG) as again:
         assert again.record_operation("b", 2, idempotency_key="k") == first
         assert len(again.operations()) == 1
 
@@ -155,7 +148,7 @@ def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: Orchestrat
 
 def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -> None:
     """The tracker says that it is time, and nothing happens until the caller refreshes."""
-    orchestrator = {**WINDOW["orchestrator"], "auto_refresh_enabled": False}
+    orchestrator = {**CONFIG["orchestrator"], "auto_refresh_enabled": False}
     with open_memory(tmp_path, config={"orchestrator": orchestrator}, clock=clock) as memory:
         memory.record_operation("x", {"text": "a"}, 8_000)
         assert memory.context_tracker.should_refresh()
@@ -309,7 +302,7 @@ def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
 
 def test_eight_threads_record_read_and_refresh_at_once(tmp_path: Path) -> None:
     """Nothing lost, nothing twice, every context within its budget."""
-    with open_memory(tmp_path, config=WINDOW) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
 
         def work(thread: int) -> list[int]:
             made = []
@@ -352,8 +345,8 @@ def assert_whole(memory: OrchestratorContextManager) -> None:
 def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, clock: Clock) -> None:
     """As two processes would: one session, one document, each operation once in both contexts."""
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         for number in range(1, 41):
             record(one if number % 3 else two, 1, number)
@@ -371,8 +364,8 @@ def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, 
 def test_a_flush_by_one_ends_the_session_for_the_other(tmp_path: Path, clock: Clock) -> None:
     """The other begins a new one with its next operation."""
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         record(one, 5)
         record(two, 5, 6)
@@ -396,8 +389,8 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
             flusher.pop().flush_session()
 
     with (
-        open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as one,
-        open_memory(tmp_path, config=WINDOW, clock=clock) as two,
+        open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as one,
+        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
     ):
         record(one, 10)
         flusher.append(two)
@@ -412,7 +405,7 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
 
 def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
     """Again and again, in two threads with a memory each: nothing lost, nothing twice."""
-    with open_memory(tmp_path, config=WINDOW) as one, open_memory(tmp_path, config=WINDOW) as two:
+    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as two:
         ended = threading.Event()
 
         def flush() -> int:
@@ -444,7 +437,7 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
         if name in failing:
             raise OSError(28, "No space left on device")
 
-    with open_memory(tmp_path, config=WINDOW, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         operation = memory.record_operation("x", {"text": "first"})
         assert operation.id == 1
         assert len(memory.get_stats()["problems"]) == 1  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,11 @@ from tests.conftest import START, Clock, record
 from tests.memories import live, session_of
 from tests.timing import assert_quick
 
-QUIET = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
+# Spills after four operations and compacts nothing.
+CONFIG = {"orchestrator": {"working_memory": {"max_operations": 4}}, "compaction": {"verbatim_window_s": 31_536_000}}
 
 
 COUNTER = open_counter("tiktoken")
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory that spills after four operations and compacts nothing."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as opened:
-        yield opened
 
 
 def entries(memory: OrchestratorContextManager) -> list[int]:
@@ -46,7 +39,7 @@ def test_spilled_operations_stand_in_the_document_in_order(memory: OrchestratorC
 
 def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
     """Nothing of the document is read again: the last thousand of ten thousand take no longer than the first."""
-    config = {**QUIET, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
+    config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
     took: list[float] = []
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         record(memory, 20)
@@ -61,7 +54,7 @@ def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clo
 @pytest.mark.parametrize("cut", [1, 2, 20, 40, 61])
 def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, cut: int) -> None:
     """A process killed in the middle of an append leaves a piece: it goes, and the entry is appended whole, once."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 5)
         path = live(memory)
         spilled = len(entries(memory))
@@ -71,7 +64,7 @@ def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, 
     torn = after[: len(after) - cut]
     path.write_bytes(torn)
     undo_spill(tmp_path, spilled)
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 8, first=9)
         numbers = entries(memory)
         text = path.read_text(encoding="utf-8")
@@ -82,7 +75,7 @@ def test_a_torn_entry_is_mended_at_the_next_start(tmp_path: Path, clock: Clock, 
 
 def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
     """Within a heading, at the end of a line, or a few characters into a line of its body."""
-    with open_memory(tmp_path, config=QUIET) as memory:
+    with open_memory(tmp_path, config=CONFIG) as memory:
         for number in range(7):
             memory.record_operation("task", {"title": f"task {number}", "a": "b", "status": "completed"})
         path = memory.session_memory.path
@@ -93,7 +86,7 @@ def test_a_torn_entry_is_taken_out_wherever_it_ends(tmp_path: Path) -> None:
     ends = {1, 2, 5, 6, 7, 20, *(line + more for line in lines[:-1] for more in range(8) if line + more < len(entry))}
     for end in sorted(ends):
         path.write_text(whole + entry[:end], encoding="utf-8")
-        open_memory(tmp_path, config=QUIET).close()
+        open_memory(tmp_path, config=CONFIG).close()
         assert path.read_text(encoding="utf-8") == whole, f"an entry cut after {end} of {len(entry)} characters stands"
 
 
@@ -107,7 +100,7 @@ def undo_spill(project: Path, through: int) -> None:
 
 def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> None:
     """A person may empty it; what is recorded afterwards stands there, what was there does not come back."""
-    with open_memory(tmp_path, config=QUIET, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         record(memory, 10)
         live(memory).write_text("", encoding="utf-8")
         record(memory, 4, first=11)
@@ -171,7 +164,7 @@ def test_a_summary_of_so_many_tokens(memory: OrchestratorContextManager, budget:
 def test_a_summary_of_a_large_document_takes_a_moment(tmp_path: Path, clock: Clock) -> None:
     """Choosing what fits is no search over all of it again and again."""
     with open_memory(
-        tmp_path, config={**QUIET, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
+        tmp_path, config={**CONFIG, "orchestrator": {"auto_refresh_enabled": False}}, clock=clock
     ) as memory:
         record(memory, 1_500)
         assert memory.session_memory.get_summary(20_000)
@@ -241,7 +234,7 @@ def test_a_flush_that_the_disk_refused_is_ended_by_the_next(tmp_path: Path, cloc
             failing.clear()
             raise OSError(28, "No space left on device")
 
-    with open_memory(tmp_path, config=QUIET, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         for name in ("flush.rename.before", "archive.rename.before", "document.rename.before"):
             record(memory, 6)
             memory.record_operation("decision", {"decision": f"We decided {name}."})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,8 @@ from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.conftest import Clock
 from tests.memories import live, session_of, standing, text_of
 
-SMALL = {
+# Compacts when it is told to.
+CONFIG = {
     "orchestrator": {
         "context_window": {"max_tokens": 8_192},
         "working_memory": {"max_operations": 6},
@@ -27,13 +27,6 @@ SMALL = {
 }
 TAKEN_BACK = "We no longer use MySQL for the event log; we decided to use SQLite for the event log instead."
 WORDS = "parser cache router index queue ledger window budget reads writes drops keeps".split()
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
-    """A memory that compacts when it is told to."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        yield opened
 
 
 def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say: str = "") -> None:
@@ -174,7 +167,7 @@ def test_an_entry_edited_while_it_is_being_compacted_is_not_lost(tmp_path: Path,
             text = path.read_text(encoding="utf-8")
             path.write_text(text.replace("(op 4)\n", f"(op 4)\n{words}\n", 1), encoding="utf-8")
 
-    with open_memory(tmp_path, config=SMALL, clock=clock, write_point=point) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=point) as memory:
         record(memory, clock, 20)
         memory.refresh()
         assert waiting == []
@@ -282,7 +275,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
             raise Killed
 
     words = "EDITED BY A PERSON"
-    memory = open_memory(tmp_path, config=SMALL, clock=clock, write_point=kill)
+    memory = open_memory(tmp_path, config=CONFIG, clock=clock, write_point=kill)
     memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
     record(memory, clock, 30)
     memory.refresh()
@@ -294,7 +287,7 @@ def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path
     with pytest.raises(Killed):
         memory.refresh()
     memory.close()
-    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
         memory.refresh()
         assert words in kept_words(memory, tmp_path)
         assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]

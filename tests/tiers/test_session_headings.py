@@ -13,7 +13,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
 from tests.conftest import Clock
 from tests.memories import flushed, live, standing, text_of
-from tests.tiers.test_session_compaction import SMALL, edit
+from tests.tiers.test_session_compaction import CONFIG, edit
 
 WORDS = "REMARK: never trust the parser, Anna said so."
 
@@ -21,7 +21,7 @@ WORDS = "REMARK: never trust the parser, Anna said so."
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
     """A memory that compacts when it is told to, with summaries and entries in its document."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
         _record(opened, clock, 30)
         opened.refresh()
         yield opened
