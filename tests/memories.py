@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.types import Session, Summary
+from tests.conftest import Clock
 
 # So small a window that it spills, compacts and refreshes within a few dozen operations.
 SMALL: dict[str, Any] = {
@@ -37,6 +39,27 @@ def live(memory: OrchestratorContextManager) -> Path:
 def text_of(memory: OrchestratorContextManager) -> str:
     """Read the live document, bytes that are no UTF-8 as halves of surrogates."""
     return live(memory).read_bytes().decode("utf-8", "surrogateescape")
+
+
+def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: str | None = None) -> None:
+    """Record what a user says, a minute apart, and have the documents written."""
+    for text in texts:
+        clock.now += timedelta(minutes=1)
+        memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
+    memory.refresh()
+
+
+def edited(text: str, *changes: tuple[str, str]) -> str:
+    """Change passages that stand once."""
+    for old, new in changes:
+        assert text.count(old) == 1, (old, text)
+        text = text.replace(old, new)
+    return text
+
+
+def edit(path: Path, *changes: tuple[str, str]) -> None:
+    """Change passages of a document that stand once, as a person does."""
+    path.write_bytes(edited(path.read_bytes().decode(), *changes).encode())
 
 
 def flushed(memory: OrchestratorContextManager) -> Path:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
-from pathlib import Path
-
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, VectorStore, open_memory
+from orchestra_mem import OrchestratorContextManager, VectorStore
 from orchestra_mem.search_types import Hit, SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
-from tests.memories import flushed, live
+from tests.memories import flushed, live, say
 
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.",
@@ -24,14 +20,10 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with operations, and facts of them in documents."""
-    with open_memory(tmp_path, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.refresh()
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    return memory
 
 
 def _hit(memory: OrchestratorContextManager, query: str, source: str) -> Hit:

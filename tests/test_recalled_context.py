@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,20 +12,19 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
 from tests.conftest import Clock, record
 
-SMALL = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
+CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 OLD = "The saffron gateway was heard on port 8443, behind the blue proxy."
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory in which something was said long ago, in a session that has ended."""
-    with open_memory(tmp_path, config=SMALL, clock=clock) as opened:
-        opened.record_operation("message", {"role": "user", "text": OLD}, agent="dana")
-        record(opened, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
-        opened.flush_session()
-        clock.now += timedelta(days=3)
-        record(opened, 5, first=100)
-        yield opened
+    memory.record_operation("message", {"role": "user", "text": OLD}, agent="dana")
+    record(memory, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+    memory.flush_session()
+    clock.now += timedelta(days=3)
+    record(memory, 5, first=100)
+    return memory
 
 
 def test_what_answers_the_query_stands_behind_the_newest_operations(memory: OrchestratorContextManager) -> None:
@@ -71,7 +69,7 @@ def test_what_the_context_has_already_is_not_recalled_again(memory: Orchestrator
 
 def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
     """At 0 nothing is recalled, and a question changes nothing."""
-    config = {**SMALL, "retrieval": {"context_share": 0.0}}
+    config = {**CONFIG, "retrieval": {"context_share": 0.0}}
     with open_memory(tmp_path, config=config, clock=clock) as memory:
         memory.record_operation("note", {"text": OLD})
         memory.flush_session()

@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -26,12 +25,11 @@ ANSWER = "Because the auditors know it."
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager) -> OrchestratorContextManager:
     """A memory that has something to answer from."""
-    with open_memory(tmp_path, clock=clock) as opened:
-        opened.record_operation("message", {"text": "We decided on bcrypt for passwords, as the auditors know it."})
-        opened.record_operation("message", {"text": "Never deploy the shop on a Friday."})
-        yield opened
+    memory.record_operation("message", {"text": "We decided on bcrypt for passwords, as the auditors know it."})
+    memory.record_operation("message", {"text": "Never deploy the shop on a Friday."})
+    return memory
 
 
 def test_two_calls_are_enough(memory: OrchestratorContextManager) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import START, Clock
+from tests.memories import say
 from tests.timing import until
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
@@ -31,19 +31,14 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with facts in its documents."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.record_operation(
-            "task_execution", {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"},
-            agent="lin",
-        )  # fmt: skip
-        opened.refresh()
-        time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    failed = {"task": "deploy the shop to production", "status": "failed", "pattern": "parallel"}
+    memory.record_operation("task_execution", failed, agent="lin")
+    memory.refresh()
+    time.sleep(0.06)  # the documents' times are told by ticks: what is younger is not relied on
+    return memory
 
 
 def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextManager) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
+from tests.memories import edit, say
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -34,14 +35,10 @@ SAID = (
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory with operations in working memory and in the session's document, and facts in the documents."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        for text in SAID:
-            clock.now += timedelta(minutes=1)
-            opened.record_operation("message", {"role": "user", "text": text}, agent="dana")
-        opened.refresh()
-        yield opened
+    say(memory, clock, *SAID, agent="dana")
+    return memory
 
 
 def _sources(memory: OrchestratorContextManager, query: str, **options: object) -> list[str]:
@@ -55,10 +52,7 @@ def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock)
         "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
     }
     with open_memory(tmp_path, config=small, clock=clock) as memory:
-        for text in (*SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14))):
-            clock.now += timedelta(minutes=1)
-            memory.record_operation("message", {"role": "user", "text": text})
-        memory.refresh()
+        say(memory, clock, *SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14)))
         assert any("bcrypt" in summary.text for summary in memory.losses())
         told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
         assert any(source.startswith("S") for source in told), told
@@ -93,10 +87,7 @@ def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory:
     """Reworded or taken out by a person, from the first answer on; the operation that said it is still there."""
     assert "K2" in _sources(memory, "deploy on Friday")
     path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(
-        text.replace("Never deploy the shop on a Friday.", "Never open the shop in a storm."), encoding="utf-8"
-    )
+    edit(path, ("Never deploy the shop on a Friday.", "Never open the shop in a storm."))
     told = {hit.chunk.source: hit.chunk.text for hit in memory.search("shop on a Friday").hits}
     assert told["K2"] == "Never open the shop in a storm."
     assert "K2" in _sources(memory, "storm")
@@ -189,10 +180,7 @@ def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: P
         },
     }  # fmt: skip
     with open_memory(tmp_path, config=config, clock=clock) as memory:
-        for number in range(120):
-            clock.now += timedelta(minutes=1)
-            memory.record_operation("note", {"text": f"The walnut press made {number} bottles of oil in the old yard."})
-        memory.refresh()
+        say(memory, clock, *(f"The walnut press made {n} bottles of oil in the old yard." for n in range(120)))
         standing = {f"S{summary.id}" for summary in memory.losses() if not summary.parent}
         merged = {f"S{summary.id}" for summary in memory.losses() if summary.parent}
         assert standing

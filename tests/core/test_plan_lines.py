@@ -26,6 +26,7 @@ from orchestra_mem.core.documents.plan_lines import (
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+from tests.memories import edited
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN = """# Work Plan
@@ -174,11 +175,7 @@ def test_lines_know_under_whom_they_stand() -> None:
 
 
 def _edits(*changes: tuple[str, str], text: str = PLAN) -> dict[int, LineEdit]:
-    now = text
-    for old, new in changes:
-        assert now.count(old) == 1, old
-        now = now.replace(old, new)
-    return {edit.number: edit for edit in plan_edits(text, now).changed}
+    return {edit.number: edit for edit in plan_edits(text, edited(text, *changes)).changed}
 
 
 @pytest.mark.parametrize(

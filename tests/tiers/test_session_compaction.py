@@ -13,6 +13,7 @@ from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument, summary_block
 from orchestra_mem.types import Author, OperationFilter, VersionReason
 from tests.conftest import Clock
+from tests.memories import edit as edit_file
 from tests.memories import live, session_of, standing, text_of
 
 # Compacts when it is told to.
@@ -42,9 +43,7 @@ def record(memory: OrchestratorContextManager, clock: Clock, count: int, *, say:
 
 def edit(memory: OrchestratorContextManager, old: str, new: str) -> None:
     """Change the live document as a person does."""
-    text = text_of(memory)
-    assert text.count(old) == 1, old
-    live(memory).write_text(text.replace(old, new), encoding="utf-8")
+    edit_file(live(memory), (old, new))
 
 
 def shown(memory: OrchestratorContextManager) -> SessionDocument:

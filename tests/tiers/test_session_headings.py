@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from tests.conftest import Clock
 from tests.memories import flushed, live, standing, text_of
-from tests.tiers.test_session_compaction import CONFIG, edit
+from tests.tiers import test_session_compaction
+from tests.tiers.test_session_compaction import edit
 
+CONFIG = test_session_compaction.CONFIG
 WORDS = "REMARK: never trust the parser, Anna said so."
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """A memory that compacts when it is told to, with summaries and entries in its document."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        _record(opened, clock, 30)
-        opened.refresh()
-        yield opened
+    _record(memory, clock, 30)
+    memory.refresh()
+    return memory
 
 
 def _record(memory: OrchestratorContextManager, clock: Clock, count: int) -> None:

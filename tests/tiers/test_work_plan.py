@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from orchestra_mem.tiers import work_plan
 from orchestra_mem.types import Author, DocumentName
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 from tests.conftest import Clock
+from tests.memories import edit, edited, say
 from tests.timing import assert_quick
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -22,27 +22,23 @@ PENDING, DONE, CANCELLED = WorkStatus.PENDING, WorkStatus.DONE, WorkStatus.CANCE
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+def memory(memory: OrchestratorContextManager, clock: Clock) -> OrchestratorContextManager:
     """An epic with three stories, the second waiting for the first; two loose tasks; one that is put off."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as opened:
-        state = opened.state
-        epic = state.create(WorkKind.EPIC, "User authentication", priority=2)
-        login = state.create(WorkKind.STORY, "Login", parent=epic.id)
-        state.create(WorkKind.STORY, "Signup", parent=epic.id, depends_on=[login.id])
-        state.create(WorkKind.STORY, "MFA", parent=epic.id)
-        for title in ("Tidy up", "Paint the door"):
-            state.create(WorkKind.TASK, title)
-        state.set_status(state.create(WorkKind.TASK, "Dark mode").id, WorkStatus.DEFERRED)
-        _go_on(opened, clock)
-        yield opened
+    state = memory.state
+    epic = state.create(WorkKind.EPIC, "User authentication", priority=2)
+    login = state.create(WorkKind.STORY, "Login", parent=epic.id)
+    state.create(WorkKind.STORY, "Signup", parent=epic.id, depends_on=[login.id])
+    state.create(WorkKind.STORY, "MFA", parent=epic.id)
+    for title in ("Tidy up", "Paint the door"):
+        state.create(WorkKind.TASK, title)
+    state.set_status(state.create(WorkKind.TASK, "Dark mode").id, WorkStatus.DEFERRED)
+    _go_on(memory, clock)
+    return memory
 
 
 def _go_on(memory: OrchestratorContextManager, clock: Clock, text: str = "Tea was had.", *, times: int = 1) -> None:
     for _ in range(times):
-        for said in (text, "It rained.", "The bell rang."):
-            clock.now += timedelta(minutes=1)
-            memory.record_operation("message", {"role": "user", "text": said})
-        memory.refresh()
+        say(memory, clock, text, "It rained.", "The bell rang.")
 
 
 def _path(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> Path:
@@ -54,20 +50,13 @@ def _text(memory: OrchestratorContextManager, name: DocumentName = PLAN) -> str:
 
 
 def _edit(memory: OrchestratorContextManager, *changes: tuple[str, str]) -> None:
-    _path(memory).write_bytes(_edited(_text(memory), *changes).encode())
+    edit(_path(memory), *changes)
 
 
 def _change(memory: OrchestratorContextManager, clock: Clock, *changes: tuple[str, str], times: int = 1) -> None:
     """Edit, and let the machine write afterwards."""
     _edit(memory, *changes)
     _go_on(memory, clock, times=times)
-
-
-def _edited(text: str, *changes: tuple[str, str]) -> str:
-    for old, new in changes:
-        assert text.count(old) == 1, (old, text)
-        text = text.replace(old, new)
-    return text
 
 
 def _section(text: str, title: str) -> str:
@@ -360,7 +349,7 @@ def test_an_old_text_undoes_nothing_of_what_came_since(memory: OrchestratorConte
     memory.state.change(4, title="Second factor")
     memory.state.create(WorkKind.TASK, "Oil the hinge")
     _go_on(memory, clock)
-    mine = _edited(
+    mine = edited(
         opened, ("#2 Login", "#2 Sign in"), ("- [ ] #5", "- [x] #5"), ("- [ ] #6", "- [ ] Buy a bell\n- [ ] #6")
     )
     _path(memory).write_text(mine, encoding="utf-8")
@@ -390,7 +379,7 @@ def test_an_item_that_a_person_takes_out_of_an_old_text_is_cancelled_though_the_
         memory.state.set_status(item.id, DONE)
     _go_on(memory, clock)
     assert "#5 Tidy up" not in _text(memory)
-    _path(memory).write_bytes(_edited(opened, ("- [ ] #5 Tidy up (task)\n", "")).encode())
+    _path(memory).write_bytes(edited(opened, ("- [ ] #5 Tidy up (task)\n", "")).encode())
     for _ in range(2):
         _go_on(memory, clock)
         assert _item(memory, "Tidy up").status is CANCELLED
@@ -429,7 +418,7 @@ def test_a_text_from_before_there_was_work_does_not_bring_its_heading_back(tmp_p
         opened = _text(memory)
         memory.state.create(WorkKind.TASK, "Tidy up")
         _go_on(memory, clock)
-        _path(memory).write_bytes(_edited(opened, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Oil it\n")).encode())
+        _path(memory).write_bytes(edited(opened, ("## Backlog\n\n- None\n", "## Backlog\n\n- [ ] Oil it\n")).encode())
         for _ in range(2):
             _go_on(memory, clock)
             assert [line for line in _text(memory).splitlines() if "Backlog" in line] == ["## Prioritized Backlog"]
