@@ -16,13 +16,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.errors import (
-    ClosedError,
-    ConfigError,
-    InvalidOperationError,
-    NotFoundError,
-    StorageError,
-)
+from orchestra_mem.errors import ClosedError, ConfigError, InvalidOperationError, NotFoundError, StorageError
 from orchestra_mem.types import OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
