@@ -39,12 +39,13 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_550,
-    "orchestra_mem/core": 10_430,
+    "orchestra_mem": 40_230,
+    "orchestra_mem/core": 11_110,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
     "orchestra_mem/core/facts": 1_540,
     "orchestra_mem/core/summaries": 1_370,
+    "orchestra_mem/core/redaction": 690,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_230,
@@ -54,8 +55,8 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_780,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 2_800,
-    "tests": 32_230,
-    "benchmarks": 7_950,
+    "tests": 32_550,
+    "benchmarks": 8_320,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
