@@ -28,14 +28,14 @@ _PREFIX = "|".join(map(re.escape, sorted(KINDS_BY_PREFIX, key=len, reverse=True)
 _PREFIXED = re.compile(rf"{_ALONE}({_PREFIX})({_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*)")
 _DISCORD = re.compile(rf"{_ALONE}[MNO]{_TOKEN}{{22,28}}\.{_TOKEN}{{6}}\.{_TOKEN}{{27,}}")
 # Few things in a text run on so long behind a hyphen, and of these few have the end of a prefix before it.
-_RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
+RUN = re.compile(rf"[_.-](?:(?<=[A-Za-z0-9].)|(?<=[_-]\.)){_TOKEN}{{16,}}(?:\.{_TOKEN}{{16,}})*")
 _PIECES = [re.match(r".*\.|\w+?[_-]", prefix)[0] for prefix in KINDS_BY_PREFIX]  # type: ignore[index]
 _ENDS, _LONGEST = {piece[-3:] for piece in _PIECES}, max(map(len, _PIECES))
 
 
 def find_prefixed(text: str) -> Iterator[tuple[int, int, str]]:
     """Find the keys that begin with a provider's prefix, and bots' tokens of three parts: from, to, kind."""
-    for run in _RUN.finditer(text):
+    for run in RUN.finditer(text):
         end = run.start() + 1
         if text[end - 3 : end] in _ENDS:
             key = _PREFIXED.search(text, max(0, end - _LONGEST), run.end())

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, Detector, find_prefixed
+from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, RUN, Detector, find_prefixed
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
@@ -28,6 +28,7 @@ GROUPS = {
 _PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9-]{1,40}")
 _SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
+_SHORT = 64  # characters, through which one pattern for all anchors is the quicker way
 _ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
 
 
@@ -122,6 +123,8 @@ class _Rules:
         for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
             for anchor, pattern in detector.patterns() if detector.kind not in self._unasked else ():
                 self._forms[anchor, detector.folded].append((rank, detector, pattern))
+        anchors = [RUN.pattern, *(re.escape(anchor.lower()) for anchor, _ in self._forms)]
+        self._anchor = re.compile("|".join(anchors))
         self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
         self._allow = settings.allow
         self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
@@ -132,7 +135,10 @@ class _Rules:
     def find(self, text: str, name: str = "") -> list[RedactedSpan]:
         """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
         lead = 0
-        if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
+        named = name and self._anchor.search(name.lower())
+        if len(text) < _SHORT and not named and not self._own and not self._anchor.search(text.lower()):
+            return []
+        if named:
             quote = next((each for each in "\"'`" if each not in text), "")
             text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
         # Line feeds stand for what is found: nothing begins before one and goes on behind it.
@@ -249,7 +255,7 @@ def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
         if isinstance(each, str):
             holder[at] = cleaned(each, name)
         elif isinstance(each, dict):
-            said = each.get("name")
+            said = each.get("name", each.get("key"))
             copy = holder[at] = {cleaned(k, "") if isinstance(k, str) else k: v for k, v in each.items()}
             todo += [(copy, k, str(said if k == "value" and said else k)) for k in copy]
         elif isinstance(each, list | tuple):
