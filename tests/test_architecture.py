@@ -39,8 +39,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 40_230,
-    "orchestra_mem/core": 11_110,
+    "orchestra_mem": 40_240,
+    "orchestra_mem/core": 11_120,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
     "orchestra_mem/core/facts": 1_540,

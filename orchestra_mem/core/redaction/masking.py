@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, RUN, Detector, find_prefixed
+from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, RUN, WALL, Detector, find_prefixed
 from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
 from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
@@ -141,23 +141,23 @@ class _Rules:
         if named:
             quote = next((each for each in "\"'`" if each not in text), "")
             text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
-        # Line feeds stand for what is found: nothing begins before one and goes on behind it.
-        walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
+        # Walls stand for what is found: nothing begins before one and goes on behind it.
+        walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text))}
         for _ in range(_ROUNDS):
             spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
-            new = _merged(each for each in spans if not self._allows(text[each.start : each.end]))
+            new = _merged(each for each in spans if self._takes(walled[each.start : each.end]))
             if not new:
                 break
             found += new
-            walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
+            walled = _spliced(walled, ((each, WALL * (each.end - each.start)) for each in new))
             areas = {area for each in new for area in _rest_of_line(walled, each)}
         return [RedactedSpan(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
 
-    def _allows(self, secret: str) -> bool:
-        matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
-        return matched or secret in self._allow
+    def _takes(self, secret: str) -> bool:
+        allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
+        return not allowed and secret not in self._allow and WALL not in secret
 
     def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
         """Find all that stands in a part of a text."""
@@ -221,10 +221,10 @@ def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
 
 
 def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
-    """Give what stands in a line before and behind what was found in it."""
-    yield walled.rfind("\n", 0, found.start) + 1, found.start
-    end = walled.find("\n", found.end)
-    yield found.end, len(walled) if end < 0 else end
+    """Give what stands in a line before and behind what was found in it, with what bounds it."""
+    yield max(walled.rfind("\n", 0, found.start), walled.rfind(WALL, 0, found.start), 0), found.start + 1
+    ends = (walled.find("\n", found.end), walled.find(WALL, found.end))
+    yield found.end - 1, 1 + min(end if end >= 0 else len(walled) for end in ends)
 
 
 def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
