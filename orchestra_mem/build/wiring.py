@@ -193,7 +193,7 @@ class Wiring:
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
             database, settings, ledger=ledger, documents=store, folder=self.place.memory / "catalog", counter=counter,
-            clock=clock, redacted=redactor.text,
+            clock=clock, redacted=redactor.text, lock=self.lock,
         )  # fmt: skip
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
