@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_770,
-    "orchestra_mem/core": 12_070,
+    "orchestra_mem": 43_780,
+    "orchestra_mem/core": 12_080,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_540,
