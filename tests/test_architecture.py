@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_780,
+    "orchestra_mem": 43_870,
     "orchestra_mem/core": 12_080,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
@@ -53,12 +53,12 @@ MAX_LINES = {
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_230,
     "orchestra_mem/tiers": 4_640,
-    "orchestra_mem/adapters": 9_120,
+    "orchestra_mem/adapters": 9_180,
     "orchestra_mem/memory": 2_710,
     "orchestra_mem/retrieval": 1_800,
     "orchestra_mem/compression": 1_680,
-    "orchestra_mem/faces": 2_850,
-    "tests": 31_300,
+    "orchestra_mem/faces": 2_870,
+    "tests": 31_340,
     "benchmarks": 8_490,
 }
 MAX_MODULE_LINES = 400

@@ -273,10 +273,13 @@ class Invocation:
         return Piped(highlight=False, soft_wrap=False)
 
     def show(self, *what: RenderableType) -> None:
-        """Print for people."""
-        from rich.text import Text
-
+        """Print for people; a line that is plain text needs no rich."""
         for each in what:
+            if isinstance(each, str):
+                sys.stdout.write(f"{each}\n")
+                continue
+            from rich.text import Text
+
             # How a text folds is forgotten by `print` unless it is told again.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             self.out.print(each, **folds)
