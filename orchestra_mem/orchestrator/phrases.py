@@ -134,11 +134,6 @@ class Phrase:
     but: Phrase | None = None
     bare: bool = False
 
-    @property
-    def is_plain(self) -> bool:
-        """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
-        return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
-
 
 class PhraseReader:
     """Reads the phrases of one line; `names` tells whether words name an item, and looks further with True."""
@@ -165,7 +160,7 @@ class PhraseReader:
             return None
         found = self._owning(found)
         found = replace(found, text=self.line[found.start : found.end])
-        but = _EXCEPT.match(self.line, found.end) if found.many else None
+        but = _EXCEPT.match(self.line, found.end)
         out = (self.phrase(but.end()) or self._title(but.end())) if but else None
         return replace(found, but=out, end=out.end) if out else found
 
@@ -180,12 +175,10 @@ class PhraseReader:
         told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
-        end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
-        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
-        if not ids or (is_count and not told and "#" not in said):
+        end, ids, bare = found.end("told") + len(said), numbers_in(f"number {said}"), not told and "#" not in said
+        if bare and (_COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
-        bare = not told and "#" not in said
         return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare)
 
     def _pronoun(self, at: int) -> Phrase | None:
@@ -198,15 +191,12 @@ class PhraseReader:
     def _title(self, at: int) -> Phrase | None:
         """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
         found = _TITLE.match(self.line, at)
-        if found is None or _WHICH.match(found[0]):
+        if found is None:
             return None
         words = _words(found[0])
         count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # or somebody's
-        if not count or len(words[0]) < 3:
-            return None
         title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
-        owned = self._owning(title)
-        return owned if owned is not title or self._names(title.words, False) else None
+        return self._owning(title) if count else None
 
     def _named(self, words: Words) -> int:
         """Count the words up to where they name an item, as many as can be; 0 where none does."""
@@ -282,8 +272,8 @@ class PhraseReader:
         owned = self._noun(
             mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
         )
-        if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
-            return phrase  # "this one's urgent", "login's done"
+        if owned is None:
+            return phrase
         text = self.line[phrase.start : owned.end]
         return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare))
 

@@ -24,7 +24,6 @@ _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where 
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _LONE = 0.3  # of a plural that would mean one item
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
-_WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +45,7 @@ def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resoluti
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
         return NOTHING_NAMED
-    tied = list(phrases)
-    for place, phrase in enumerate(tied[1:], 1):
-        if phrase.owner and phrase.owner.text.lower() in ("its", "their"):  # "login and its tasks"
-            tied[place] = replace(phrase, owner=tied[place - 1])
-    resolved = [_resolve(phrase, need, scene) for phrase in tied]
+    resolved = [_resolve(phrase, need, scene) for phrase in phrases]
     if asked := next((each for each in resolved if each.ask), None):
         return asked
     items = tuple({item.id: item for each in resolved for item in each.items}.values())
@@ -74,15 +69,12 @@ def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolution:
     """Resolve "its tasks", "Dana's interview", "the first of them" by what the owner means."""
-    wanted = ANYTHING
-    if not phrase.part and phrase.kind and not owner.kind:
-        wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if _WIDTH[kind] > _WIDTH[phrase.kind]))
     plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
     choice = Choice(plain, need, scene)
     if len(owner.words) == 1 and (own := scene.of_person(owner.words[0])):
         pool = choice.fitting(own)
     else:
-        holder = _resolve(owner, wanted, scene)
+        holder = _resolve(owner, ANYTHING, scene)
         if holder.ask:
             return holder
         pool = choice.fitting(holder.items if phrase.part else scene.below(holder.items, phrase.kind))
@@ -199,10 +191,9 @@ class Choice:
         if phrase.kind or (self._need.kinds and is_pronoun):
             for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
                 weights[item_id] = max(weight, weights.get(item_id, 0.0))
-        shown = {item.id for item in scene.seen[0].items} if scene.seen and not scene.head(scene.seen[0]) else set()
-        top = max((weights.get(each, 0.0) for each in shown), default=0.0)
-        if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
-            weights |= dict.fromkeys(shown, top)
+        shown = [item.id for item in scene.seen[0].items if not scene.head(scene.seen[0])] if scene.seen else []
+        if is_pronoun and shown:  # of several just shown one is as likely as another
+            weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
         found = False
         for item_id, weight in weights.items():
             item = scene.item(item_id)

@@ -22,7 +22,6 @@ _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
-_EVERY = frozenset(("all", "all of them", "both", "both of them", "them"))
 
 
 def resolve_text(text: str, talk: Talk, need: Need = ANYTHING) -> Resolution:
@@ -78,9 +77,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
     need = need_of(intent)
     phrases = PhraseReader(line, _namer(scene)).phrases()
-    taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
-    phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases
-    under = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])] if is_new else []
+    under = [phrase for phrase in phrases if is_new and _UNDER.search(line[: phrase.start])]
     meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
         return NOTHING_NAMED
@@ -90,7 +87,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     run = [phrases[first]]
     for phrase in phrases[first + 1 :]:
         between = line[run[-1].end : phrase.start]
-        is_pronoun = phrase.is_plain and not phrase.kind and not phrase.ids
+        is_pronoun = not (phrase.kind or phrase.ids or phrase.words) and phrase.position is None
         alike = "and" in between or bool(phrase.ids and run[-1].ids) or phrase.bare is run[-1].bare
         if is_pronoun or not alike or not _JOINS.fullmatch(between):
             break
@@ -156,16 +153,13 @@ class Resolver:
         Stories that are named right after their epic are the epic's; an epic stands alone.
         """
         items, made = self._newest()
-        if not items or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
-            return None
-        if len(items) == 1 and items[0].kind in PARENT_KINDS[kind] and items[0].status.is_open:
-            return items[0]
-        if kind is not WorkKind.STORY and not (made and all(each.kind is kind for each in items)):
+        if kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
         scene, fitting = Scene(self.talk), PARENT_KINDS[kind]
-        rows = [[each for each in scene.above(item) if each.status.is_open and each.kind in fitting] for item in items]
-        nearest = {row[0].id: row[0] for row in rows if row}
-        return next(iter(nearest.values())) if len(nearest) == 1 else None
+        rows = [(item, *scene.above(item)) for item in items]
+        nearest = [next((each for each in row if each.status.is_open and each.kind in fitting), None) for row in rows]
+        alike = len(set(nearest)) == 1 and (nearest == items or kind is WorkKind.STORY or made)
+        return nearest[0] if alike else None
 
     def kind_at_hand(self) -> WorkKind | None:
         """Tell the kind of what was made just before, where all of it is of one: what "another one" is."""
@@ -184,8 +178,6 @@ class Resolver:
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
     """Find the candidates that an answer names, by number or by a phrase; empty where it names none of them."""
     said = line.strip().rstrip(".!").lower()
-    if said in _EVERY:
-        return tuple(candidates)
     asked = Mention(items=tuple(candidates), happening=Happening.LISTED)
     found = resolve_text(said, Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))
     named = tuple(item.id for item in found.items)

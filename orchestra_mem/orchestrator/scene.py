@@ -167,16 +167,10 @@ class Scene:
 
     def dealt_with(self, group: Group) -> set[int]:
         """List which of a group were spoken of or changed since, else the newest of them spoken of before."""
-        found: set[int] = set()
-        for seen in self.seen[: group.at]:
-            head = self.head(seen)
-            touched = seen.items if seen.happening is not Happening.LISTED else (head,) if head else ()
-            found |= {item.id for item in touched}
-            if seen.happening is Happening.CREATED:
-                found |= {item.parent for item in touched if item.parent}
         ids = {item.id for item in group.items}
-        before = next((item.id for item in self.subjects() if item.id in ids), 0)
-        return found & ids or ({before} if before else set())
+        since = [seen for seen in self.seen[: group.at] if seen.happening is not Happening.LISTED]
+        found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
+        return found or {next((item.id for item in self.subjects() if item.id in ids), 0)}
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -189,8 +183,8 @@ class Scene:
             if len(run) > 1 and run != seen.items:
                 found.append(Group(run, seen.weight * _RUN, at))
         subjects = self.subjects()
-        for count in sorted({2, len(subjects)} - {0, 1}) if len(subjects) > 1 else ():
-            at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
+        at = next((at for at, seen in enumerate(self.seen) if subjects and subjects[0] in seen.items), 0)
+        for count in {2, len(subjects)} if len(subjects) > 1 else ():
             found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
         return sorted(found, key=lambda group: -group.weight)
 
@@ -231,22 +225,15 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
-    told = [word for word in said if word not in STOP_WORDS] or list(said)
-    if not set(told) <= set(whole):
-        told = [word for word in told if word not in _FILLERS] or told
-    if not present or not told:
-        return 0.0
+    told = [word for word in said if word not in STOP_WORDS and (word in whole or word not in _FILLERS)] or list(said)
     if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
-    short = [3 <= len(word) <= 6 and word in initials for word in told]
-    scores = [
-        max(0.9 * is_short, *(_alike(word, each) for each in whole)) for word, is_short in zip(told, short, strict=True)
-    ]
-    if not all(scores):
+    short = {word for word in told if 3 <= len(word) <= 6 and word in initials}
+    scores = [max([0.9 * (word in short), *(_alike(word, each) for each in whole)]) for word in told]
+    if not present or not all(scores):
         return 0.0
-    covered = sum(any(_alike(word, each) for word in told) for each in present)
-    covered = max([covered, *(len(word) for word, is_short in zip(told, short, strict=True) if is_short)])
+    covered = max([sum(any(_alike(word, each) for word in told) for each in present), *map(len, short)])
     share = min(1.0, covered / len(present))
     return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share)
 
