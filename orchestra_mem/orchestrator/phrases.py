@@ -191,12 +191,15 @@ class PhraseReader:
     def _title(self, at: int) -> Phrase | None:
         """Read the longest run of words from here that names an item, and what it owns: "login's tasks"."""
         found = _TITLE.match(self.line, at)
-        if found is None:
+        if found is None or _WHICH.match(found[0]):
             return None
         words = _words(found[0])
         count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # or somebody's
+        if not count or len(words[0]) < 3:
+            return None
         title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
-        return self._owning(title) if count else None
+        owned = self._owning(title)
+        return owned if owned is not title or self._names(title.words, False) else None
 
     def _named(self, words: Words) -> int:
         """Count the words up to where they name an item, as many as can be; 0 where none does."""
@@ -272,8 +275,8 @@ class PhraseReader:
         owned = self._noun(
             mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
         )
-        if owned is None:
-            return phrase
+        if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
+            return phrase  # "this one's urgent", "login's done"
         text = self.line[phrase.start : owned.end]
         return self._owning(replace(owned, start=phrase.start, text=text, bare=phrase.bare))
 

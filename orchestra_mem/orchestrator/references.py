@@ -13,7 +13,7 @@ from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
 from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
-from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkStatus
 
 Items = tuple[WorkItem, ...]
 Scored = tuple[Items, float]
@@ -23,6 +23,8 @@ _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _LONE = 0.3  # of a plural that would mean one item
+_LIKELY = {WorkStatus.IN_PROGRESS: 0.5, WorkStatus.DONE: 0.24, WorkStatus.CANCELLED: 0.24}
+"""How likely an item that was not spoken of is meant, by its status; 0.35 with any other."""
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
 
 
@@ -74,7 +76,8 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolutio
     if len(owner.words) == 1 and (own := scene.of_person(owner.words[0])):
         pool = choice.fitting(own)
     else:
-        holder = _resolve(owner, ANYTHING, scene)
+        wanted = Need(kinds=PARENT_KINDS[phrase.kind]) if phrase.kind and not (phrase.part or owner.kind) else ANYTHING
+        holder = _resolve(owner, wanted, scene)
         if holder.ask:
             return holder
         pool = choice.fitting(holder.items if phrase.part else scene.below(holder.items, phrase.kind))
@@ -204,7 +207,7 @@ class Choice:
                 yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
         if not (found or is_pronoun):
             where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
-            yield from (((item,), _elsewhere(item)) for item in self.fitting(scene.find(where)))
+            yield from (((item,), _LIKELY.get(item.status, 0.35)) for item in self.fitting(scene.find(where)))
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
@@ -245,7 +248,7 @@ class Choice:
         placed = phrase.position is not None or bool(phrase.select)
         for group in self._groups():
             pool = self.fitting(group.items)
-            if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
+            if (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
                 continue
             left = self._left(pool, group) if phrase.select else pool
             chosen = [(items, weight) for items, weight in self.picked(left, group.weight) if items]
@@ -253,10 +256,7 @@ class Choice:
                 return  # "both" of four that were just shown
             for items, weight in chosen:
                 found = True
-                is_alone = len(items) == 1 and phrase.many and not phrase.select
-                share = 1.0 if not is_alone else 0.6 if phrase.statuses else _LONE
-                fit = min(map(self.fit, items)) if phrase.words else 1.0
-                yield items, weight * share * fit * self._wanted(items, 0.9 if placed else 0.6)
+                yield items, weight * min(map(self.fit, items)) * self._wanted(items, 0.9 if placed else 0.6)
         if not phrase.select and (phrase.words or not found):
             yield from self._there()
 
@@ -269,9 +269,8 @@ class Choice:
 
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
-        dealt = {group.items[-1].id} if group.loose else self._scene.dealt_with(group)
-        newest = next((item for item in self._scene.subjects() if item in pool), None)
-        left = tuple(item for item in pool if item.id not in dealt) or tuple(item for item in pool if item != newest)
+        dealt = self._scene.dealt_with(pool, group.at)
+        left = tuple(item for item in pool if item.id not in dealt)
         if self._phrase.select == "rest":
             left = tuple(item for item in left if item.status.is_open)
             return left if len(left) < len(pool) else ()
@@ -281,7 +280,7 @@ class Choice:
         """List the groups that the phrase may be about; with "that I started", all to which that was done."""
         did, scene = self._phrase.happening, self._scene
         if did is None:
-            return sorted(scene.groups, key=lambda group: group.loose)
+            return scene.groups
         told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(scene.seen) if seen.happening is did]
         if did is Happening.LISTED:
             return told or scene.groups
@@ -301,16 +300,16 @@ class Choice:
             holders = [(item, 0.6 * weight) for each, weight in focus.items() if (item := scene.item(each))]
         pools = [(plain.fitting(scene.below([item], phrase.kind)), score) for item, score in holders[:_MOST_FOUND]]
         pools = [(pool, score) for pool, score in pools if len(pool) > 1 or phrase.words]
+        called: Iterable[WorkItem] = ()
         if phrase.words:
-            called = tuple(item for item in self.named_items() if title_fit(phrase.words, item.title))
-            pools.append((called, 0.4 if len(called) > 1 else 0.25))
+            called = (item for item in self.named_items() if title_fit(phrase.words, item.title))
         elif phrase.statuses or (phrase.kind and not scene.seen and phrase.position is None):
-            where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED)
-            pools.append((plain.fitting(scene.find(where)), 0.3))
+            called = scene.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED))
+        pools.append((plain.fitting(called), 0.35))
         if phrase.position is not None and phrase.kind:
             pools.append((plain.fitting(scene.made()), 0.5))
         for pool, score in pools:
-            yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
+            yield from self.picked(pool, score)
 
     def _same(self) -> Iterator[Scored]:
         """Read "the same epic as before" as what was added to last, or what was spoken of last; a list is neither."""
@@ -335,11 +334,6 @@ class Choice:
             near = self.fitting(group.items[at : at + count]) if at >= 0 else ()
             if len(near) == count:
                 yield near, group.weight
-
-
-def _elsewhere(item: WorkItem) -> float:
-    """Score an item that was not spoken of: what is under way before what is open, and that before the rest."""
-    return 0.5 if item.status is WorkStatus.IN_PROGRESS else 0.35 if item.status.is_open else 0.24
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:

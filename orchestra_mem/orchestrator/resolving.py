@@ -156,7 +156,7 @@ class Resolver:
         if kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
         scene, fitting = Scene(self.talk), PARENT_KINDS[kind]
-        rows = [(item, *scene.above(item)) for item in items]
+        rows = [[*([item] if len(items) == 1 else []), *scene.above(item)] for item in items]
         nearest = [next((each for each in row if each.status.is_open and each.kind in fitting), None) for row in rows]
         alike = len(set(nearest)) == 1 and (nearest == items or kind is WorkKind.STORY or made)
         return nearest[0] if alike else None

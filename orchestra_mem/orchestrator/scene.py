@@ -165,12 +165,14 @@ class Scene:
         heads = [head for seen in self.seen if (head := self.head(seen))]
         return list({head.id: head for head in heads}.values())
 
-    def dealt_with(self, group: Group) -> set[int]:
-        """List which of a group were spoken of or changed since, else the newest of them spoken of before."""
-        ids = {item.id for item in group.items}
-        since = [seen for seen in self.seen[: group.at] if seen.happening is not Happening.LISTED]
+    def dealt_with(self, items: Sequence[WorkItem], ago: int) -> set[int]:
+        """List which of some items were dealt with in the last so many mentions; the newest where all were, or none."""
+        ids = {item.id for item in items}
+        since = [seen for seen in self.seen[:ago] if seen.happening is not Happening.LISTED]
         found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
-        return found or {next((item.id for item in self.subjects() if item.id in ids), 0)}
+        return (
+            found if 0 < len(found) < len(ids) else {next((each.id for each in self.subjects() if each.id in ids), 0)}
+        )
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -184,9 +186,9 @@ class Scene:
                 found.append(Group(run, seen.weight * _RUN, at))
         subjects = self.subjects()
         at = next((at for at, seen in enumerate(self.seen) if subjects and subjects[0] in seen.items), 0)
-        for count in {2, len(subjects)} if len(subjects) > 1 else ():
-            found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
-        return sorted(found, key=lambda group: -group.weight)
+        rows = [tuple(subjects[count - 1 :: -1]) for count in {2, len(subjects)} if 1 < count <= len(subjects)]
+        found += [Group(row, self.seen[at].weight * _PAIR, at, loose=True) for row in rows]
+        return sorted(found, key=lambda group: (group.loose, -group.weight))
 
     def made(self) -> tuple[WorkItem, ...]:
         """List what mentions say was made, one by one, the oldest first."""
@@ -231,7 +233,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     initials = "".join(each[0] for each in whole)
     short = {word for word in told if 3 <= len(word) <= 6 and word in initials}
     scores = [max([0.9 * (word in short), *(_alike(word, each) for each in whole)]) for word in told]
-    if not present or not all(scores):
+    if not (present and scores and all(scores)):
         return 0.0
     covered = max([sum(any(_alike(word, each) for word in told) for each in present), *map(len, short)])
     share = min(1.0, covered / len(present))
