@@ -14,7 +14,8 @@ from orchestra_mem.core.work.changes import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 

@@ -28,7 +28,8 @@ from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from, resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.talk import Happening, Talk
+from orchestra_mem.orchestrator.talk import Happening, Mention
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
 DECAY = 0.7
@@ -51,25 +52,46 @@ class Group:
     loose: bool = False
 
 
-class Scene:
-    """What a talk has brought up, with the items as they are now."""
+class WorkLookup(Protocol):
+    """Finds items; a `WorkTracker` is one. `item` raises `NotFoundError` for an unknown id."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
-        self._lookup = talk.lookup
+    def item(self, item_id: int) -> WorkItem:
+        """Give the item of an id."""
+        ...
+
+    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
+        """List items in the order of the backlog."""
+        ...
+
+
+class Talk:
+    """What was said and done lately, with the items as they are now.
+
+    Args:
+        mentions: newest first.
+        lookup: the items that there are.
+    """
+
+    def __init__(self, mentions: Sequence[Mention], lookup: WorkLookup) -> None:
+        self.mentions = mentions
+        self.lookup = lookup
         self._known: dict[int, WorkItem | None] = {}
         self._found: dict[WorkFilter, list[WorkItem]] = {}
         self.seen: list[Seen] = []
-        for mention in talk.mentions[:_OLDEST]:
+        for mention in mentions[:_OLDEST]:
             items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
             if items:
                 self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen)))
+
+    def listing(self, items: Sequence[int]) -> Talk:
+        """Give the talk as it goes on where items have been listed."""
+        return Talk([Mention(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
 
     def item(self, item_id: int) -> WorkItem | None:
         """Give the item of an id; None where there is none."""
         if item_id not in self._known:
             try:
-                self._known[item_id] = self._lookup.item(item_id)
+                self._known[item_id] = self.lookup.item(item_id)
             except NotFoundError:
                 self._known[item_id] = None
         return self._known[item_id]
@@ -77,7 +99,7 @@ class Scene:
     def find(self, where: WorkFilter) -> list[WorkItem]:
         """List items that pass a filter."""
         if where not in self._found:
-            self._found[where] = self._lookup.items(where)
+            self._found[where] = self.lookup.items(where)
         return self._found[where]
 
     def above(self, item: WorkItem) -> Iterator[WorkItem]:

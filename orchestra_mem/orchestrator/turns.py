@@ -15,7 +15,8 @@ from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.references import NOTHING_NAMED
 from orchestra_mem.orchestrator.resolving import Resolver, is_reference, items_named_in, resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import ANYTHING, Need, container_need, need_of
 from orchestra_mem.work_types import WorkItem
 
 _YES = r"(?:y|yes|yep|yeah|yup|ja|si|oui|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
