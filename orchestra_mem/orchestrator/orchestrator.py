@@ -135,21 +135,18 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         if use_memory:
             self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
-        reply = self._gone_on(waiting, line, talk) if waiting else None
-        if reply is not None:
+        if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if turns.is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
-        parsed = Parsed(intents=(), understood=False) if turns.is_yes(line) else self._read(line)
+        nothing = Parsed(intents=(), understood=False)
+        parsed = nothing if turns.is_yes(line) else self._read(line)
         if not parsed.understood and self._last and (meant := turns.following(line, self._last, talk)):
             return self._followed(line, meant, talk)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        if len(line) <= _LONGEST and _WORD.search(line):
-            parsed = self._reader.suggest(line, parsed)
-        else:
-            parsed = Parsed(intents=(), understood=False)
+        parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
@@ -194,11 +191,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
-        items = chosen_from(line, waiting.candidates, talk)
-        if not items:
-            return None
-        both = f"{waiting.line} ({line.strip()})"
-        return self._run(both, waiting.options[0], talk, {waiting.phrase: items})
+        items, both = chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
+        return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _followed(self, line: str, meant: turns.Following, talk: Talk) -> Reply:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
@@ -264,11 +258,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
                 return self._asked_first(reply, intent, resolver, last)
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
-            if unclear.candidates:
-                self._waiting = _Waiting(
-                    line=line, options=((intent,),), phrase=unclear.phrase, candidates=unclear.candidates
-                )
-            asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(unclear.candidates))
+            candidates = unclear.candidates
+            if candidates:
+                self._waiting = _Waiting(line=line, options=((intent,),), phrase=unclear.phrase, candidates=candidates)
+            asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(candidates))
             return self._journal.record(asked)
         except (InvalidChangeError, NotFoundError) as error:
             spoken_of = shown(resolver.named(intent.target))
