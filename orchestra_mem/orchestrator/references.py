@@ -89,11 +89,9 @@ def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
     """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
     items = tuple(filter(None, map(talk.item, phrase.ids)))
     faults = [f"There is no #{number}." for number in phrase.ids if talk.item(number) is None]
-    for item in items:
-        for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds):
-            if kinds and item.kind not in kinds:
-                faults.append(f"#{item.id} is {a(item.kind)}, not {either(map(a, kinds))}.")
-                break
+    wanted = [kinds for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds) if kinds]
+    missed = [(item, kinds) for item in items for kinds in wanted if item.kind not in kinds]
+    faults += [f"#{item.id} is {a(item.kind)}, not {either(map(a, kinds))}." for item, kinds in missed]
     if faults:
         return Resolution(ask=" ".join([*faults, "Which do you mean?"]))
     return Resolution(items=items, candidates=items)
@@ -139,26 +137,17 @@ class Choice:
             yield from self._of_groups()
         elif phrase.words:
             yield from self._named()
-        elif phrase.happening:
-            told = [
-                items
-                for seen in self._talk.seen
-                if seen.happening is phrase.happening and (items := self.fitting(seen.items))
-            ]
-            yield from (((item,), 0.7**age) for age, items in enumerate(told) for item in items)
-            if not told:
-                yield from Choice(replace(phrase, happening=None), self._need, self._talk).scored()
         else:
-            yield from self._one()
+            told = [self.fitting(seen.items) for seen in self._talk.seen if seen.happening is phrase.happening]
+            lately = [((item,), 0.7**age) for age, items in enumerate(filter(None, told)) for item in items]
+            yield from lately or self._one()
 
     def fit(self, item: WorkItem) -> float:
         """Tell how well an item fits what phrase and need say of kind, status and words, 0 to 1."""
         phrase, need = self._phrase, self._need
-        if phrase.statuses and item.status not in phrase.statuses:
-            return 0.0
-        if phrase.kind not in (None, item.kind) or (need.kinds and item.kind not in need.kinds):
-            return 0.0
-        return self._talk.word_fit(item, phrase.words, phrase.kind)
+        fits = phrase.kind in (None, item.kind) and (not need.kinds or item.kind in need.kinds)
+        fits = fits and (not phrase.statuses or item.status in phrase.statuses)
+        return self._talk.word_fit(item, phrase.words, phrase.kind) if fits else 0.0
 
     def fitting(self, items: Iterable[WorkItem]) -> Items:
         """List the items that the phrase can mean."""
@@ -242,11 +231,12 @@ class Choice:
         if phrase.select in ("next", "previous"):
             yield from self._neighbours()
             return
-        found = False
-        placed = phrase.position is not None or bool(phrase.select)
+        found, placed = False, phrase.position is not None or bool(phrase.select)
+        says_all = phrase.text.lower().startswith(("both", "all"))
         for group in self._groups():
             pool = self.fitting(group.items)
-            if (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
+            of_loose = 2 * (phrase.select == "other" and not found) if phrase.select else says_all and phrase.count
+            if (placed and len(pool) < 2) or (group.loose and len(group.items) != of_loose):
                 continue
             left = self._left(pool, group) if phrase.select else pool
             chosen = [(items, weight) for items, weight in self.picked(left, group.weight) if items]
@@ -258,21 +248,11 @@ class Choice:
         if not phrase.select and (phrase.words or not found):
             yield from self._there()
 
-    def _takes_loose(self, group: Group, found: bool) -> bool:
-        """Tell whether the phrase may mean the last things spoken of, which only nearness makes a group."""
-        phrase, count = self._phrase, len(group.items)
-        if phrase.select:
-            return phrase.select == "other" and count == 2 and not found
-        return phrase.count == count and phrase.text.lower().startswith(("both", "all"))
-
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
-        dealt = self._talk.dealt_with(pool, group.at)
-        left = tuple(item for item in pool if item.id not in dealt)
-        if self._phrase.select == "rest":
-            left = tuple(item for item in left if item.status.is_open)
-            return left if len(left) < len(pool) else ()
-        return left
+        dealt, rest = self._talk.dealt_with(pool, group.at), self._phrase.select == "rest"
+        left = tuple(item for item in pool if item.id not in dealt and (item.status.is_open or not rest))
+        return () if rest and len(left) == len(pool) else left
 
     def _groups(self) -> list[Group]:
         """List the groups that the phrase may be about; with "that I started", all to which that was done."""
@@ -341,6 +321,5 @@ def _at_place(items: Items, phrase: Phrase) -> Items:
         return ()
     if position == 0:
         return (items[len(items) // 2],) if len(items) % 2 else ()
-    if count > 1:
-        return items[:count] if position > 0 else items[-count:]
-    return (items[position - 1 if position > 0 else position],)
+    start = position - 1 if position > 0 else len(items) + position + 1 - count
+    return items[start : start + count]
