@@ -39,8 +39,8 @@ def is_reference(text: str, talk: Talk) -> bool:
 
 def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
     """List the items that a line names by words of their titles, with a determiner or without."""
-    named = [phrase for phrase in PhraseReader(line, _namer(talk)).phrases() if phrase.words]
-    found = (resolve_all([replace(phrase, bare=False)], ANYTHING, talk).items for phrase in named)
+    named = (replace(phrase, bare=False) for phrase in PhraseReader(line, _namer(talk)).phrases() if phrase.words)
+    found = (resolve_all([phrase], ANYTHING, talk).items for phrase in named)
     return list({item.id: item for items in found for item in items}.values())
 
 
@@ -72,7 +72,6 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
-    need = need_of(intent)
     phrases = PhraseReader(line, _namer(talk)).phrases()
     under = [phrase for phrase in phrases if is_new and _UNDER.search(line[: phrase.start])]
     meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
@@ -89,7 +88,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         if is_pronoun or not alike or not _JOINS.fullmatch(between):
             break
         run.append(phrase)
-    found = resolve_all(run, need, talk)
+    found = resolve_all(run, need_of(intent), talk)
     says_which = run[0].kind or run[0].select != "same"
     lost = is_new and not intent.other and not found.items and says_which  # perhaps nothing new is meant
     return resolve_all(run, ANYTHING, talk) if lost else found

@@ -168,8 +168,8 @@ class Talk:
             if made_only and seen.happening is not Happening.CREATED:
                 continue
             for item in seen.items:
-                for depth, parent in enumerate(self.above(item), 1):
-                    weight = seen.weight * ABOVE * _HIGHER ** (depth - 1)
+                for height, parent in enumerate(self.above(item)):
+                    weight = seen.weight * ABOVE * _HIGHER**height
                     if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
                         found[parent.id] = weight
         return found
@@ -192,9 +192,8 @@ class Talk:
         ids = {item.id for item in items}
         since = [seen for seen in self.seen[:ago] if seen.happening is not Happening.LISTED]
         found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
-        return (
-            found if 0 < len(found) < len(ids) else {next((each.id for each in self.subjects() if each.id in ids), 0)}
-        )
+        newest = next((item.id for item in self.subjects() if item.id in ids), 0)
+        return found if 0 < len(found) < len(ids) else {newest}
 
     @cached_property
     def groups(self) -> list[Group]:
