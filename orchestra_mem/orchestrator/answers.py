@@ -61,15 +61,11 @@ class Answers:
         self._clock = clock
         self._model = model
         self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
-            Action.STATUS: self._status,
-            Action.WHY: self._why,
-            Action.NEXT: lambda intent, resolver, line: self._next(),
-            Action.FIND: self._find,
-            Action.LIST: self._list,
+            Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
+            Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
             Action.RECENT: lambda intent, resolver, line: self._recent(line),
-            Action.RESUME: self._resume,
             Action.HELP: lambda intent, resolver, line: Told(text=HELP),
-        }
+        }  # fmt: skip
 
     def answer(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """Answer what an intent asks.

@@ -36,23 +36,16 @@ class Commands:
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
         self._actions: Mapping[Action, Callable[[Intent, Resolver], Told]] = {
-            Action.CREATE: self._create,
-            Action.ADD: self._create,
-            Action.RENAME: self._rename,
+            Action.CREATE: self._create, Action.ADD: self._create, Action.RENAME: self._rename,
             Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
             Action.FINISH: partial(self._moved, WorkStatus.DONE, Happening.FINISHED, "Finished"),
-            Action.BLOCK: self._block,
-            Action.UNBLOCK: self._unblock,
             Action.DEFER: partial(self._moved, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred"),
             Action.CANCEL: partial(self._moved, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled"),
-            Action.ASSIGN: self._assign,
-            Action.PRIORITISE: self._prioritise,
-            Action.DEPEND: self._depend,
-            Action.NOTE: partial(self._note, "Noted", "note"),
+            Action.BLOCK: self._block, Action.UNBLOCK: self._unblock, Action.DEPEND: self._depend,
+            Action.ASSIGN: self._assign, Action.PRIORITISE: self._prioritise, Action.RESUME: self._resume,
+            Action.NOTE: partial(self._note, "Noted", "note"), Action.REPORT: self._report,
             Action.DECIDE: partial(self._note, "Decided", "decision"),
-            Action.REPORT: self._report,
-            Action.RESUME: self._resume,
-        }
+        }  # fmt: skip
 
     def do(self, intent: Intent, resolver: Resolver) -> Told:
         """Do what an intent says.

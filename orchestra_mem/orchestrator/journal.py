@@ -185,13 +185,11 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     if last and limit:
         limit = _number(last[1]) or (_MOST if last[2].endswith("s") else 1)
     return RecentQuestion(
-        since=since,
-        until=until,
-        did=next((did for word in said if (did := _ASKED_FOR.get(stem(word)))), ""),
+        since=since, until=until, limit=limit,
+        did=next((_ASKED_FOR[each] for each in map(stem, said) if each in _ASKED_FOR), ""),
         kind=next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None),
         session=int(session[1].lower() in ("last", "previous")) if session else None,
-        limit=limit,
-    )
+    )  # fmt: skip
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:

@@ -157,8 +157,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Take a question that was not read for one about the item or the person that it names; else None."""
         if not _ASKS.fullmatch(line):
             return None
-        named = resolve_line(line, talk).items
-        if named:
+        if named := resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
         words = set(re.findall(r"[\w-]+", line.casefold()))
         return Intent(action=Action.LIST) if words & persons_in(self.tracker) else None
@@ -178,9 +177,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
         listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
         text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
-        return self._journal.record(
-            Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
-        )
+        reply = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
+        return self._journal.record(reply)
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
@@ -363,7 +361,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:
     """Tell whether an intent is likely a question, and about something that there is."""
-    if intent.action not in ASKS - {Action.QUIT} or intent.sure < _SURE_OF_QUESTION:
-        return False
+    is_question = intent.action in ASKS - {Action.QUIT} and intent.sure >= _SURE_OF_QUESTION
     is_free = not intent.target or intent.action in (Action.WHY, Action.FIND)
-    return is_free or bool(resolve_text(intent.target, talk).candidates)
+    return is_question and (is_free or bool(resolve_text(intent.target, talk).candidates))

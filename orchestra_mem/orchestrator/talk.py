@@ -129,17 +129,13 @@ def shown(items: Sequence[int]) -> tuple[Effect, ...]:
 
 def reply_record(reply: Reply) -> dict[str, Json]:
     """Give a reply as JSON: what was read, what was done to which items, and the answer."""
+    effects: list[Json] = [
+        {"did": effect.happening.value, "items": list(effect.items), "text": effect.text} for effect in reply.effects
+    ]
     return {
-        "line": reply.line,
-        "outcome": reply.outcome.value,
-        "answer": reply.text,
-        "intents": [intent_record(intent) for intent in reply.intents],
-        "effects": [
-            {"did": effect.happening.value, "items": list(effect.items), "text": effect.text}
-            for effect in reply.effects
-        ],
-        "operation": reply.operation or None,
-    }
+        "line": reply.line, "outcome": reply.outcome.value, "answer": reply.text,
+        "intents": [*map(intent_record, reply.intents)], "effects": effects, "operation": reply.operation or None,
+    }  # fmt: skip
 
 
 def intent_record(intent: Intent) -> dict[str, Json]:

@@ -173,7 +173,8 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
         else:
             ways.append(list(islice(_settled(clause, intent, talk), 1 if place else _MOST)))
     for row in product(*ways):
-        text = "; ".join(as_command(intent) + _names(items) for intent, items in row)
+        named = ((intent, ", ".join(item.title for item in items)) for intent, items in row)
+        text = "; ".join(as_command(intent) + (f" ({titles})" if titles else "") for intent, titles in named)
         yield text, tuple(intent for intent, _ in row)
 
 
@@ -217,7 +218,3 @@ def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem
 
 def _numbers(items: Sequence[WorkItem]) -> str:
     return ", ".join(f"#{item.id}" for item in items)
-
-
-def _names(items: Sequence[WorkItem]) -> str:
-    return f" ({', '.join(item.title for item in items)})" if items else ""

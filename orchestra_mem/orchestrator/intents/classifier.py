@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, islice, pairwise
+from itertools import accumulate, combinations, islice, pairwise
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -173,11 +173,8 @@ def _shape(token: Token) -> str:
 
 def _nearest(words: Sequence[str]) -> list[str]:
     """Give for each word the last one before it that is known and tells something."""
-    found, last = [], "^"
-    for word in words:
-        found.append(last)
-        last = last if word in _SAYS_LITTLE else word
-    return found
+    telling = accumulate(words, lambda last, word: last if word in _SAYS_LITTLE else word, initial="^")
+    return list(telling)[:-1]
 
 
 _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
@@ -281,23 +278,18 @@ class Classifier:
         """Give for each action the likeliest ways to tag a piece, the best first."""
         if not tokens or not actions:
             return [[] for _ in actions]
-        sides = [action in TWO_SIDED for action in actions]
-        seen = {side: list(tag_features(tokens, self.vocabulary, two_sided=side)) for side in set(sides)}
+        seen = {
+            side: list(tag_features(tokens, self.vocabulary, two_sided=side))
+            for side in {action in TWO_SIDED for action in actions}
+        }
         alone = {side: [self._tags.sum(tag_hashes(each)) for each in rows] for side, rows in seen.items()}
-        scores = np.stack(
-            [
-                [
-                    one + self._tags.sum(tag_hashes(each, action))
-                    for one, each in zip(alone[side], seen[side], strict=True)
-                ]
-                for action, side in zip(actions, sides, strict=True)
-            ],
-            axis=1,
-        )
-        return [
-            [(share, [TAGS[tag] for tag in path]) for share, path in paths]
-            for paths in best_paths(scores, self._steps, most)
+        rows = [
+            [one + self._tags.sum(tag_hashes(each, action)) for one, each in zip(alone[side], seen[side], strict=True)]
+            for action in actions
+            for side in [action in TWO_SIDED]
         ]
+        found = best_paths(np.stack(rows, axis=1), self._steps, most)
+        return [[(share, [TAGS[tag] for tag in path]) for share, path in paths] for paths in found]
 
     def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
         """Say how good a reading is by its log-likelihoods and its traits; more is better."""
