@@ -39,7 +39,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 39_550,
+    "orchestra_mem": 39_360,
     "orchestra_mem/core": 10_430,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_110,
@@ -47,7 +47,7 @@ MAX_LINES = {
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 4_230,
+    "orchestra_mem/orchestrator": 4_040,
     "orchestra_mem/tiers": 3_600,
     "orchestra_mem/adapters": 8_610,
     "orchestra_mem/memory": 2_400,

@@ -134,7 +134,7 @@ def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
     done: dict[str, list[Json]] = {}
     rest: list[Json] = []
     for effect in effects:
-        is_quiet = not changed or effect.happening in (Happening.MENTIONED, Happening.LISTED)
+        is_quiet = not (changed and effect.items) or effect.happening in (Happening.MENTIONED, Happening.LISTED)
         (rest if is_quiet else done.setdefault(effect.happening.value, [])).extend(effect.items)
     kept: dict[str, Json] = {_CHANGED: dict(done), _SPOKEN_OF: rest}
     return {name: items for name, items in kept.items() if items}
