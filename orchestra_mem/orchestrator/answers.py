@@ -181,14 +181,13 @@ class Answers:
         # What has open work below it is done by doing that.
         leaves = [item for item in pending if not self._tracker.progress(item.id).total]
         ready = [item for item in leaves if not self._tracker.blockers(item.id)][:_NEXT]
-        if not active and not ready:
-            blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
-            lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
-            return _of(blocked, "\n".join(lines) or "Nothing is open.")
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
-        answer = _of([*active, *ready], "\n".join(lines))
-        # "it" is what should come next; the journal takes what is spoken of last for that.
-        return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
+        if lines:  # "it" is what should come next; the journal takes what is spoken of last for that
+            answer = _of([*active, *ready], "\n".join(lines))
+            return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
+        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
+        lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
+        return _of(blocked, "\n".join(lines) or "Nothing is open.")
 
     def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target

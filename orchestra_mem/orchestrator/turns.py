@@ -111,10 +111,8 @@ def following(line: str, last: Last, talk: Talk) -> Following | None:
         return None
     same = _SAME.fullmatch(line)
     found = same or (_CORRECTS.fullmatch(line) if fresh else None)
-    if found is None:
-        return None
-    phrase = next(filter(None, found.groupdict().values()))
-    return _again(phrase, last, talk, takes_back=same is None)
+    phrase = next(filter(None, found.groupdict().values())) if found else ""
+    return _again(phrase, last, talk, takes_back=same is None) if phrase else None
 
 
 def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Following | None:
@@ -125,9 +123,8 @@ def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Followin
         return Following(intent=replace(last.intent, value=person["name"]), items=last.items)
     intent = replace(last.intent, target=phrase)
     items = Resolver(talk).named(phrase, need_of(intent))
-    if not items or set(items) & set(last.items):
-        return None
-    return Following(intent=intent, items=items, takes_back=takes_back, sure=plain)
+    is_other = bool(items) and not set(items) & set(last.items)
+    return Following(intent=intent, items=items, takes_back=takes_back, sure=plain) if is_other else None
 
 
 # Suggestions

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import accumulate, combinations, islice, pairwise
+from itertools import combinations, islice, pairwise
 from operator import mul
 from pathlib import Path
 from typing import Any
@@ -173,8 +173,11 @@ def _shape(token: Token) -> str:
 
 def _nearest(words: Sequence[str]) -> list[str]:
     """Give for each word the last one before it that is known and tells something."""
-    telling = accumulate(words, lambda last, word: last if word in _SAYS_LITTLE else word, initial="^")
-    return list(telling)[:-1]
+    found, last = [], "^"
+    for word in words:
+        found.append(last)
+        last = last if word in _SAYS_LITTLE else word
+    return found
 
 
 _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
