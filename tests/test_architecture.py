@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_870,
+    "orchestra_mem": 43_670,
     "orchestra_mem/core": 12_080,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
@@ -51,7 +51,7 @@ MAX_LINES = {
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
-    "orchestra_mem/orchestrator": 4_230,
+    "orchestra_mem/orchestrator": 4_040,
     "orchestra_mem/tiers": 4_640,
     "orchestra_mem/adapters": 9_180,
     "orchestra_mem/memory": 2_710,

@@ -61,15 +61,11 @@ class Answers:
         self._clock = clock
         self._model = model
         self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
-            Action.STATUS: self._status,
-            Action.WHY: self._why,
-            Action.NEXT: lambda intent, resolver, line: self._next(),
-            Action.FIND: self._find,
-            Action.LIST: self._list,
+            Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
+            Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
             Action.RECENT: lambda intent, resolver, line: self._recent(line),
-            Action.RESUME: self._resume,
             Action.HELP: lambda intent, resolver, line: Told(text=HELP),
-        }
+        }  # fmt: skip
 
     def answer(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """Answer what an intent asks.
@@ -121,11 +117,9 @@ class Answers:
             for kind, by_status in counts.items()
             if any(by_status.values())
         ]
-        if not lines:
-            return Told(text='There is no work yet. Try: create an epic for "user authentication"')
         active = self._tracker.items(WorkFilter(statuses=_ACTIVE, limit=_LISTED))
         lines += [self._line(item) for item in active]
-        return _of(active, "\n".join(lines))
+        return _of(active, "\n".join(lines) or 'There is no work yet. Try: create an epic for "user authentication"')
 
     def _state_of(self, item: WorkItem) -> str:
         """Tell in a few lines how far an item and what stands below it are, what it waits for, whose it is."""
@@ -138,9 +132,8 @@ class Answers:
         lines = [first + self._waiting(item) + (f", assigned to {item.assignee}" if item.assignee else "")]
         below = self._tracker.items(WorkFilter(parent=item.id, limit=_LISTED + 1))
         lines += [f"  {self._line(child)}" for child in below[:_LISTED]]
-        if len(below) > _LISTED:
-            lines.append(f"  \u2026 and more: list the {item.kind}'s items")
-        return "\n".join(lines)
+        more = f"  \u2026 and more: list the {item.kind}'s items" if len(below) > _LISTED else ""
+        return "\n".join(filter(None, (*lines, more)))
 
     def _line(self, item: WorkItem) -> str:
         return f"{item.name}: {item.status}{self._waiting(item)}"
@@ -188,14 +181,13 @@ class Answers:
         # What has open work below it is done by doing that.
         leaves = [item for item in pending if not self._tracker.progress(item.id).total]
         ready = [item for item in leaves if not self._tracker.blockers(item.id)][:_NEXT]
-        if not active and not ready:
-            blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
-            lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
-            return _of(blocked, "\n".join(lines) or "Nothing is open.")
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
-        answer = _of([*active, *ready], "\n".join(lines))
-        # "it" is what should come next; the journal takes what is spoken of last for that.
-        return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
+        if lines:  # "it" is what should come next; the journal takes what is spoken of last for that
+            answer = _of([*active, *ready], "\n".join(lines))
+            return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
+        blocked = self._tracker.items(WorkFilter(statuses=(WorkStatus.BLOCKED,), limit=_NEXT))
+        lines = [f"Blocked: {item.name}{self._waiting(item)}" for item in blocked]
+        return _of(blocked, "\n".join(lines) or "Nothing is open.")
 
     def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target
@@ -211,44 +203,32 @@ class Answers:
         counts, held_up = _COUNTS.match(line) is not None, _HELD_UP.search(line) is not None
         parent = resolver.one(intent.target) if intent.target else None
         assignee, priority = self._whose(line), _PRIORITY.search(line)
-        said = line.lower()
-        statuses: tuple[WorkStatus, ...] = tuple(
-            each for each in WorkStatus if each is not WorkStatus.BLOCKED and each.value in said
-        )
-        if not statuses and (_IS_OPEN.search(line) or held_up or assignee is not None):
-            statuses = OPEN_STATUSES
-        found = self._tracker.items(
-            WorkFilter(
-                kinds=(intent.kind,) if intent.kind else (),
-                statuses=statuses,
-                parent=parent.id if parent else None,
-                limit=None if counts else _SIFTED,
-            )
-        )
+        told = tuple(each for each in WorkStatus if each is not WorkStatus.BLOCKED and each.value in line.lower())
+        is_open = held_up or assignee is not None or _IS_OPEN.search(line)
+        statuses: tuple[WorkStatus, ...] = told or (OPEN_STATUSES if is_open else ())
+        kinds, limit = (intent.kind,) if intent.kind else (), None if counts else _SIFTED
+        where = WorkFilter(kinds=kinds, statuses=statuses, parent=parent.id if parent else None, limit=limit)
         items = [
             item
-            for item in found
+            for item in self._tracker.items(where)
             if (assignee is None or (item.assignee or "").casefold() == assignee)
             and (priority is None or item.priority == priority.lastindex)
             and (not held_up or item.status is WorkStatus.BLOCKED or self._tracker.blockers(item.id))
         ]
-        lines = [self._line(item) for item in items[:_LISTED]]
-        if len(items) > _LISTED:
-            lines.append("\u2026 and more: `orchestra-mem work` lists them all")
-        if counts and items:
-            lines.insert(0, f"{len(items):,}:")
-        return _of(items[:_LISTED], "\n".join(lines) or "There are none.")
+        count = f"{len(items):,}:" if counts and items else ""
+        more = "\u2026 and more: `orchestra-mem work` lists them all" if len(items) > _LISTED else ""
+        text = "\n".join(filter(None, (count, *map(self._line, items[:_LISTED]), more)))
+        return _of(items[:_LISTED], text or "There are none.")
 
     def _whose(self, line: str) -> str | None:
         """Tell whose items a line asks for, in lower case: "" for nobody's, None where it does not say."""
         if _NOBODYS.search(line):
             return ""
         words = {word.casefold() for word in re.findall(r"[\w-]+", line.replace("'", " ").replace("\u2019", " "))}
-        if known := next((name for name in persons_in(self._tracker) if name in words), None):
-            return known
-        if name := _NAME.search(line):
-            return str(name[1] or name[2]).casefold()
-        return speaker().casefold() if _MINE.search(line) else None
+        named = _NAME.search(line)
+        name = next(iter(persons_in(self._tracker) & words), None) or (named and (named[1] or named[2]))
+        name = name or (speaker() if _MINE.search(line) else None)
+        return name.casefold() if name else None
 
     def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:

@@ -24,11 +24,10 @@ from orchestra_mem.work_types import (
 )
 
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
-_FAILED = re.compile(
-    r"\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b", re.IGNORECASE
-)
+_FAILED = re.compile(r"(?i)\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b")
 _NAMED_AT_MOST = 20
 _INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
+_UNBLOCKED = tuple(status for status in OPEN_STATUSES if status is not WorkStatus.BLOCKED)
 
 
 class Commands:
@@ -37,23 +36,16 @@ class Commands:
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
         self._actions: Mapping[Action, Callable[[Intent, Resolver], Told]] = {
-            Action.CREATE: self._create,
-            Action.ADD: self._add,
-            Action.RENAME: self._rename,
+            Action.CREATE: self._create, Action.ADD: self._create, Action.RENAME: self._rename,
             Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
-            Action.FINISH: self._finish,
-            Action.BLOCK: self._block,
-            Action.UNBLOCK: self._unblock,
+            Action.FINISH: partial(self._moved, WorkStatus.DONE, Happening.FINISHED, "Finished"),
             Action.DEFER: partial(self._moved, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred"),
             Action.CANCEL: partial(self._moved, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled"),
-            Action.ASSIGN: self._assign,
-            Action.PRIORITISE: self._prioritise,
-            Action.DEPEND: self._depend,
-            Action.NOTE: partial(self._note, "Noted", "note"),
+            Action.BLOCK: self._block, Action.UNBLOCK: self._unblock, Action.DEPEND: self._depend,
+            Action.ASSIGN: self._assign, Action.PRIORITISE: self._prioritise, Action.RESUME: self._resume,
+            Action.NOTE: partial(self._note, "Noted", "note"), Action.REPORT: self._report,
             Action.DECIDE: partial(self._note, "Decided", "decision"),
-            Action.REPORT: self._report,
-            Action.RESUME: self._resume,
-        }
+        }  # fmt: skip
 
     def do(self, intent: Intent, resolver: Resolver) -> Told:
         """Do what an intent says.
@@ -65,22 +57,28 @@ class Commands:
         """
         return self._actions[intent.action](intent, resolver)
 
-    # What is new
-
     def _create(self, intent: Intent, resolver: Resolver) -> Told:
-        if intent.other or intent.kind is WorkKind.SUBTASK:
-            return self._add(intent, resolver)
-        kind = intent.kind or resolver.kind_at_hand() or WorkKind.TASK
-        return self._created(intent, kind, resolver.container(kind))
-
-    def _add(self, intent: Intent, resolver: Resolver) -> Told:
         if intent.target and intent.other:
             return self._put_under(intent, resolver)
-        phrase = intent.other or intent.target
-        if intent.kind is WorkKind.MILESTONE:
+        kind, phrase = intent.kind, intent.other or intent.target
+        parent: WorkItem | None
+        if intent.action is Action.CREATE and not phrase and kind is not WorkKind.SUBTASK:
+            kind = kind or resolver.kind_at_hand() or WorkKind.TASK
+            parent = resolver.container(kind)
+        elif kind is WorkKind.MILESTONE:
             raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)
-        parent = resolver.one(phrase, need_of(intent) if intent.kind else Need(kinds=tuple(_CHILD)))
-        return self._created(intent, intent.kind or _CHILD[parent.kind], parent)
+        else:
+            parent = resolver.one(phrase, container_need(kind) if kind else Need(kinds=tuple(_CHILD)))
+            kind = kind or _CHILD[parent.kind]
+        titles = [_capitalised(title) for title in intent.titles]
+        if not titles and not intent.count:
+            raise Unclear(f"What is the {kind} to be called?")
+        whose, under = (f" of {parent.title}", f" under {_short(parent)}") if parent else ("", "")
+        titles += [f"{kind.capitalize()} {number}{whose}" for number in range(len(titles) + 1, intent.count + 1)]
+        priority = int(intent.value) if intent.value in LEVELS else 3
+        above = parent.id if parent else None
+        items = [self._tracker.create(kind, title, parent=above, priority=priority) for title in titles]
+        return _done(Happening.CREATED, items, f"Created {_named(items)}{under}")
 
     def _put_under(self, intent: Intent, resolver: Resolver) -> Told:
         """Move what there is already under something else."""
@@ -89,35 +87,11 @@ class Commands:
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
         return _done(Happening.CHANGED, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}")
 
-    def _created(self, intent: Intent, kind: WorkKind, parent: WorkItem | None) -> Told:
-        titles = [_capitalised(title) for title in intent.titles]
-        if not titles and not intent.count:
-            raise Unclear(f"What is the {kind} to be called?")
-        whose = f" of {parent.title}" if parent else ""
-        titles += [f"{kind.capitalize()} {number}{whose}" for number in range(len(titles) + 1, intent.count + 1)]
-        priority = int(intent.value) if intent.value in {"1", "2", "3", "4", "5"} else 3
-        items = [
-            self._tracker.create(kind, title, parent=parent.id if parent else None, priority=priority)
-            for title in titles
-        ]
-        under = f" under {_short(parent)}" if parent else ""
-        return _done(Happening.CREATED, items, f"Created {_named(items)}{under}")
-
-    # How far it is
-
-    def _finish(self, intent: Intent, resolver: Resolver) -> Told:
-        done = self._moved(WorkStatus.DONE, Happening.FINISHED, "Finished", intent, resolver)
-        if intent.value:
-            for item in done.effects[0].items:
-                self._tracker.note(item, intent.value)
-        return done
-
     def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
-        if intent.other:
-            gone = {blocker.id for blocker in resolver.many(intent.other)}
-            for item in items:
-                self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
+        gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
+        for item in items:
+            self._tracker.change(item.id, depends_on=[each for each in item.depends_on if each not in gone])
         now = [self._tracker.set_status(item.id, WorkStatus.PENDING) for item in items]
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
@@ -142,31 +116,24 @@ class Commands:
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         """What items still wait for, in words."""
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
-        return f"; still waits for {', '.join(_short(each) for each in open_ones.values())}" if open_ones else ""
+        return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 
     def _freed(self, closed: Sequence[WorkItem]) -> str:
         """What waited for these and now waits for nothing, in words."""
-        filters = (WorkFilter(blocked_by=item.id, statuses=OPEN_STATUSES, limit=_NAMED_AT_MOST) for item in closed)
+        filters = (WorkFilter(blocked_by=item.id, statuses=_UNBLOCKED, limit=_NAMED_AT_MOST) for item in closed)
         waited = {each.id: each for where in filters for each in self._tracker.items(where)}
-        free = [
-            item
-            for item in waited.values()
-            if item.status is not WorkStatus.BLOCKED and not self._tracker.blockers(item.id)
-        ]
-        return f"; {_named(free)} {'waits' if len(free) == 1 else 'wait'} for nothing now" if free else ""
+        free = [item for item in waited.values() if not self._tracker.blockers(item.id)]
+        return f"; {_named(free)} {_waits(free)} for nothing now" if free else ""
 
-    # What hangs on what
+    def _made_to_wait(self, items: Sequence[WorkItem], others: Sequence[WorkItem]) -> list[WorkItem]:
+        return [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(others)})) for item in items]
 
     def _block(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         blockers, why = self._held_by(intent, resolver)
-        now = []
-        for item in items:
-            waits = sorted({*item.depends_on, *_ids(blockers)})
-            self._tracker.change(item.id, depends_on=waits)
-            now.append(self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why))
-        by = f" by {', '.join(_short(blocker) for blocker in blockers)}" if blockers else ""
-        by = by or (f": {why}" if why else "")
+        self._made_to_wait(items, blockers)
+        now = [self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why) for item in items]
+        by = f" by {', '.join(map(_short, blockers))}" if blockers else f": {why}" if why else ""
         return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}")
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
@@ -181,13 +148,9 @@ class Commands:
             return [], intent.value or intent.other
 
     def _depend(self, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
-        wanted = resolver.many(intent.other)
-        now = [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(wanted)})) for item in items]
-        text = f"{_named(now)} {'waits' if len(now) == 1 else 'wait'} for {', '.join(_short(each) for each in wanted)}"
-        return _done(Happening.CHANGED, now, text)
-
-    # What is said of it
+        items, wanted = resolver.many(intent.target, need_of(intent)), resolver.many(intent.other)
+        now = self._made_to_wait(items, wanted)
+        return _done(Happening.CHANGED, now, f"{_named(now)} {_waits(now)} for {', '.join(map(_short, wanted))}")
 
     def _rename(self, intent: Intent, resolver: Resolver) -> Told:
         item = resolver.one(intent.target)
@@ -264,6 +227,10 @@ def _short(item: WorkItem) -> str:
     return f"{item.kind.capitalize()} #{item.id}"
 
 
+def _waits(items: Sequence[WorkItem]) -> str:
+    return "waits" if len(items) == 1 else "wait"
+
+
 def _named(items: Sequence[WorkItem]) -> str:
     """One item with its title; several by number, those of a kind together."""
     if len(items) == 1:
@@ -278,6 +245,6 @@ def _named(items: Sequence[WorkItem]) -> str:
 def _priority(item: WorkItem, value: str) -> int:
     if value in {"higher", "lower"}:
         return min(5, max(1, item.priority + (-1 if value == "higher" else 1)))
-    if value not in {"1", "2", "3", "4", "5"}:
+    if value not in LEVELS:
         raise Unclear("Which priority: urgent, high, medium, low or lowest?")
     return int(value)

@@ -14,7 +14,8 @@ from orchestra_mem.core.work.changes import told_changes
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply
 from orchestra_mem.types import Json, Operation
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -64,10 +65,15 @@ class Journal:
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
     def record_changes(
-        self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None
+        self,
+        kind: str,
+        data: dict[str, Json],
+        changes: Sequence[WorkEvent],
+        tokens_used: int | None = None,
+        key: str | None = None,
     ) -> Operation:
-        """Record an operation and say of changes of work that they came from it."""
-        operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent)
+        """Record an operation, once with a `key`, and say of changes of work that they came from it."""
+        operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
             self.tracker.attribute([event.id for event in changes], operation.id)
         return operation
@@ -77,15 +83,12 @@ class Journal:
         changes = self.tracker.unattributed(_OTHERS_MAY_TELL)
         if not changes:
             return
-        key = f"work events {changes[0].id} to {changes[-1].id}"
-        text = told_changes(changes, self.tracker.item)
         data: dict[str, Json] = {
-            "result": text,
+            "result": told_changes(changes, self.tracker.item),
             "by": ", ".join(sorted({event.author.value for event in changes})),
             _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
-        operation = self.memory.record_operation(WORK, data, agent=self.agent, idempotency_key=key)
-        self.tracker.attribute([event.id for event in changes], operation.id)
+        self.record_changes(WORK, data, changes, key=f"work events {changes[0].id} to {changes[-1].id}")
 
     def talk(self) -> Talk:
         """What the talk was about lately."""
@@ -109,8 +112,7 @@ class Journal:
 
 def said(operation: Operation) -> str:
     """What an operation was about, in few words."""
-    data = operation.data if isinstance(operation.data, dict) else {}
-    return squeeze(_first_of(data, "user_input task_title result") or operation.type)[:120]
+    return squeeze(_first_of(operation.data, "user_input task_title result") or operation.type)[:120]
 
 
 def line_record(reply: Reply) -> dict[str, Json]:
@@ -129,14 +131,13 @@ def line_record(reply: Reply) -> dict[str, Json]:
 
 def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
     """The items of effects as an operation's data keep them: what was changed, and what was spoken of."""
-    told: dict[str, list[Json]] = {}
+    done: dict[str, list[Json]] = {}
+    rest: list[Json] = []
     for effect in effects:
-        if effect.items:
-            told.setdefault(effect.happening.value, []).extend(effect.items)
-    quiet = {Happening.MENTIONED.value, Happening.LISTED.value}
-    done: dict[str, Json] = {did: items for did, items in told.items() if changed and did not in quiet}
-    rest: list[Json] = [item for did, items in told.items() if did not in done for item in items]
-    return {**({_CHANGED: done} if done else {}), **({_SPOKEN_OF: rest} if rest else {})}
+        is_quiet = not (changed and effect.items) or effect.happening in (Happening.MENTIONED, Happening.LISTED)
+        (rest if is_quiet else done.setdefault(effect.happening.value, [])).extend(effect.items)
+    kept: dict[str, Json] = {_CHANGED: dict(done), _SPOKEN_OF: rest}
+    return {name: items for name, items in kept.items() if items}
 
 
 def _mentions(data: Json) -> Iterator[Mention]:
@@ -144,8 +145,8 @@ def _mentions(data: Json) -> Iterator[Mention]:
     if not isinstance(data, dict):
         return
     spoken_of, changed = _ids(data.get(_SPOKEN_OF)), data.get(_CHANGED)
-    last = 1 if data.get("intent") == Action.NEXT else 0  # "it" is what should come next
-    for items in filter(None, (spoken_of[len(spoken_of) - last :], spoken_of[: len(spoken_of) - last])):
+    rest = len(spoken_of) - (data.get("intent") == Action.NEXT)  # "it" is what should come next
+    for items in filter(None, (spoken_of[rest:], spoken_of[:rest])):
         yield Mention(items=items, happening=Happening.MENTIONED if len(items) == 1 else Happening.LISTED)
     for did, listed in reversed(changed.items()) if isinstance(changed, dict) else ():
         if did in set(Happening) and (items := _ids(listed)):
@@ -179,32 +180,32 @@ class RecentQuestion:
 def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     """Read which operations a question asks for, any string whatever; `now` is what "yesterday" is told from."""
     since, until = _period(text, now)
-    session, last = _SESSION.search(text), _LAST.search(text)
-    said = words(text.lower())
-    limit: int | None = None if since or session else _MOST
+    session, last, said = _SESSION.search(text), _LAST.search(text), words(text.lower())
+    limit = None if since or session else _MOST
     if last and limit:
-        count = int(last[1]) if last[1] and last[1].isdecimal() else NUMBER_WORDS.get((last[1] or "").lower(), 0)
-        limit = count or (_MOST if last[2].endswith("s") else 1)
+        limit = _number(last[1]) or (_MOST if last[2].endswith("s") else 1)
     return RecentQuestion(
-        since=since,
-        until=until,
-        did=next((did for word in said if (did := _ASKED_FOR.get(stem(word)))), ""),
+        since=since, until=until, limit=limit,
+        did=next((_ASKED_FOR[each] for each in map(stem, said) if each in _ASKED_FOR), ""),
         kind=next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None),
         session=int(session[1].lower() in ("last", "previous")) if session else None,
-        limit=limit,
-    )
+    )  # fmt: skip
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
     """Give since and until of the time that a text names."""
     span = _SPAN.search(text)
     if span and (span[1] or span[2].lower() in ("minute", "hour")):
-        word = (span[1] or "one").lower()
-        count = int(word) if word.isdecimal() and len(word) < 5 else NUMBER_WORDS.get(word, 1)
-        return now - timedelta(**{f"{span[2].lower()}s": count}), None
+        return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
     if periods := periods_in(text, now):
         return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end
     return None, None
+
+
+def _number(word: str | None) -> int:
+    """Read a number below 10,000 in figures or words, 0 for anything else."""
+    is_figure = word is not None and word.isdecimal() and len(word) < 5
+    return int(word or 0) if is_figure else NUMBER_WORDS.get((word or "").lower(), 0)
 
 
 def answer_recent(
@@ -229,7 +230,7 @@ def answer_recent(
     chosen = tuple(
         each
         for each in sorted(operations, key=lambda each: -each.id)
-        if not _only_asked(each.data)
+        if not (isinstance(each.data, dict) and (SHOWN in each.data or _asked_for(each) in ASKS))
         and (question.since is None or each.timestamp >= question.since)
         and (question.until is None or each.timestamp < question.until)
         and (wanted is None or each.session in wanted)
@@ -250,11 +251,8 @@ def _did(event: WorkEvent) -> str:
     return _DID.get((event.after if event.field == "status" else event.field) or "", event.after or "")
 
 
-def _only_asked(data: Json) -> bool:
-    """Tell whether an operation changed nothing: a question, or a line that was not understood."""
-    return isinstance(data, dict) and (
-        SHOWN in data or str(data.get("intent") or data.get("intent_type")).lower() in ASKS
-    )
+def _asked_for(operation: Operation) -> str:
+    return _first_of(operation.data, "intent intent_type").lower()
 
 
 def _fits(
@@ -265,8 +263,7 @@ def _fits(
         return False
     if not question.did or any(question.did in (_did(event), event.field) for event in events):
         return True
-    said = operation.data.get("intent") if isinstance(operation.data, dict) else ""
-    told = {stem(word) for word in words(f"{operation.type.replace('_', ' ')} {said}".lower())}
+    told = {stem(word) for word in words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())}
     return has_failed(operation) if question.did == "failed" else stem(question.did) in told
 
 
@@ -275,28 +272,24 @@ def has_failed(operation: Operation) -> bool:
     data = operation.data
     if not isinstance(data, dict):
         return False
-    if data.get("error") or data.get("success") is False or data.get("failed") is True:
-        return True
-    told = (data.get(name) for name in ("outcome", "status", "result"))
-    return any(isinstance(value, str) and _FAILURE.search(value[:_MOST_CHARS]) is not None for value in told)
+    says_so = bool(data.get("error")) or data.get("success") is False or data.get("failed") is True
+    told = (value for name in ("outcome", "status", "result") if isinstance(value := data.get(name), str))
+    return says_so or any(_FAILURE.search(value[:_MOST_CHARS]) for value in told)
 
 
 def _text_of(operation: Operation) -> str:
     """Say in one line what an operation says of itself."""
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
-    if not isinstance(data, dict):
-        return _clipped(f"{kind}: {data}") if data not in (None, "") else kind
     name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
-    return _clipped(f"{subject}: {told}" if told and operation.type != LINE else told or subject)
-
-
-def _first_of(data: Mapping[str, Json], fields: str) -> str:
-    """Give the first of some fields that holds words."""
-    values = (data.get(field) for field in fields.split())
-    return next((value for value in values if isinstance(value, str) and value.strip()), "")
-
-
-def _clipped(text: str) -> str:
+    text = f"{subject}: {told}" if told and operation.type != LINE else told or subject
     line = squeeze(text[: 4 * _MOST_CHARS])
     return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}\u2026"
+
+
+def _first_of(data: Json, fields: str) -> str:
+    """Give the first of some fields that holds words; data that are no fields tell of themselves."""
+    if not isinstance(data, dict):
+        return str(data or "") if fields == _TELLS else ""
+    values = (data.get(field) for field in fields.split())
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")

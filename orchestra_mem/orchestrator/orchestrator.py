@@ -28,7 +28,8 @@ from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent
 from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, chosen_from, resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, need_of, reply_record, shown
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
@@ -134,21 +135,18 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         if use_memory:
             self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk()
-        reply = self._gone_on(waiting, line, talk) if waiting else None
-        if reply is not None:
+        if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if turns.is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
-        parsed = Parsed(intents=(), understood=False) if turns.is_yes(line) else self._read(line)
+        nothing = Parsed(intents=(), understood=False)
+        parsed = nothing if turns.is_yes(line) else self._read(line)
         if not parsed.understood and self._last and (meant := turns.following(line, self._last, talk)):
             return self._followed(line, meant, talk)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        if len(line) <= _LONGEST and _WORD.search(line):
-            parsed = self._reader.suggest(line, parsed)
-        else:
-            parsed = Parsed(intents=(), understood=False)
+        parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
@@ -159,8 +157,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         """Take a question that was not read for one about the item or the person that it names; else None."""
         if not _ASKS.fullmatch(line):
             return None
-        named = resolve_line(line, talk).items
-        if named:
+        if named := resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
         words = set(re.findall(r"[\w-]+", line.casefold()))
         return Intent(action=Action.LIST) if words & persons_in(self.tracker) else None
@@ -180,9 +177,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
         listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
         text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
-        return self._journal.record(
-            Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
-        )
+        reply = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
+        return self._journal.record(reply)
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Go on with what was asked, where the line answers it; None where it is a line of its own."""
@@ -193,11 +189,8 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
-        items = chosen_from(line, waiting.candidates, talk)
-        if not items:
-            return None
-        both = f"{waiting.line} ({line.strip()})"
-        return self._run(both, waiting.options[0], talk, {waiting.phrase: items})
+        items, both = chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
+        return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _followed(self, line: str, meant: turns.Following, talk: Talk) -> Reply:
         """Do what a line says by what was done last: the same of something else, or something else in its place."""
@@ -263,11 +256,10 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
                 return self._asked_first(reply, intent, resolver, last)
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
-            if unclear.candidates:
-                self._waiting = _Waiting(
-                    line=line, options=((intent,),), phrase=unclear.phrase, candidates=unclear.candidates
-                )
-            asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(unclear.candidates))
+            candidates = unclear.candidates
+            if candidates:
+                self._waiting = _Waiting(line=line, options=((intent,),), phrase=unclear.phrase, candidates=candidates)
+            asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(candidates))
             return self._journal.record(asked)
         except (InvalidChangeError, NotFoundError) as error:
             spoken_of = shown(resolver.named(intent.target))
@@ -369,7 +361,6 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:
     """Tell whether an intent is likely a question, and about something that there is."""
-    if intent.action not in ASKS - {Action.QUIT} or intent.sure < _SURE_OF_QUESTION:
-        return False
+    is_question = intent.action in ASKS - {Action.QUIT} and intent.sure >= _SURE_OF_QUESTION
     is_free = not intent.target or intent.action in (Action.WHY, Action.FIND)
-    return is_free or bool(resolve_text(intent.target, talk).candidates)
+    return is_question and (is_free or bool(resolve_text(intent.target, talk).candidates))

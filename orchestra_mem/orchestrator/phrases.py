@@ -24,16 +24,16 @@ _PLAIN_MARKS = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2019": "'"})
 _STATUSES = {
     word: statuses
     for statuses, listing in {
-        (WorkStatus.FAILED,): "failed failing broken crashed",
-        (WorkStatus.BLOCKED,): "blocked stuck waiting",
-        (WorkStatus.PENDING,): "pending unstarted",
-        (WorkStatus.DONE,): "done finished completed closed",
-        (WorkStatus.CANCELLED,): "cancelled canceled dropped",
-        (WorkStatus.DEFERRED,): "deferred postponed parked",
-        (WorkStatus.IN_PROGRESS,): "active running ongoing started current",
-        OPEN_STATUSES: "open unfinished",
+        (WorkStatus.FAILED,): "failed, failing, broken, crashed",
+        (WorkStatus.BLOCKED,): "blocked, stuck, waiting",
+        (WorkStatus.PENDING,): "pending, unstarted",
+        (WorkStatus.DONE,): "done, finished, completed, closed",
+        (WorkStatus.CANCELLED,): "cancelled, canceled, dropped",
+        (WorkStatus.DEFERRED,): "deferred, postponed, parked",
+        (WorkStatus.IN_PROGRESS,): "active, running, ongoing, started, current, in progress",
+        OPEN_STATUSES: "open, unfinished",
     }.items()
-    for word in listing.split()
+    for word in listing.split(", ")
 }
 _HAPPENINGS = {
     **{each.value: each for each in Happening if each not in (Happening.MENTIONED, Happening.LISTED)},
@@ -65,7 +65,7 @@ _MENDED = [word for word in _SAYS_WHICH if len(word) > 4]
 _KNOWN = frozenset([*_SAYS_WHICH, *_HAPPENINGS, *_NO_NAME])
 _HEAD = rf"(?:{_any(KIND_WORDS)}|(?:one|thing|ticket|issue|item|place)s?)\b"
 _WORD = rf"(?:\"[^\"]+\"|(?!(?:{_any(_NO_NAME)})\b)[^\W_](?:[\w.&/+-]*\w)?)"
-_MODIFIER = rf"(?:in progress|(?:{_any(_SAYS_WHICH[: -len(KIND_WORDS) - 3])}|new|\d+(?:st|nd|rd|th)|\d{{1,3}}))\b"
+_MODIFIER = rf"(?:{_any(_SAYS_WHICH[: -len(KIND_WORDS) - 3])}|new|\d+(?:st|nd|rd|th)|\d{{1,3}})\b"
 _DETERMINER = (
     r"(?:all|both|each|every|the|this|that|these|those|its|their|my|our|your|only|just"
     rf"|what(?=\ (?:{_any(_STATUSES)})\b))\b\ ?(?:of\ )?"
@@ -134,11 +134,6 @@ class Phrase:
     but: Phrase | None = None
     bare: bool = False
 
-    @property
-    def is_plain(self) -> bool:
-        """Tell whether the phrase says no more than kind and number: "it", "them", "the epic"."""
-        return not (self.words or self.statuses or self.happening or self.select or self.position is not None)
-
 
 class PhraseReader:
     """Reads the phrases of one line; `names` tells whether words name an item, and looks further with True."""
@@ -165,12 +160,12 @@ class PhraseReader:
             return None
         found = self._owning(found)
         found = replace(found, text=self.line[found.start : found.end])
-        but = _EXCEPT.match(self.line, found.end) if found.many else None
+        but = _EXCEPT.match(self.line, found.end)
         out = (self.phrase(but.end()) or self._title(but.end())) if but else None
         return replace(found, but=out, end=out.end) if out else found
 
-    def _said(self, start: int, end: int, **said: object) -> Phrase:
-        return replace(Phrase(text=self.line[start:end], start=start, end=end), **said)  # type: ignore[arg-type]
+    def _said(self, start: int, end: int, **said: Any) -> Phrase:
+        return Phrase(text=self.line[start:end], start=start, end=end, **said)
 
     def _number(self, at: int) -> Phrase | None:
         """Read "#12", "epic five", "task number 14", "12, 13 and 15", "stories 3 to 5"."""
@@ -180,12 +175,10 @@ class PhraseReader:
         told, said = found["told"].lower().split(), found[0][found.end("told") - at :]
         if not {*_PLURALS, "items"} & {*told}:
             said = re.split(r"(?i) to (?!#)", said)[0]  # "set 12 to 2"
-        end, ids = found.end("told") + len(said), numbers_in(f"number {said}")
-        is_count = _COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])
-        if not ids or (is_count and not told and "#" not in said):
+        end, ids, bare = found.end("told") + len(said), numbers_in(f"number {said}"), not told and "#" not in said
+        if bare and (_COUNTS_WHAT.match(self.line, end) or _LEVEL.search(self.line[:at])):
             return None
         kind = next((KIND_WORDS[word] for word in told if word in KIND_WORDS), None)
-        bare = not told and "#" not in said
         return self._said(at, end, ids=ids, kind=kind, many=len(ids) > 1, bare=bare)
 
     def _pronoun(self, at: int) -> Phrase | None:
@@ -228,11 +221,9 @@ class PhraseReader:
             end = found.start("only") + len(" ".join(found["only"].split(" ")[:count])) if count else end
         if not (found["modifiers"] or head or words):
             return None
-        said: dict[str, Any] = {"many": None, "kind": KIND_WORDS.get(head), "owner": owner, "words": words}
-        if _SEVERAL.search(determiner) or head.endswith("s"):
-            said["many"] = True
-        if "both" in determiner:
-            said["count"] = 2
+        said: dict[str, Any] = {"kind": KIND_WORDS.get(head), "owner": owner, "words": words}
+        said["many"] = bool(_SEVERAL.search(determiner)) or head.endswith("s") or None
+        said["count"] = 2 if "both" in determiner else None
         for word in re.findall(r"in progress|[\w-]+", found["modifiers"].lower()):
             _modify(word, said)
         if whose := re.search(r"\b(?:its|their)\b", determiner):
@@ -242,9 +233,8 @@ class PhraseReader:
             said["many"] = False
         if said.get("select") == "same" and not head and _FOR.match(self.line, end):
             return None  # "the same for 232"
-        phrase = self._behind(
-            self._said(at, at + len(self.line[at:end].rstrip()), **said), bool(head or found["modifiers"])
-        )
+        plain = self._said(at, at + len(self.line[at:end].rstrip()), **said)
+        phrase = self._behind(plain, headed=bool(head or found["modifiers"]))
         is_side = phrase.owner and words and not head and not self._names(words, True)
         return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
@@ -263,9 +253,9 @@ class PhraseReader:
         if headed and (found := _CLAUSE.match(line, end)):
             did, doers = found["did"].lower(), re.search(r"(?i)\b(?:i|we|you|just)\b", found[0])
             position = _PLACES[found["place"].lower()] if found["place"] else phrase.position
-            if did in _STATUSES and (not doers or did not in _HAPPENINGS):
-                return replace(phrase, statuses=_STATUSES[did], end=found.end(), position=position)
-            return replace(phrase, happening=_HAPPENINGS[did], end=found.end(), position=position)
+            is_status = did in _STATUSES and (not doers or did not in _HAPPENINGS)
+            told: dict[str, Any] = {"statuses": _STATUSES[did]} if is_status else {"happening": _HAPPENINGS[did]}
+            return replace(phrase, end=found.end(), position=position, **told)
         if headed and (found := _TELLS.match(line, end)):
             return replace(phrase, words=(*phrase.words, *_words(found[0])[1:]), end=found.end())
         whole = _WHOLE.match(line, end)
@@ -279,9 +269,8 @@ class PhraseReader:
         mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase
-        owned = self._noun(
-            mark.end(), replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
-        )
+        owner = replace(phrase, many=False, count=None) if phrase.many and phrase.kind else phrase
+        owned = self._noun(mark.end(), owner)
         if owned is None or (owned.words and not owned.kind) or owned.start == phrase.start:
             return phrase  # "this one's urgent", "login's done"
         text = self.line[phrase.start : owned.end]
@@ -299,8 +288,8 @@ def _modify(word: str, said: dict[str, Any]) -> None:
     elif word in _COUNTS or word.isdigit():
         said["count"] = _COUNTS.get(word) or int(word)
         said["many"] = said["count"] > 1
-    elif word in _STATUSES or word == "in progress":
-        said["statuses"] = _STATUSES.get(word, (WorkStatus.IN_PROGRESS,))
+    elif word in _STATUSES:
+        said["statuses"] = _STATUSES[word]
     if word in ("new", "newest", "latest"):
         said["happening"] = Happening.CREATED
 

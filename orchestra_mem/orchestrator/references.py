@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
-from orchestra_mem.orchestrator.scene import ABOVE, Group, Scene, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need
-from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.orchestrator.scene import ABOVE, Group, Talk, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkStatus
 
 Items = tuple[WorkItem, ...]
 Scored = tuple[Items, float]
@@ -23,8 +23,9 @@ _FLOOR = 0.15  # what scores less is no answer
 _ELSEWHERE = 0.65  # a name's score where the item was never spoken of; 1 where it was just now
 _UNFIT, _UNFIT_POINTED = 0.5, 0.95  # what a status that a command does not want leaves of a score
 _LONE = 0.3  # of a plural that would mean one item
+_LIKELY = {WorkStatus.IN_PROGRESS: 0.5, WorkStatus.DONE: 0.24, WorkStatus.CANCELLED: 0.24}
+"""How likely an item that was not spoken of is meant, by its status; 0.35 with any other."""
 _MOST_FOUND, _MOST_SCANNED, _MOST_TOLD, _PREFIX = 50, 100, 4, 4
-_WIDTH = {kind: width for width, kind in enumerate(reversed(WorkKind))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,65 +43,55 @@ class Resolution:
 NOTHING_NAMED = Resolution(ask="Which item do you mean?")
 
 
-def resolve_all(phrases: Sequence[Phrase], need: Need, scene: Scene) -> Resolution:
+def resolve_all(phrases: Sequence[Phrase], need: Need, talk: Talk) -> Resolution:
     """Resolve phrases that stand for all of their items together; the first question stands for all."""
     if not phrases:
         return NOTHING_NAMED
-    tied = list(phrases)
-    for place, phrase in enumerate(tied[1:], 1):
-        if phrase.owner and phrase.owner.text.lower() in ("its", "their"):  # "login and its tasks"
-            tied[place] = replace(phrase, owner=tied[place - 1])
-    resolved = [_resolve(phrase, need, scene) for phrase in tied]
+    resolved = [_resolve(phrase, need, talk) for phrase in phrases]
     if asked := next((each for each in resolved if each.ask), None):
         return asked
     items = tuple({item.id: item for each in resolved for item in each.items}.values())
     return Resolution(items=items, candidates=items)
 
 
-def _resolve(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
+def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
     if phrase.ids:
-        return _by_number(phrase, need, scene)
+        return _by_number(phrase, need, talk)
     if phrase.owner:
-        return _owned(phrase, phrase.owner, need, scene)
-    whole = _decide(phrase, Choice(phrase, need, scene).scored())
+        return _owned(phrase, phrase.owner, need, talk)
+    whole = _decide(phrase, Choice(phrase, need, talk).scored())
     if phrase.but is None or whole.ask:
         return whole
-    listed = Mention(items=tuple(item.id for item in whole.items), happening=Happening.LISTED)
-    among = Scene(replace(scene.talk, mentions=[listed, *scene.talk.mentions]))
-    out = _resolve(phrase.but, ANYTHING, among)
+    out = _resolve(phrase.but, ANYTHING, talk.listing([item.id for item in whole.items]))
     left = tuple(item for item in whole.items if item not in out.items)
     return out if out.ask else Resolution(items=left, ask="" if left else "Nothing is left.", candidates=left)
 
 
-def _owned(phrase: Phrase, owner: Phrase, need: Need, scene: Scene) -> Resolution:
+def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
     """Resolve "its tasks", "Dana's interview", "the first of them" by what the owner means."""
-    wanted = ANYTHING
-    if not phrase.part and phrase.kind and not owner.kind:
-        wanted = Need(kinds=tuple(kind for kind in reversed(WorkKind) if _WIDTH[kind] > _WIDTH[phrase.kind]))
     plain = replace(phrase, owner=None, part=False, many=True if phrase.many is None else phrase.many)
-    choice = Choice(plain, need, scene)
-    if len(owner.words) == 1 and (own := scene.of_person(owner.words[0])):
+    choice = Choice(plain, need, talk)
+    if len(owner.words) == 1 and (own := talk.of_person(owner.words[0])):
         pool = choice.fitting(own)
     else:
-        holder = _resolve(owner, wanted, scene)
+        wanted = Need(kinds=PARENT_KINDS[phrase.kind]) if phrase.kind and not (phrase.part or owner.kind) else ANYTHING
+        holder = _resolve(owner, wanted, talk)
         if holder.ask:
             return holder
-        pool = choice.fitting(holder.items if phrase.part else scene.below(holder.items, phrase.kind))
+        pool = choice.fitting(holder.items if phrase.part else talk.below(holder.items, phrase.kind))
     if phrase.select in ("other", "rest"):
-        dealt = {number for item in scene.subjects() for number in (item.id, item.parent)}
+        dealt = {number for item in talk.subjects() for number in (item.id, item.parent)}
         pool = tuple(item for item in pool if item.id not in dealt)
     return _decide(phrase, choice.picked(pool, 1.0))
 
 
-def _by_number(phrase: Phrase, need: Need, scene: Scene) -> Resolution:
+def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
     """Take the item of a number; one that is not there or of the wrong kind is told, not replaced."""
-    items = tuple(filter(None, map(scene.item, phrase.ids)))
-    faults = [f"There is no #{number}." for number in phrase.ids if scene.item(number) is None]
-    for item in items:
-        for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds):
-            if kinds and item.kind not in kinds:
-                faults.append(f"#{item.id} is {a(item.kind)}, not {either(map(a, kinds))}.")
-                break
+    items = tuple(filter(None, map(talk.item, phrase.ids)))
+    faults = [f"There is no #{number}." for number in phrase.ids if talk.item(number) is None]
+    wanted = [kinds for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds) if kinds]
+    missed = [(item, kinds) for item in items for kinds in wanted if item.kind not in kinds]
+    faults += [f"#{item.id} is {a(item.kind)}, not {either(map(a, kinds))}." for item, kinds in missed]
     if faults:
         return Resolution(ask=" ".join([*faults, "Which do you mean?"]))
     return Resolution(items=items, candidates=items)
@@ -133,10 +124,10 @@ def _told(items: Items) -> str:
 class Choice:
     """What a phrase without an owner may mean, scored by focus, kind, status, words, and place in a group."""
 
-    def __init__(self, phrase: Phrase, need: Need, scene: Scene) -> None:
+    def __init__(self, phrase: Phrase, need: Need, talk: Talk) -> None:
         self._phrase = phrase
         self._need = need
-        self._scene = scene
+        self._talk = talk
         self._kinds = (phrase.kind,) if phrase.kind else need.kinds
 
     def scored(self) -> Iterator[Scored]:
@@ -146,26 +137,17 @@ class Choice:
             yield from self._of_groups()
         elif phrase.words:
             yield from self._named()
-        elif phrase.happening:
-            told = [
-                items
-                for seen in self._scene.seen
-                if seen.happening is phrase.happening and (items := self.fitting(seen.items))
-            ]
-            yield from (((item,), 0.7**age) for age, items in enumerate(told) for item in items)
-            if not told:
-                yield from Choice(replace(phrase, happening=None), self._need, self._scene).scored()
         else:
-            yield from self._one()
+            told = [self.fitting(seen.items) for seen in self._talk.seen if seen.happening is phrase.happening]
+            lately = [((item,), 0.7**age) for age, items in enumerate(filter(None, told)) for item in items]
+            yield from lately or self._one()
 
     def fit(self, item: WorkItem) -> float:
         """Tell how well an item fits what phrase and need say of kind, status and words, 0 to 1."""
         phrase, need = self._phrase, self._need
-        if phrase.statuses and item.status not in phrase.statuses:
-            return 0.0
-        if phrase.kind not in (None, item.kind) or (need.kinds and item.kind not in need.kinds):
-            return 0.0
-        return self._scene.word_fit(item, phrase.words, phrase.kind)
+        fits = phrase.kind in (None, item.kind) and (not need.kinds or item.kind in need.kinds)
+        fits = fits and (not phrase.statuses or item.status in phrase.statuses)
+        return self._talk.word_fit(item, phrase.words, phrase.kind) if fits else 0.0
 
     def fitting(self, items: Iterable[WorkItem]) -> Items:
         """List the items that the phrase can mean."""
@@ -192,49 +174,48 @@ class Choice:
 
     def _one(self) -> Iterator[Scored]:
         """Read "it", "the epic", "the failed one" by focus, else as the only one that there is."""
-        phrase, scene = self._phrase, self._scene
+        phrase, talk = self._phrase, self._talk
         is_pronoun = not phrase.kind and not phrase.statuses
         points = phrase.text.lower().startswith(("this", "that"))  # at what came last, be it one or several
-        weights = dict(scene.focus)
+        weights = dict(talk.focus)
         if phrase.kind or (self._need.kinds and is_pronoun):
-            for item_id, weight in scene.above_focus(made_only=is_pronoun).items():
+            for item_id, weight in talk.above_focus(made_only=is_pronoun).items():
                 weights[item_id] = max(weight, weights.get(item_id, 0.0))
-        shown = {item.id for item in scene.seen[0].items} if scene.seen and not scene.head(scene.seen[0]) else set()
-        top = max((weights.get(each, 0.0) for each in shown), default=0.0)
-        if is_pronoun and top and top >= max(weights.values()):  # of several just shown one is as likely as another
-            weights |= dict.fromkeys(shown, top)
+        shown = [item.id for item in talk.seen[0].items if not talk.head(talk.seen[0])] if talk.seen else []
+        if is_pronoun and shown:  # of several just shown one is as likely as another
+            weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
         found = False
         for item_id, weight in weights.items():
-            item = scene.item(item_id)
+            item = talk.item(item_id)
             if item and (fit := self.fit(item)):
                 if not is_pronoun or points:
-                    weight = scene.spoken_of.get(item_id, weight)
+                    weight = talk.spoken_of.get(item_id, weight)
                 found = found or weight >= _FLOOR
                 yield (item,), weight * fit * self._wanted((item,), _UNFIT_POINTED if points else _UNFIT)
         if not (found or is_pronoun):
             where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
-            yield from (((item,), _elsewhere(item)) for item in self.fitting(scene.find(where)))
+            yield from (((item,), _LIKELY.get(item.status, 0.35)) for item in self.fitting(talk.find(where)))
 
     def _named(self) -> Iterator[Scored]:
         """Read "the auth epic" by the words of titles, and what was spoken of lately before the rest."""
-        scene = self._scene
-        above = scene.above_focus(made_only=False)
+        talk = self._talk
+        above = talk.above_focus(made_only=False)
         for item in self.named_items():
-            focus = max(scene.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
+            focus = max(talk.spoken_of.get(item.id, 0.0), ABOVE * 0.6 * above.get(item.id, 0.0))
             base = _ELSEWHERE + (1 - _ELSEWHERE) * focus
             yield (item,), base * self.fit(item) * self._wanted((item,))
 
     def named_items(self) -> Items:
         """List what words may name: all that is in focus, and what a search by their beginnings finds."""
-        phrase, scene = self._phrase, self._scene
-        near = map(scene.item, (*scene.focus, *scene.above_focus(made_only=False)))
+        phrase, talk = self._phrase, self._talk
+        near = map(talk.item, (*talk.focus, *talk.above_focus(made_only=False)))
         found = {item.id: item for item in near if item}
         prefixes = " ".join(word[:_PREFIX] for word in phrase.words if len(word) > 1)
         searches = [WorkFilter(kinds=self._kinds, text=prefixes, limit=_MOST_FOUND)]
         if not phrase.bare:
             searches.append(WorkFilter(kinds=self._kinds, limit=_MOST_SCANNED))
         for where in searches:
-            found |= {item.id: item for item in scene.find(where)}
+            found |= {item.id: item for item in talk.find(where)}
             if fits := self.fitting(found.values()):
                 return fits
         return ()
@@ -250,11 +231,12 @@ class Choice:
         if phrase.select in ("next", "previous"):
             yield from self._neighbours()
             return
-        found = False
-        placed = phrase.position is not None or bool(phrase.select)
+        found, placed = False, phrase.position is not None or bool(phrase.select)
+        says_all = phrase.text.lower().startswith(("both", "all"))
         for group in self._groups():
             pool = self.fitting(group.items)
-            if not pool or (placed and len(pool) < 2) or (group.loose and not self._takes_loose(group, found)):
+            of_loose = 2 * (phrase.select == "other" and not found) if phrase.select else says_all and phrase.count
+            if (placed and len(pool) < 2) or (group.loose and len(group.items) != of_loose):
                 continue
             left = self._left(pool, group) if phrase.select else pool
             chosen = [(items, weight) for items, weight in self.picked(left, group.weight) if items]
@@ -262,93 +244,74 @@ class Choice:
                 return  # "both" of four that were just shown
             for items, weight in chosen:
                 found = True
-                is_alone = len(items) == 1 and phrase.many and not phrase.select
-                share = 1.0 if not is_alone else 0.6 if phrase.statuses else _LONE
-                fit = min(map(self.fit, items)) if phrase.words else 1.0
-                yield items, weight * share * fit * self._wanted(items, 0.9 if placed else 0.6)
+                yield items, weight * min(map(self.fit, items)) * self._wanted(items, 0.9 if placed else 0.6)
         if not phrase.select and (phrase.words or not found):
             yield from self._there()
 
-    def _takes_loose(self, group: Group, found: bool) -> bool:
-        """Tell whether the phrase may mean the last things spoken of, which only nearness makes a group."""
-        phrase, count = self._phrase, len(group.items)
-        if phrase.select:
-            return phrase.select == "other" and count == 2 and not found
-        return phrase.count == count and phrase.text.lower().startswith(("both", "all"))
-
     def _left(self, pool: Items, group: Group) -> Items:
         """List what "the other one" or "the rest" of a group is: what was not dealt with since."""
-        dealt = {group.items[-1].id} if group.loose else self._scene.dealt_with(group)
-        newest = next((item for item in self._scene.subjects() if item in pool), None)
-        left = tuple(item for item in pool if item.id not in dealt) or tuple(item for item in pool if item != newest)
-        if self._phrase.select == "rest":
-            left = tuple(item for item in left if item.status.is_open)
-            return left if len(left) < len(pool) else ()
-        return left
+        dealt, rest = self._talk.dealt_with(pool, group.at), self._phrase.select == "rest"
+        left = tuple(item for item in pool if item.id not in dealt and (item.status.is_open or not rest))
+        return () if rest and len(left) == len(pool) else left
 
     def _groups(self) -> list[Group]:
         """List the groups that the phrase may be about; with "that I started", all to which that was done."""
-        did, scene = self._phrase.happening, self._scene
+        did, talk = self._phrase.happening, self._talk
         if did is None:
-            return sorted(scene.groups, key=lambda group: group.loose)
-        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(scene.seen) if seen.happening is did]
+            return talk.groups
+        told = [Group(seen.items, seen.weight, at) for at, seen in enumerate(talk.seen) if seen.happening is did]
         if did is Happening.LISTED:
-            return told or scene.groups
+            return told or talk.groups
         each = {item.id: item for group in told for item in reversed(group.items)}
         whole = Group(tuple(reversed(each.values())), 1.0, 1)
         return [group for group in told if len(group.items) > 1] or [whole]
 
     def _there(self) -> Iterator[Scored]:
         """Read a plural or a place by what there is: under what words name or what is in focus, with that status."""
-        phrase, scene = self._phrase, self._scene
-        plain = Choice(replace(phrase, words=()), self._need, scene)
+        phrase, talk = self._phrase, self._talk
+        plain = Choice(replace(phrase, words=()), self._need, talk)
         if phrase.words:
             wide = replace(phrase, kind=None, many=False, count=None, statuses=(), happening=None, position=None)
-            holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, scene)._named()]
+            holders = [(item, score) for (item,), score in Choice(wide, ANYTHING, talk)._named()]
         else:
-            focus = scene.focus if phrase.kind else {}
-            holders = [(item, 0.6 * weight) for each, weight in focus.items() if (item := scene.item(each))]
-        pools = [(plain.fitting(scene.below([item], phrase.kind)), score) for item, score in holders[:_MOST_FOUND]]
+            focus = talk.focus if phrase.kind else {}
+            holders = [(item, 0.6 * weight) for each, weight in focus.items() if (item := talk.item(each))]
+        pools = [(plain.fitting(talk.below([item], phrase.kind)), score) for item, score in holders[:_MOST_FOUND]]
         pools = [(pool, score) for pool, score in pools if len(pool) > 1 or phrase.words]
+        called: Iterable[WorkItem] = ()
         if phrase.words:
-            called = tuple(item for item in self.named_items() if title_fit(phrase.words, item.title))
-            pools.append((called, 0.4 if len(called) > 1 else 0.25))
-        elif phrase.statuses or (phrase.kind and not scene.seen and phrase.position is None):
-            where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED)
-            pools.append((plain.fitting(scene.find(where)), 0.3))
+            called = (item for item in self.named_items() if title_fit(phrase.words, item.title))
+        elif phrase.statuses or (phrase.kind and not talk.seen and phrase.position is None):
+            called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_SCANNED))
+        pools.append((plain.fitting(called), 0.35))
         if phrase.position is not None and phrase.kind:
-            pools.append((plain.fitting(scene.made()), 0.5))
+            pools.append((plain.fitting(talk.made()), 0.5))
         for pool, score in pools:
-            yield from self.picked(pool, score if len(pool) > 1 else 0.6 * score)
+            yield from self.picked(pool, score)
 
     def _same(self) -> Iterator[Scored]:
         """Read "the same epic as before" as what was added to last, or what was spoken of last; a list is neither."""
-        scene, phrase = self._scene, self._phrase
-        made = next((seen for seen in scene.seen if seen.happening is Happening.CREATED), None)
-        if self._kinds and made and (holders := self.fitting(scene.above(made.items[0]))):
+        talk, phrase = self._talk, self._phrase
+        made = next((seen for seen in talk.seen if seen.happening is Happening.CREATED), None)
+        if self._kinds and made and (holders := self.fitting(talk.above(made.items[0]))):
             yield holders[:1], made.weight
             return
-        for at, seen in enumerate(scene.seen):
+        for at, seen in enumerate(talk.seen):
             meant = seen.happening is not Happening.LISTED or (phrase.many and not at)
             if meant and phrase.happening in (None, seen.happening) and (pool := self.fitting(seen.items)):
                 yield from self.picked(pool, seen.weight * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
         """Read "the next one", "the previous task" by the order of the group around what is in focus."""
-        scene, subjects, count = self._scene, self._scene.subjects(), self._phrase.count or 1
+        talk, subjects, count = self._talk, self._talk.subjects(), self._phrase.count or 1
         step = 1 if self._phrase.select == "next" else -1
         if step < 0:
             yield from (((item,), 0.9) for item in self.fitting(subjects[1:])[:1])
-        for group in scene.groups if subjects else ():
+        for group in talk.groups if subjects else ():
             at = group.items.index(subjects[0]) + step if subjects[0] in group.items and not group.loose else -1
             near = self.fitting(group.items[at : at + count]) if at >= 0 else ()
             if len(near) == count:
                 yield near, group.weight
-
-
-def _elsewhere(item: WorkItem) -> float:
-    """Score an item that was not spoken of: what is under way before what is open, and that before the rest."""
-    return 0.5 if item.status is WorkStatus.IN_PROGRESS else 0.35 if item.status.is_open else 0.24
 
 
 def _at_place(items: Items, phrase: Phrase) -> Items:
@@ -358,6 +321,5 @@ def _at_place(items: Items, phrase: Phrase) -> Items:
         return ()
     if position == 0:
         return (items[len(items) // 2],) if len(items) % 2 else ()
-    if count > 1:
-        return items[:count] if position > 0 else items[-count:]
-    return (items[position - 1 if position > 0 else position],)
+    start = position - 1 if position > 0 else len(items) + position + 1 - count
+    return items[start : start + count]

@@ -13,8 +13,8 @@ from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
-from orchestra_mem.orchestrator.scene import Scene, title_fit
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
+from orchestra_mem.orchestrator.scene import Talk, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, need_of
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
 _AT_HAND = "it"  # what a command without a target is about
@@ -22,13 +22,11 @@ _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
-_EVERY = frozenset(("all", "all of them", "both", "both of them", "them"))
 
 
 def resolve_text(text: str, talk: Talk, need: Need = ANYTHING) -> Resolution:
     """Resolve what a command was told as its target: "the second one", "login and signup", "#12", or nothing at all."""
-    scene = Scene(talk)
-    return resolve_all(_phrases_of(text or _AT_HAND, scene), need, scene)
+    return resolve_all(_phrases_of(text or _AT_HAND, talk), need, talk)
 
 
 def is_reference(text: str, talk: Talk) -> bool:
@@ -41,46 +39,41 @@ def is_reference(text: str, talk: Talk) -> bool:
 
 def items_named_in(line: str, talk: Talk) -> list[WorkItem]:
     """List the items that a line names by words of their titles, with a determiner or without."""
-    scene = Scene(talk)
-    named = [phrase for phrase in PhraseReader(line, _namer(scene)).phrases() if phrase.words]
-    found = (resolve_all([replace(phrase, bare=False)], ANYTHING, scene).items for phrase in named)
+    named = (replace(phrase, bare=False) for phrase in PhraseReader(line, _namer(talk)).phrases() if phrase.words)
+    found = (resolve_all([phrase], ANYTHING, talk).items for phrase in named)
     return list({item.id: item for items in found for item in items}.values())
 
 
-def _phrases_of(text: str, scene: Scene) -> list[Phrase]:
+def _phrases_of(text: str, talk: Talk) -> list[Phrase]:
     """Read a target as phrases that "and" or a comma joins; a title that has such words is one."""
     whole = tuple(words(text))
     title = Phrase(text=text, start=0, end=len(text), words=whole)
-    if any(title_fit(whole, item.title) == 1.0 for item in Choice(title, ANYTHING, scene).named_items()):
+    if any(title_fit(whole, item.title) == 1.0 for item in Choice(title, ANYTHING, talk).named_items()):
         return [title]
-    found = PhraseReader(text, _namer(scene)).phrases()
+    found = PhraseReader(text, _namer(talk)).phrases()
     if whole and all(phrase.bare and not phrase.ids for phrase in found) and len(found) != 1:
         return [title]
     return [replace(phrase, bare=False) for phrase in found]
 
 
-def _namer(scene: Scene) -> Callable[[tuple[str, ...], bool], bool]:
+def _namer(talk: Talk) -> Callable[[tuple[str, ...], bool], bool]:
     """Tell of words whether they name an item."""
 
     def names(said: tuple[str, ...], wide: bool) -> bool:
         phrase = Phrase(text=" ".join(said), start=0, end=0, words=said, bare=not wide)
-        pool = Choice(phrase, ANYTHING, scene).named_items()
-        return any(scene.word_fit(item, said, None) >= _SURELY_NAMED for item in pool)
+        pool = Choice(phrase, ANYTHING, talk).named_items()
+        return any(talk.word_fit(item, said, None) >= _SURELY_NAMED for item in pool)
 
     return names
 
 
 def resolve_line(line: str, talk: Talk) -> Resolution:
     """Say what a whole line acts on or asks about; of a line that makes something new, what that is put under."""
-    scene = Scene(talk)
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
-    need = need_of(intent)
-    phrases = PhraseReader(line, _namer(scene)).phrases()
-    taken = [line.find(title) for title in (*intent.titles, intent.value) if len(title) > 1]
-    phrases = [phrase for phrase in phrases if not any(0 < start <= phrase.start + 1 for start in taken)] or phrases
-    under = [phrase for phrase in phrases if _UNDER.search(line[: phrase.start])] if is_new else []
+    phrases = PhraseReader(line, _namer(talk)).phrases()
+    under = [phrase for phrase in phrases if is_new and _UNDER.search(line[: phrase.start])]
     meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
         return NOTHING_NAMED
@@ -90,15 +83,15 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     run = [phrases[first]]
     for phrase in phrases[first + 1 :]:
         between = line[run[-1].end : phrase.start]
-        is_pronoun = phrase.is_plain and not phrase.kind and not phrase.ids
+        is_pronoun = not (phrase.kind or phrase.ids or phrase.words) and phrase.position is None
         alike = "and" in between or bool(phrase.ids and run[-1].ids) or phrase.bare is run[-1].bare
         if is_pronoun or not alike or not _JOINS.fullmatch(between):
             break
         run.append(phrase)
-    found = resolve_all(run, need, scene)
+    found = resolve_all(run, need_of(intent), talk)
     says_which = run[0].kind or run[0].select != "same"
     lost = is_new and not intent.other and not found.items and says_which  # perhaps nothing new is meant
-    return resolve_all(run, ANYTHING, scene) if lost else found
+    return resolve_all(run, ANYTHING, talk) if lost else found
 
 
 class Unclear(Exception):
@@ -156,16 +149,15 @@ class Resolver:
         Stories that are named right after their epic are the epic's; an epic stands alone.
         """
         items, made = self._newest()
-        if not items or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
+        if kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
-        if len(items) == 1 and items[0].kind in PARENT_KINDS[kind] and items[0].status.is_open:
-            return items[0]
-        if kind is not WorkKind.STORY and not (made and all(each.kind is kind for each in items)):
-            return None
-        scene, fitting = Scene(self.talk), PARENT_KINDS[kind]
-        rows = [[each for each in scene.above(item) if each.status.is_open and each.kind in fitting] for item in items]
-        nearest = {row[0].id: row[0] for row in rows if row}
-        return next(iter(nearest.values())) if len(nearest) == 1 else None
+        rows = [[*([item] if len(items) == 1 else []), *self.talk.above(item)] for item in items]
+        nearest = [
+            next((each for each in row if each.status.is_open and each.kind in PARENT_KINDS[kind]), None)
+            for row in rows
+        ]
+        alike = len(set(nearest)) == 1 and (nearest == items or kind is WorkKind.STORY or made)
+        return nearest[0] if alike else None
 
     def kind_at_hand(self) -> WorkKind | None:
         """Tell the kind of what was made just before, where all of it is of one: what "another one" is."""
@@ -184,10 +176,7 @@ class Resolver:
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
     """Find the candidates that an answer names, by number or by a phrase; empty where it names none of them."""
     said = line.strip().rstrip(".!").lower()
-    if said in _EVERY:
-        return tuple(candidates)
-    asked = Mention(items=tuple(candidates), happening=Happening.LISTED)
-    found = resolve_text(said, Talk(mentions=[asked, *talk.mentions], lookup=talk.lookup))
+    found = resolve_text(said, talk.listing(candidates))
     named = tuple(item.id for item in found.items)
     return named if set(named) <= set(candidates) else ()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 from rapidfuzz.distance import OSA
 
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.talk import Happening, Talk
+from orchestra_mem.orchestrator.talk import Happening, Mention
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind
 
 DECAY = 0.7
@@ -51,25 +52,46 @@ class Group:
     loose: bool = False
 
 
-class Scene:
-    """What a talk has brought up, with the items as they are now."""
+class WorkLookup(Protocol):
+    """Finds items; a `WorkTracker` is one. `item` raises `NotFoundError` for an unknown id."""
 
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
-        self._lookup = talk.lookup
+    def item(self, item_id: int) -> WorkItem:
+        """Give the item of an id."""
+        ...
+
+    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
+        """List items in the order of the backlog."""
+        ...
+
+
+class Talk:
+    """What was said and done lately, with the items as they are now.
+
+    Args:
+        mentions: newest first.
+        lookup: the items that there are.
+    """
+
+    def __init__(self, mentions: Sequence[Mention], lookup: WorkLookup) -> None:
+        self.mentions = mentions
+        self.lookup = lookup
         self._known: dict[int, WorkItem | None] = {}
         self._found: dict[WorkFilter, list[WorkItem]] = {}
         self.seen: list[Seen] = []
-        for mention in talk.mentions[:_OLDEST]:
+        for mention in mentions[:_OLDEST]:
             items = tuple(filter(None, map(self.item, dict.fromkeys(mention.items))))
             if items:
                 self.seen.append(Seen(items, mention.happening, DECAY ** len(self.seen)))
+
+    def listing(self, items: Sequence[int]) -> Talk:
+        """Give the talk as it goes on where items have been listed."""
+        return Talk([Mention(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
 
     def item(self, item_id: int) -> WorkItem | None:
         """Give the item of an id; None where there is none."""
         if item_id not in self._known:
             try:
-                self._known[item_id] = self._lookup.item(item_id)
+                self._known[item_id] = self.lookup.item(item_id)
             except NotFoundError:
                 self._known[item_id] = None
         return self._known[item_id]
@@ -77,7 +99,7 @@ class Scene:
     def find(self, where: WorkFilter) -> list[WorkItem]:
         """List items that pass a filter."""
         if where not in self._found:
-            self._found[where] = self._lookup.items(where)
+            self._found[where] = self.lookup.items(where)
         return self._found[where]
 
     def above(self, item: WorkItem) -> Iterator[WorkItem]:
@@ -146,8 +168,8 @@ class Scene:
             if made_only and seen.happening is not Happening.CREATED:
                 continue
             for item in seen.items:
-                for depth, parent in enumerate(self.above(item), 1):
-                    weight = seen.weight * ABOVE * _HIGHER ** (depth - 1)
+                for height, parent in enumerate(self.above(item)):
+                    weight = seen.weight * ABOVE * _HIGHER**height
                     if weight > max(found.get(parent.id, 0.0), self.focus.get(parent.id, 0.0)):
                         found[parent.id] = weight
         return found
@@ -165,18 +187,13 @@ class Scene:
         heads = [head for seen in self.seen if (head := self.head(seen))]
         return list({head.id: head for head in heads}.values())
 
-    def dealt_with(self, group: Group) -> set[int]:
-        """List which of a group were spoken of or changed since, else the newest of them spoken of before."""
-        found: set[int] = set()
-        for seen in self.seen[: group.at]:
-            head = self.head(seen)
-            touched = seen.items if seen.happening is not Happening.LISTED else (head,) if head else ()
-            found |= {item.id for item in touched}
-            if seen.happening is Happening.CREATED:
-                found |= {item.parent for item in touched if item.parent}
-        ids = {item.id for item in group.items}
-        before = next((item.id for item in self.subjects() if item.id in ids), 0)
-        return found & ids or ({before} if before else set())
+    def dealt_with(self, items: Sequence[WorkItem], ago: int) -> set[int]:
+        """List which of some items were dealt with in the last so many mentions; the newest where all were, or none."""
+        ids = {item.id for item in items}
+        since = [seen for seen in self.seen[:ago] if seen.happening is not Happening.LISTED]
+        found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
+        newest = next((item.id for item in self.subjects() if item.id in ids), 0)
+        return found if 0 < len(found) < len(ids) else {newest}
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -189,10 +206,10 @@ class Scene:
             if len(run) > 1 and run != seen.items:
                 found.append(Group(run, seen.weight * _RUN, at))
         subjects = self.subjects()
-        for count in sorted({2, len(subjects)} - {0, 1}) if len(subjects) > 1 else ():
-            at = next(at for at, seen in enumerate(self.seen) if subjects[0] in seen.items)
-            found.append(Group(tuple(subjects[count - 1 :: -1]), self.seen[at].weight * _PAIR, at, loose=True))
-        return sorted(found, key=lambda group: -group.weight)
+        at = next((at for at, seen in enumerate(self.seen) if subjects and subjects[0] in seen.items), 0)
+        rows = [tuple(subjects[count - 1 :: -1]) for count in {2, len(subjects)} if 1 < count <= len(subjects)]
+        found += [Group(row, self.seen[at].weight * _PAIR, at, loose=True) for row in rows]
+        return sorted(found, key=lambda group: (group.loose, -group.weight))
 
     def made(self) -> tuple[WorkItem, ...]:
         """List what mentions say was made, one by one, the oldest first."""
@@ -231,22 +248,15 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     """Tell how well words name a title: 0 where one of them is nowhere in it, 1 where they name all of it."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
-    told = [word for word in said if word not in STOP_WORDS] or list(said)
-    if not set(told) <= set(whole):
-        told = [word for word in told if word not in _FILLERS] or told
-    if not present or not told:
-        return 0.0
+    told = [word for word in said if word not in STOP_WORDS and (word in whole or word not in _FILLERS)] or list(said)
     if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
-    short = [3 <= len(word) <= 6 and word in initials for word in told]
-    scores = [
-        max(0.9 * is_short, *(_alike(word, each) for each in whole)) for word, is_short in zip(told, short, strict=True)
-    ]
-    if not all(scores):
+    short = {word for word in told if 3 <= len(word) <= 6 and word in initials}
+    scores = [max([0.9 * (word in short), *(_alike(word, each) for each in whole)]) for word in told]
+    if not (present and scores and all(scores)):
         return 0.0
-    covered = sum(any(_alike(word, each) for word in told) for each in present)
-    covered = max([covered, *(len(word) for word, is_short in zip(told, short, strict=True) if is_short)])
+    covered = max([sum(any(_alike(word, each) for word in told) for each in present), *map(len, short)])
     share = min(1.0, covered / len(present))
     return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * share)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus
+from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkKind, WorkStatus
 
 
 class Happening(StrEnum):
@@ -34,26 +33,6 @@ class Mention:
 
     items: tuple[int, ...]
     happening: Happening
-
-
-class WorkLookup(Protocol):
-    """Finds items; a `WorkTracker` is one. `item` raises `NotFoundError` for an unknown id."""
-
-    def item(self, item_id: int) -> WorkItem:
-        """Give the item of an id."""
-        ...
-
-    def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
-        """List items in the order of the backlog."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
-    """What references are resolved against: the mentions, newest first, and the items that there are."""
-
-    mentions: Sequence[Mention]
-    lookup: WorkLookup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,17 +129,13 @@ def shown(items: Sequence[int]) -> tuple[Effect, ...]:
 
 def reply_record(reply: Reply) -> dict[str, Json]:
     """Give a reply as JSON: what was read, what was done to which items, and the answer."""
+    effects: list[Json] = [
+        {"did": effect.happening.value, "items": list(effect.items), "text": effect.text} for effect in reply.effects
+    ]
     return {
-        "line": reply.line,
-        "outcome": reply.outcome.value,
-        "answer": reply.text,
-        "intents": [intent_record(intent) for intent in reply.intents],
-        "effects": [
-            {"did": effect.happening.value, "items": list(effect.items), "text": effect.text}
-            for effect in reply.effects
-        ],
-        "operation": reply.operation or None,
-    }
+        "line": reply.line, "outcome": reply.outcome.value, "answer": reply.text,
+        "intents": [*map(intent_record, reply.intents)], "effects": effects, "operation": reply.operation or None,
+    }  # fmt: skip
 
 
 def intent_record(intent: Intent) -> dict[str, Json]:

@@ -183,12 +183,7 @@ class TaskRunner:
         return result
 
     def _recorded(
-        self,
-        item: WorkItem,
-        result: TaskResult,
-        changes: Sequence[WorkEvent],
-        tokens_used: int | None,
-        status: WorkStatus,
+        self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens: int | None, status: WorkStatus
     ) -> TaskResult:
         """Set the item's status after a try and record both."""
         with self.journal.tracker.together() as last:
@@ -198,7 +193,7 @@ class TaskRunner:
             except InvalidChangeError as error:  # it still waits for something, or somebody else has closed it
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
         data = task_record(item, result)
-        operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens_used)
+        operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens)
         if result.error:
             self.hooks.call("on_error", kind=TASK, subject=item.id, error=RuntimeError(result.error))
         self.hooks.call("after_execution", kind=TASK, subject=item.id, result=data)
@@ -209,13 +204,9 @@ def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
     """One try of a task as its operation's data keep it."""
     told: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
     return {
-        "task_id": item.id,
-        "task_title": item.title,
-        "iteration": result.iteration,
-        "result": result.result,
-        "decision": result.decision.value,
-        "duration_s": round(result.duration_s, 3),
+        "task_id": item.id, "task_title": item.title, "iteration": result.iteration, "result": result.result,
+        "decision": result.decision.value, "duration_s": round(result.duration_s, 3),
         "status": "failed" if result.error else "completed",
         "changed": {"failed" if result.error else "finished": [item.id]},
         **{name: value for name, value in told.items() if value is not None},
-    }
+    }  # fmt: skip

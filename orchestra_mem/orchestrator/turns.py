@@ -15,7 +15,8 @@ from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.references import NOTHING_NAMED
 from orchestra_mem.orchestrator.resolving import Resolver, is_reference, items_named_in, resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import ANYTHING, Need, Talk, container_need, need_of
+from orchestra_mem.orchestrator.scene import Talk
+from orchestra_mem.orchestrator.talk import ANYTHING, Need, container_need, need_of
 from orchestra_mem.work_types import WorkItem
 
 _YES = r"(?:y|yes|yep|yeah|yup|ja|si|oui|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
@@ -110,10 +111,8 @@ def following(line: str, last: Last, talk: Talk) -> Following | None:
         return None
     same = _SAME.fullmatch(line)
     found = same or (_CORRECTS.fullmatch(line) if fresh else None)
-    if found is None:
-        return None
-    phrase = next(filter(None, found.groupdict().values()))
-    return _again(phrase, last, talk, takes_back=same is None)
+    phrase = next(filter(None, found.groupdict().values())) if found else ""
+    return _again(phrase, last, talk, takes_back=same is None) if phrase else None
 
 
 def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Following | None:
@@ -124,9 +123,8 @@ def _again(phrase: str, last: Last, talk: Talk, *, takes_back: bool) -> Followin
         return Following(intent=replace(last.intent, value=person["name"]), items=last.items)
     intent = replace(last.intent, target=phrase)
     items = Resolver(talk).named(phrase, need_of(intent))
-    if not items or set(items) & set(last.items):
-        return None
-    return Following(intent=intent, items=items, takes_back=takes_back, sure=plain)
+    is_other = bool(items) and not set(items) & set(last.items)
+    return Following(intent=intent, items=items, takes_back=takes_back, sure=plain) if is_other else None
 
 
 # Suggestions
@@ -172,7 +170,8 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
         else:
             ways.append(list(islice(_settled(clause, intent, talk), 1 if place else _MOST)))
     for row in product(*ways):
-        text = "; ".join(as_command(intent) + _names(items) for intent, items in row)
+        named = ((intent, ", ".join(item.title for item in items)) for intent, items in row)
+        text = "; ".join(as_command(intent) + (f" ({titles})" if titles else "") for intent, titles in named)
         yield text, tuple(intent for intent, _ in row)
 
 
@@ -216,7 +215,3 @@ def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem
 
 def _numbers(items: Sequence[WorkItem]) -> str:
     return ", ".join(f"#{item.id}" for item in items)
-
-
-def _names(items: Sequence[WorkItem]) -> str:
-    return f" ({', '.join(item.title for item in items)})" if items else ""

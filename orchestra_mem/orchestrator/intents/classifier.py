@@ -281,23 +281,18 @@ class Classifier:
         """Give for each action the likeliest ways to tag a piece, the best first."""
         if not tokens or not actions:
             return [[] for _ in actions]
-        sides = [action in TWO_SIDED for action in actions]
-        seen = {side: list(tag_features(tokens, self.vocabulary, two_sided=side)) for side in set(sides)}
+        seen = {
+            side: list(tag_features(tokens, self.vocabulary, two_sided=side))
+            for side in {action in TWO_SIDED for action in actions}
+        }
         alone = {side: [self._tags.sum(tag_hashes(each)) for each in rows] for side, rows in seen.items()}
-        scores = np.stack(
-            [
-                [
-                    one + self._tags.sum(tag_hashes(each, action))
-                    for one, each in zip(alone[side], seen[side], strict=True)
-                ]
-                for action, side in zip(actions, sides, strict=True)
-            ],
-            axis=1,
-        )
-        return [
-            [(share, [TAGS[tag] for tag in path]) for share, path in paths]
-            for paths in best_paths(scores, self._steps, most)
+        rows = [
+            [one + self._tags.sum(tag_hashes(each, action)) for one, each in zip(alone[side], seen[side], strict=True)]
+            for action in actions
+            for side in [action in TWO_SIDED]
         ]
+        found = best_paths(np.stack(rows, axis=1), self._steps, most)
+        return [[(share, [TAGS[tag] for tag in path]) for share, path in paths] for paths in found]
 
     def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
         """Say how good a reading is by its log-likelihoods and its traits; more is better."""

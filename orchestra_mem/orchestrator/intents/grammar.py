@@ -131,30 +131,21 @@ _WRITTEN: dict[Action, tuple[str, ...]] = {
     Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
     Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),
     Action.DEPEND: ("{target} depends on {other}",),
-    Action.NOTE: ("note on {on}: {value}", "note: {value}"),
-    Action.REPORT: ("report on {on}: {value}", "report: {value}"),
-    Action.DECIDE: ("decision: {value}",),
-    Action.RESUME: ("continue with {on}", "continue"),
-    Action.STATUS: ("status of {on}", "status"),
+    Action.NOTE: ("note on {on}: {value}", "note: {value}"), Action.DECIDE: ("decision: {value}",),
+    Action.REPORT: ("report on {on}: {value}", "report: {value}"), Action.FIND: ("find {value}",),
+    Action.RESUME: ("continue with {on}", "continue"), Action.STATUS: ("status of {on}", "status"),
     Action.WHY: ("why did we choose {value}?", "why is {target} so?"),
-    Action.FIND: ("find {value}",),
     Action.LIST: ("list {value} {kinds}", "list {kinds}"),
-    Action.RECENT: ("what did we do last?",),
-    Action.NEXT: ("what is next?",),
+    Action.RECENT: ("what did we do last?",), Action.NEXT: ("what is next?",),
     **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
-}  # others: the action's name and its target
+}  # fmt: skip  # others: the action's name and its target
 
 
 def borders(line: str) -> list[tuple[int, int]]:
     """Give each place where a command may end and the next begin, as (end of the left, start of the right)."""
     quoted = [match.span() for match in _QUOTES.finditer(line)]
-    return [
-        match.span()
-        for match in _BORDER.finditer(line)
-        if match.start() > 0
-        and match.end() < len(line)
-        and not any(start < match.start() < end for start, end in quoted)
-    ]
+    found = (match.span() for match in _BORDER.finditer(line) if match.start() > 0 and match.end() < len(line))
+    return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
 
 
 def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
@@ -173,12 +164,10 @@ _NOTATION = _compiled(
     {
         Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
         Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
-        Action.START: (f"{_ARROW}<begun>",),
-        Action.BLOCK: (f"{_ARROW}blocked",),
-        Action.CANCEL: (f"{_ARROW}cancelled",),
-        Action.DEFER: (f"{_ARROW}deferred",),
+        Action.START: (f"{_ARROW}<begun>",), Action.BLOCK: (f"{_ARROW}blocked",),
+        Action.CANCEL: (f"{_ARROW}cancelled",), Action.DEFER: (f"{_ARROW}deferred",),
     }
-)
+)  # fmt: skip
 
 
 def read_whole(line: str) -> tuple[Intent, ...]:

@@ -28,7 +28,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     ngrams,
     tagging_traits,
     tokens_of,
-)
+)  # fmt: skip
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, read_whole
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
 from orchestra_mem.work_types import WorkKind
@@ -221,10 +221,7 @@ def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
 def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
     """Put quotes around a title that a line names, so that its words are not taken for a command's."""
     place = title_in(line, titles) if titles and '"' not in line else None
-    if place is None:
-        return line
-    start, end = place
-    return f'{line[:start]}"{line[start:end]}"{line[end:]}'
+    return f'{line[: place[0]]}"{line[slice(*place)]}"{line[place[1] :]}' if place else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +243,8 @@ class ModelReader:
             return parsed
         try:
             with self.foreground():
-                answer = self.model.generate(
-                    intent_prompt(line),
-                    max_tokens=_ANSWER_TOKENS,
-                    schema=ReadIntents.model_json_schema(),
-                    timeout_s=_TIMEOUT_S,
-                )
+                schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
+                answer = self.model.generate(prompt, max_tokens=_ANSWER_TOKENS, schema=schema, timeout_s=_TIMEOUT_S)
             intents = intents_from_json(answer.text)
         except (ModelError, ValueError) as error:
             logger.warning("the model could not read a line: %s", error)
@@ -294,7 +287,6 @@ def intents_from_json(answer: str) -> tuple[Intent, ...]:
 
 def _stands_in(intent: Intent, line: str) -> bool:
     """Tell whether all that a model has read in a line stands there."""
-    words = " ".join(line.casefold().split())
     value = "" if intent.action is Action.PRIORITISE and intent.value in _LEVELS else intent.value
-    told = (intent.target, intent.other, value, *intent.titles)
-    return all(" ".join(said.casefold().split()) in words for said in told)
+    told = (" ".join(said.casefold().split()) for said in (intent.target, intent.other, value, *intent.titles))
+    return all(said in " ".join(line.casefold().split()) for said in told)

@@ -12,8 +12,8 @@ from itertools import zip_longest
 
 from rapidfuzz import fuzz
 
-from orchestra_mem.orchestrator.intents import Action, Intent
-from orchestra_mem.orchestrator.intents.classifier import QUOTED, Token, slip_of
+from orchestra_mem.orchestrator.intents import NEW, Action, Intent
+from orchestra_mem.orchestrator.intents.classifier import QUOTED, SLOTS, Token, slip_of
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
@@ -47,7 +47,6 @@ _SPEAKER = frozenset("i me my mine myself".split())
 _NOBODY = frozenset("nobody nobody's no-one none anyone unassigned".split())
 _MARKS = " \t\"'`\u201c\u201d\u2018\u2019,;:.!?"
 _TITLE_LIKE = 88
-_NEW = (Action.CREATE, Action.ADD)
 
 
 def number_of(word: str) -> int:
@@ -75,10 +74,8 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
 
 def count_in(text: str) -> int:
     """Tell how many new items a text asks for, 0 where it does not say."""
-    match = _COUNTED.search(text)
-    if match is None:
-        return 0
-    return {"a couple of": 2, "another": 1, "one more": 1}.get(match[1].lower()) or number_of(match[1])
+    said = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
+    return {"a couple of": 2, "another": 1, "one more": 1}.get(said) or number_of(said)
 
 
 def kind_in(text: str) -> WorkKind | None:
@@ -92,14 +89,10 @@ def priority_in(text: str) -> str:
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
-    known = [word if word in PRIORITY_WORDS or len(word) < 4 else _level_word(word) for word in words]
-    levels = [PRIORITY_WORDS[word] for word in known if word in PRIORITY_WORDS]
-    return next((level for level in levels if level.isdigit()), levels[0] if levels else "")
-
-
-def _level_word(word: str) -> str:
-    """Give the word for a priority that a longer word is a slip for, or the figure that it names."""
-    return slip_of(word, PRIORITY_WORDS.keys()) or str(NUMBER_WORDS.get(word, ""))
+    unknown = {word for word in words if word not in PRIORITY_WORDS and len(word) > 3}
+    slips = {word: slip_of(word, PRIORITY_WORDS.keys()) or str(NUMBER_WORDS.get(word, "")) for word in unknown}
+    levels = [PRIORITY_WORDS[known] for word in words if (known := slips.get(word, word)) in PRIORITY_WORDS]
+    return next(iter(sorted(levels, key=str.isalpha)), "")
 
 
 def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
@@ -123,7 +116,7 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
 
 def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
     """Make intents of an action out of a tagged piece; several where it names several pairs ("26 to Bo, 27 to Al")."""
-    spans: dict[str, list[tuple[int, int]]] = {"target": [], "other": [], "value": [], "titles": []}
+    spans: dict[str, list[tuple[int, int]]] = {slot: [] for slot in SLOTS}
     for token, tag in tagged:
         place, _, slot = tag.partition("-")
         if place == "B":
@@ -132,16 +125,12 @@ def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> lis
             spans[slot][-1] = (spans[slot][-1][0], token.end)
     spans = {slot: _whole(piece, found) for slot, found in spans.items()}
     texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
-    if action in _NEW:
+    if action in NEW:
         return [_new(piece, spans, texts)]
-    if action is not Action.ASSIGN or len(texts["target"]) != len(texts["value"]):
-        texts["target"] = texts["target"][:1]
-        texts["value"] = texts["value"][:1]
-    pairs = list(zip_longest(texts["target"], texts["value"])) or [(None, None)]
-    intents = [
-        Intent(action=action, target=target or "", other=(texts["other"] or [""])[0], value=value or "")
-        for target, value in pairs
-    ]
+    is_paired = action is Action.ASSIGN and len(texts["target"]) == len(texts["value"])
+    most, other = len(texts["target"]) if is_paired else 1, next(iter(texts["other"]), "")
+    pairs = list(zip_longest(texts["target"][:most], texts["value"][:most], fillvalue="")) or [("", "")]
+    intents = (Intent(action=action, target=target, other=other, value=value) for target, value in pairs)
     return [_settled(intent, piece) for intent in intents]
 
 
