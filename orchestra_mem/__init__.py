@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from orchestra_mem.build import open_memory
     from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
+    from orchestra_mem.compression.categorizer import AICategorizationService, CategorizationService
     from orchestra_mem.compression.compressor import MemoryCompressor
     from orchestra_mem.core.context.window import ContextWindowTracker
     from orchestra_mem.errors import (
@@ -46,6 +47,8 @@ else:
     # Loaded when they are asked for: every module of the package runs this one first, and the help of the command
     # line needs no memory. Every name that does not stand here is an error's.
     _WHERE = {
+        "AICategorizationService": "compression.categorizer",
+        "CategorizationService": "compression.categorizer",
         "ContextRetriever": "retrieval.retriever",
         "ContextWindowTracker": "core.context.window",
         "EpisodicMemoryManager": "tiers.episodic",
@@ -74,7 +77,9 @@ else:
 
 
 __all__ = [
+    "AICategorizationService",
     "AccessDeniedError",
+    "CategorizationService",
     "CircularDependencyError",
     "ClosedError",
     "ConfigError",

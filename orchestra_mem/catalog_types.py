@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from orchestra_mem.design_names import ReadByKey
 from orchestra_mem.types import Author
 
 GLOBAL = "global"
@@ -79,8 +80,8 @@ class MemoryItem:
 class ItemFilter:
     """Which items are wanted; what is empty or None does not matter.
 
-    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first, or those of the highest
-    priority; of what passes `offset` are left out, and at most `limit` given.
+    An item passes if it has one of `tags`, refers to one of `references`, and all words of `text` stand in it. Newest
+    first, or those of the highest priority; of what passes `offset` are left out, and at most `limit` given.
     """
 
     agents: Sequence[str] | None = None
@@ -91,6 +92,7 @@ class ItemFilter:
     limit: int | None = None
     offset: int = 0
     by_priority: bool = False
+    references: Sequence[str] = ()
 
 
 class ItemFigures(NamedTuple):
@@ -331,3 +333,49 @@ class Injection:
     def loaded(self) -> bool:
         """Whether the catalog could be asked."""
         return not self.problem
+
+
+RULE_BASED = "rule-based"
+"""The `source` of a categorization that rules made."""
+
+
+class Category(StrEnum):
+    """What an orchestration came to, as the source design has it."""
+
+    DECISION = "decision"
+    BUGFIX = "bugfix"
+    FEATURE = "feature"
+    PATTERN_USAGE = "pattern-usage"
+    DISCOVERY = "discovery"
+    REFACTOR = "refactor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categorization(ReadByKey):
+    """What was learnt from an orchestration.
+
+    `importance` is 1 to 10. `agent_insights` says what each agent contributed. `source` is the model's name, or
+    `RULE_BASED`.
+    """
+
+    type: Category
+    observation: str
+    concepts: tuple[str, ...]
+    importance: int
+    agent_insights: Mapping[str, str]
+    recommendations: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategorizedOrchestration(ReadByKey):
+    """What came of one orchestration of a batch: a `result`, or an `error`."""
+
+    orchestration_id: int | str | None
+    result: Categorization | None = None
+    error: str = ""
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a result."""
+        return self.result is not None

@@ -253,6 +253,18 @@ class SecretsSettings(_Section):
     patterns: dict[Annotated[_Line, _NotEmpty], _Line] = Field(default_factory=dict)
 
 
+class CategorizationSettings(_Section):
+    """How a model says what was learnt from an orchestration, and what is done where it does not."""
+
+    max_tokens: Annotated[int, _between(50, 1_000_000)] = 500
+    temperature: Annotated[float, _between(0, 2)] = 0.3
+    timeout_ms: Annotated[int, _between(1, 86_400_000)] = 10_000
+    fallback_to_rules: bool = True
+    retries: Annotated[int, _between(0, 100)] = 2
+    batch_interval_ms: Annotated[int, _between(0, 86_400_000)] = 1_000
+    max_batch_size: Annotated[int, _between(1, 1_000)] = 5
+
+
 class LlmSettings(_Section):
     """The language model: a file that is run in this process, with what it may take of the machine, or a server."""
 
@@ -294,6 +306,7 @@ class Settings(BaseModel):
     compression: CompressionSettings = CompressionSettings.model_construct()
     catalog: CatalogSettings = CatalogSettings.model_construct()
     redaction: SecretsSettings = SecretsSettings.model_construct()
+    categorization: CategorizationSettings = CategorizationSettings.model_construct()
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     @property

@@ -118,6 +118,7 @@ class OperationFilter:
     after: int | None = None
     through: int | None = None
     limit: int | None = None
+    idempotency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

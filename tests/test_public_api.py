@@ -20,13 +20,14 @@ PACKAGE = Path(orchestra_mem.__file__).parent
 def test_the_public_names_are_those() -> None:
     """What users import; whatever else lies in the package may move."""
     assert orchestra_mem.__all__ == [
-        "AccessDeniedError", "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever",
-        "ContextWindowTracker", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError",
-        "EpisodicMemoryManager", "HistoryError", "InvalidChangeError", "InvalidItemError", "InvalidOperationError",
-        "ItemFilter", "ItemType", "LockTimeoutError", "MemoryCatalog", "MemoryCompressor", "MemoryItem", "ModelError",
-        "NotFoundError", "OperationFilter", "OrchestraMemError", "Orchestrator", "OrchestratorContextManager",
-        "ResponseCache", "SchemaTooNewError", "SearchError", "SessionMemoryManager", "StateManager", "StorageError",
-        "StorageFullError", "StorageReadOnlyError", "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
+        "AICategorizationService", "AccessDeniedError", "CategorizationService", "CircularDependencyError",
+        "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker", "DatabaseDamagedError",
+        "DocumentConflictError", "DocumentError", "EmbedderError", "EpisodicMemoryManager", "HistoryError",
+        "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
+        "MemoryCatalog", "MemoryCompressor", "MemoryItem", "ModelError", "NotFoundError", "OperationFilter",
+        "OrchestraMemError", "Orchestrator", "OrchestratorContextManager", "ResponseCache", "SchemaTooNewError",
+        "SearchError", "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError",
+        "StorageReadOnlyError", "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in orchestra_mem.__all__:
         assert getattr(orchestra_mem, name).__doc__

@@ -243,8 +243,8 @@ def test_only_a_whole_number_in_its_range_is_one(load: Load, written: str, found
         ("storage: &s\n  again: *s\n", "storage.again: unknown key"),
         ("storage.durabilty: full\n", "storage.durabilty: unknown key; did you mean storage.durability?"),
         ("keep_versions: 5\n", "keep_versions: unknown key; did you mean orchestrator.keep_versions?"),
-        ("max_tokens: 5\n", "max_tokens: unknown key; did you mean orchestrator.context_window.max_tokens or "
-         "orchestrator.working_memory.max_tokens?"),
+        ("max_tokens: 5\n", "max_tokens: unknown key; did you mean categorization.max_tokens or "
+         "orchestrator.context_window.max_tokens or orchestrator.working_memory.max_tokens?"),
         ("orchestrator: {storage: {}}\n", "orchestrator.storage: unknown key; did you mean storage?"),
         ("colour: red\n", "colour: unknown key"),
         ("catalog.permissions: {ada: {read: 5}}\n",

@@ -6,25 +6,32 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.catalog_types import CatalogLimits, MemoryItem
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
-from orchestra_mem.memory.agents import CatalogParts
-from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
+from orchestra_mem.memory.agents import CatalogParts, Foreground
+from orchestra_mem.model_types import LanguageModel
+from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
+from orchestra_mem.tiers.catalog_observations import OrchestrationObservations
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
+
+if TYPE_CHECKING:
+    from orchestra_mem.compression.categorizer import CategorizationService
 
 
 def open_catalog(
     database: Database,
     settings: Settings,
     *,
+    log: EventLog,
     ledger: Ledger,
     documents: DocumentStore,
     folder: Path,
@@ -62,7 +69,19 @@ def open_catalog(
         catalog, store, ledger=ledger, documents=documents, clock=clock, folder=folder,
         keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
-    return CatalogParts(catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown)
+
+    def open_categorization(model: LanguageModel | None, foreground: Foreground) -> CategorizationService:
+        from orchestra_mem.compression.categorizer import CategorizationService  # here, as few programs need it
+
+        return CategorizationService(
+            model, settings=settings.categorization, observations=observations, foreground=foreground, redacted=redacted
+        )
+
+    observations = OrchestrationObservations(catalog, log)
+    return CatalogParts(
+        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown,
+        open_categorization=open_categorization,
+    )  # fmt: skip
 
 
 def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:

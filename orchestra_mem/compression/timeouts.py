@@ -64,8 +64,10 @@ class ModelWithTimeout:
         max_tokens: int,
         schema: Mapping[str, Json],
         cancelled: Callable[[], bool],
+        temperature: float = 0.0,
+        seed: int = 0,
     ) -> Generation:
-        """Give the model's answer.
+        """Give the model's answer; see `LanguageModel.generate`.
 
         Raises:
             InterruptedGenerationError: `cancelled` said so.
@@ -81,8 +83,9 @@ class ModelWithTimeout:
         def work() -> None:
             try:
                 answer = self.model.generate(
-                    messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, timeout_s=self._timeout_s
-                )
+                    messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, temperature=temperature,
+                    seed=seed, timeout_s=self._timeout_s,
+                )  # fmt: skip
                 answers.append(_sound(answer))
             except BaseException as error:  # told to who asked
                 errors.append(error)

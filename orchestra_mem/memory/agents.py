@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from orchestra_mem.catalog_types import AuditEntry, AuditFilter, Injection, MemoryItem
@@ -21,9 +22,15 @@ from orchestra_mem.tiers.catalog_selection import CatalogSelector
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, OperationFilter
 
 if TYPE_CHECKING:
+    from orchestra_mem.compression.categorizer import CategorizationService
+    from orchestra_mem.compression.service import Compression
+    from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.retrieval.search import Answer
 
 logger = logging.getLogger(__name__)
+
+Foreground = Callable[[], AbstractContextManager[None]]
+"""Keeps background work off the model."""
 
 
 class InjectedMessage(str):
@@ -63,6 +70,7 @@ class CatalogParts:
     learner: CatalogLearner
     audit: AuditTrail
     documents: CatalogDocuments
+    open_categorization: Callable[[LanguageModel | None, Foreground], CategorizationService]
 
     @property
     def access(self) -> Access:
@@ -112,12 +120,18 @@ class AgentCalls:
 
     _agents: CatalogParts
     _note_call: Callable[..., None]
+    compression: Compression
 
     @property
     def catalog(self) -> MemoryCatalog:
         """What agents have learnt: decisions, insights, errors, plans, each of one agent or of all."""
         self._agents.settle()
         return self._agents.catalog
+
+    @cached_property
+    def categorization(self) -> CategorizationService:
+        """Says what was learnt from orchestrations, and keeps it in the catalog."""
+        return self._agents.open_categorization(self.compression.compressor.model, self.compression.foreground)
 
     def inject(
         self, message: str, *, agent: str, max_tokens: int | None = None, use_memory: bool = True

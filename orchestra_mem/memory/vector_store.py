@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
 from orchestra_mem.core.search.widening import enough_of
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.retrieval.recommendations import Recommendations
 from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
+from orchestra_mem.tiers.catalog_observations import ORCHESTRATION, reference
 from orchestra_mem.types import Json, MustKeep, Operation
 
 # The design's names for the modes, beside ours.
 _MODES = {"vector": SearchMode.DENSE, "fts": SearchMode.KEYWORD}
 _OPERATIONS = SearchFilter(tiers=(Tier.WORKING, Tier.SESSION))
-_TYPE = "orchestration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class SimilarOperation:
     """An operation that is like what was asked for.
 
     `similarity` is the cosine, 0 to 1, 0 where words alone found it; `score`, `likelihood`, `perhaps` are as in `Hit`.
-    `observations` are the decisions, rules, failures and so on that were found in it and hold now.
+    `observations` are the decisions, rules, failures and so on that were found in it and hold now; `categorized` is
+    what `memory.categorization` learnt from it.
     """
 
     operation: Operation
@@ -37,6 +39,7 @@ class SimilarOperation:
     likelihood: float
     perhaps: bool
     observations: tuple[MustKeep, ...] = ()
+    categorized: tuple[MemoryItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         known = self._memory.query_recent_operations(limit=1)
         agent = data.get("agent")
         added = self._memory.record_operation(
-            _TYPE, dict(data), agent=agent if isinstance(agent, str) else None, idempotency_key=orchestration_id
+            ORCHESTRATION, dict(data), agent=agent if isinstance(agent, str) else None, idempotency_key=orchestration_id
         )
         return not known or added.id > known[0].id
 
@@ -137,11 +140,13 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
                 if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
                     best.setdefault(hit.chunk.operation, hit)
             found = [(self._operation(number), hit) for number, hit in best.items()]
+            learnt = self._learnt(best) if include_observations else {}
             return [
                 SimilarOperation(
                     operation=operation, passage=hit.chunk.text, similarity=max(0.0, hit.reasons.dense_score),
                     score=hit.score, likelihood=hit.likelihood, perhaps=hit.perhaps,
                     observations=tuple(observations.get(operation.id, ())),
+                    categorized=tuple(learnt.get(operation.id, ())),
                 )
                 for operation, hit in found if operation
             ]  # fmt: skip
@@ -150,6 +155,16 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
             return self._memory.search(query, where=where, mode=mode, limit=size).hits
 
         return enough_of(ask, similar, max(0, limit))
+
+    def _learnt(self, operations: Iterable[int]) -> dict[int, list[MemoryItem]]:
+        """What was learnt from each of some operations, by their numbers."""
+        wanted = {reference(number): number for number in operations}
+        where = ItemFilter(references=[*wanted], types=[ItemType.OBSERVATION])
+        found: dict[int, list[MemoryItem]] = {}
+        for item in self._memory.catalog.items(where) if wanted else ():
+            for name in wanted.keys() & {*item.references}:
+                found.setdefault(wanted[name], []).append(item)
+        return found
 
     def _operation(self, number: int) -> Operation | None:
         try:

@@ -52,6 +52,7 @@ class SqliteCatalogStore:
             added = self._database.write(_NAME, _ITEMS.insert("digest", "tag_count"), values)
             item = replace(item, number=int(added.lastrowid or 0))
             self._set_tags(item, keys)
+            self._set_references(item)
         return item
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
@@ -63,6 +64,7 @@ class SqliteCatalogStore:
             values = [*_ITEMS.values(item), digest, len(keys), item.number]
             self._database.write(_NAME, f"{statement} WHERE number = ?{len(values)}", values)
             self._set_tags(item, keys)
+            self._set_references(item)
         return item
 
     def _set_tags(self, item: MemoryItem, keys: Sequence[str]) -> None:
@@ -70,6 +72,11 @@ class SqliteCatalogStore:
         if item.status is ItemStatus.LIVE:
             rows = [(item.ci_source, key, item.number) for key in dict.fromkeys(keys)]
             self._database.write_all(_NAME, "INSERT INTO memory_tags VALUES (?, ?, ?)", rows)
+
+    def _set_references(self, item: MemoryItem) -> None:
+        self._database.write(_NAME, "DELETE FROM memory_references WHERE item = ?", (item.number,))
+        rows = [(reference, item.number) for reference in dict.fromkeys(item.references)]
+        self._database.write_all(_NAME, "INSERT INTO memory_references VALUES (?, ?)", rows)
 
     def _next_change(self) -> int:
         query = (
@@ -277,6 +284,7 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "type IN (?)": list(where.types),
         "status IN (?)": list(where.statuses),
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
+        "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
     }
     condition, values = matching(conditions)
     if where.agents is not None and not where.agents:

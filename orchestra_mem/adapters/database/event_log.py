@@ -75,6 +75,7 @@ class SqliteEventLog:
                 "timestamp < ?": where.until,
                 "id > ?": where.after,
                 "id <= ?": where.through,
+                "idempotency_key = ?": where.idempotency_key,
             }
         )
         tail = f"{condition} ORDER BY id DESC LIMIT ?"

@@ -303,4 +303,14 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX audit_time ON audit (time);
     CREATE INDEX audit_agent ON audit (agent, id);
     """,
+    # 11: what items of the catalog refer to, to find those of an operation
+    """
+    CREATE TABLE memory_references (
+        reference TEXT NOT NULL,
+        item INTEGER NOT NULL REFERENCES memory_items (number),
+        PRIMARY KEY (reference, item)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX memory_references_item ON memory_references (item);
+    INSERT INTO memory_references SELECT DISTINCT value, number FROM memory_items, json_each([references]);
+    """,
 )

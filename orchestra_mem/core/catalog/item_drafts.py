@@ -13,9 +13,7 @@ from orchestra_mem.errors import InvalidItemError
 
 MAX_CONTENT_CHARS = 200_000
 
-_Name = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]*$")
-]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]*$")]
 _Tag = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 
 
@@ -26,7 +24,7 @@ class ItemDraft(BaseModel):
 
     content: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CONTENT_CHARS)]
     type: ItemType = ItemType.OBSERVATION
-    ci_source: _Name | None = Field(default=None, validation_alias=AliasChoices("ci_source", "agent"))
+    ci_source: Name | None = Field(default=None, validation_alias=AliasChoices("ci_source", "agent"))
     summary: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)] = ""
     tags: Annotated[tuple[_Tag, ...], Field(max_length=50)] = Field(
         default=(), validation_alias=AliasChoices("relevance_tags", "tags")
@@ -34,7 +32,7 @@ class ItemDraft(BaseModel):
     priority: Annotated[int, Field(strict=True, ge=0, le=MAX_PRIORITY)] | None = None
     expires: AwareDatetime | None = None
     timestamp: AwareDatetime | None = None
-    references: Annotated[tuple[_Name, ...], Field(max_length=100)] = ()
+    references: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     # What comes with an item that was exported, and is made anew.
     id: str | None = None
     tokens: int | None = None
@@ -55,11 +53,7 @@ def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
     try:
         draft = ItemDraft.model_validate(dict(record))
     except ValidationError as error:
-        for fault in error.errors(include_url=False):
-            value = fault["input"]
-            shown = "" if isinstance(value, Mapping | bytes) else f", not {_shown(value)}"
-            faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {_plain(fault['msg'])}{shown}")
-        raise InvalidItemError(faults) from None
+        raise InvalidItemError(faults_of(error)) from None
     if draft.expires is not None and draft.expires <= now:
         faults.append(f"expires: {draft.expires.isoformat()} has passed")
     if draft.timestamp is not None and draft.timestamp > now:
@@ -67,6 +61,16 @@ def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
     if faults:
         raise InvalidItemError(faults)
     return draft
+
+
+def faults_of(error: ValidationError) -> list[str]:
+    """List all that is wrong with a record, each with the name of its field."""
+    faults = []
+    for fault in error.errors(include_url=False):
+        value = fault["input"]
+        shown = "" if isinstance(value, Mapping | bytes) else f", not {_shown(value)}"
+        faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {_plain(fault['msg'])}{shown}")
+    return faults
 
 
 def _plain(message: str) -> str:
