@@ -43,8 +43,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_670,
-    "orchestra_mem/core": 12_080,
+    "orchestra_mem": 44_380,
+    "orchestra_mem/core": 12_330,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_540,
@@ -52,14 +52,14 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_040,
-    "orchestra_mem/tiers": 4_640,
-    "orchestra_mem/adapters": 9_180,
-    "orchestra_mem/memory": 2_710,
+    "orchestra_mem/tiers": 4_730,
+    "orchestra_mem/adapters": 9_200,
+    "orchestra_mem/memory": 2_740,
     "orchestra_mem/retrieval": 1_800,
-    "orchestra_mem/compression": 1_680,
+    "orchestra_mem/compression": 1_910,
     "orchestra_mem/faces": 2_870,
-    "tests": 31_340,
-    "benchmarks": 8_490,
+    "tests": 31_610,
+    "benchmarks": 8_630,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
