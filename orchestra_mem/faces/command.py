@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
+    from orchestra_mem.faces import catalog_views as catalog_views
     from orchestra_mem.faces import recall_views as recall_views
     from orchestra_mem.faces import views as views
     from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -44,6 +45,7 @@ else:
 
     views = _on_first_use("orchestra_mem.faces.views")
     recall_views = _on_first_use("orchestra_mem.faces.recall_views")
+    catalog_views = _on_first_use("orchestra_mem.faces.catalog_views")
 
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
@@ -88,6 +90,8 @@ app = _group(
 importing = _group(no_args_is_help=True)
 config = _group(no_args_is_help=True)
 work = _group()
+catalog = _group(no_args_is_help=True)
+audit = _group()
 
 
 def flag(name: str, words: str) -> Any:

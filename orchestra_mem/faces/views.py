@@ -116,12 +116,19 @@ def status_view(record: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(f"         counted by {window['counter']} ({whose})")
     yield Text(f"context  {following['tokens']:,} of {following['budget_tokens']:,} tokens")
     yield Text(f"search   {record['search_index']}")
+    yield Text(f"catalog  {_catalog(record['catalog'])}")
     yield from ("", _tiers(record), "", _places(record["documents"], record["project"]), "")
     for problem in record["problems"]:
         since = f" (since {problem['since']})" if problem["since"] else ""
         yield Text(f"! {problem['subject']}: {problem['problem']}{since}", style="bold red")
     if not record["problems"]:
         yield Text("no problems", style="green")
+
+
+def _catalog(found: Mapping[str, Any]) -> str:
+    waits = f"; {counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
+    whose = f" of {counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
+    return f"{counted(found['items'], 'item')}{whose}{waits}"
 
 
 def _tiers(record: Mapping[str, Any]) -> Table:

@@ -88,6 +88,12 @@ class CatalogParts:
             except OrchestraMemError as error:
                 logger.warning("what was said to agents waits to be learnt from: %s", error)
 
+    def stats(self) -> dict[str, Json]:
+        """Count live items, their tokens and agents, and the exchanges that wait to be learnt from."""
+        found = [each for each in self.catalog.get_stats().values() if each.total_memories]
+        items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
+        return {"items": items, "tokens": tokens, "agents": len(found), "waiting": self.learner.waiting_count}
+
     def problems(self) -> list[Json]:
         """Return what is off, as `status` shows what is wrong."""
         return [{"subject": "catalog", "since": None, "problem": problem} for problem in self.learner.problems()]
