@@ -39,12 +39,16 @@ class OrchestratorHooks:
         """Called when it has failed and that has been recorded."""
 
     @hookspec
-    def pre_message(self, text: str) -> str | None:
-        """Called for each line that comes in. The first plugin that returns a text replaces the line by it."""
+    def pre_message(self, text: str, agent: str, use_memory: bool) -> str | None:
+        """Called for each line that comes in. The first plugin that returns a text replaces the line by it.
+
+        An `InjectedMessage` (see `OrchestratorContextManager.inject`) replaces nothing: what it puts before the line is
+        given to the model alone. `agent` is who is spoken to.
+        """
 
     @hookspec
-    def post_message(self, text: str, answer: str) -> None:
-        """Called when a line has been answered."""
+    def post_message(self, text: str, answer: str, agent: str, use_memory: bool, result: Mapping[str, Json]) -> None:
+        """Called when a line has been answered; `result` as in `after_execution`."""
 
 
 class Hooks:

@@ -42,7 +42,7 @@ def open_catalog(
         min_relevance=wanted.min_relevance,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
-    return CatalogParts(catalog=catalog, selector=selector, learner=learner, audit=audit)
+    return CatalogParts(catalog=catalog, selector=selector, learner=learner, audit=audit, hooks=wanted.hooks)
 
 
 def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:

@@ -61,6 +61,7 @@ class CatalogParts:
     selector: CatalogSelector
     learner: CatalogLearner
     audit: AuditTrail
+    hooks: bool
 
     @property
     def access(self) -> Access:
@@ -109,6 +110,11 @@ class AgentCalls:
         """What agents have learnt: decisions, insights, errors, plans, each of one agent or of all."""
         self._agents.settle()
         return self._agents.catalog
+
+    @property
+    def has_catalog_hooks(self) -> bool:
+        """Whether an orchestrator asks the catalog and learns by itself: setting `catalog.hooks`."""
+        return self._agents.hooks
 
     def inject(
         self, message: str, *, agent: str, max_tokens: int | None = None, use_memory: bool = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from orchestra_mem.catalog_types import Injection
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus
@@ -120,7 +121,8 @@ class Reply:
 
     `text` is for people. `operation` is the id of the operation that it was recorded as, 0 where it was not: an empty
     line is none. An outcome of `ASKED` waits for the next line: a choice, or a yes. `options` are then the readings
-    that were offered, each a row of intents, the first for a yes.
+    that were offered, each a row of intents, the first for a yes. `injection` is what the catalog gave with the line;
+    None where it was not asked.
     """
 
     line: str
@@ -130,6 +132,12 @@ class Reply:
     effects: tuple[Effect, ...] = ()
     operation: int = 0
     options: tuple[tuple[Intent, ...], ...] = ()
+    injection: Injection | None = None
+
+    @property
+    def context_loaded(self) -> bool:
+        """Whether the catalog was asked, and could be."""
+        return self.injection is not None and self.injection.loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +168,9 @@ def reply_record(reply: Reply) -> dict[str, Json]:
             for effect in reply.effects
         ],
         "operation": reply.operation or None,
+        "context_loaded": reply.context_loaded,
+        "injected": [each.item.id for each in reply.injection.items] if reply.injection else [],
+        "injected_tokens": reply.injection.tokens if reply.injection else 0,
     }
 
 

@@ -58,15 +58,9 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
     assert run.json("catalog", "show", item["id"]) == run.json("catalog", "show", "M1") == item
     assert run.json("expand", "M1")["memory_item"] == item
     assert run("expand", "M1") == run("catalog", "show", "M1")
+    assert run.json("catalog", "add", RULE, "--expires", "never")["expires"] is None
+    assert run.json("catalog", "add", LEAK, "--expires", "2099-12-01T00:00Z")["expires"] == "2099-12-01T00:00:00+00:00"
     assert run("catalog", "add", TEA, "--of", "ada") == f"M1 {item['id']} (said 2 times by now)\n"
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"), [("never", None), ("2099-12-01T00:00Z", "2099-12-01T00:00:00+00:00")], ids=["never", "a time"]
-)
-def test_an_expiry_may_be_never_or_a_time(run: Program, given: str, kept: str | None) -> None:
-    """For good, or until then."""
-    assert run.json("catalog", "add", TEA, "--expires", given)["expires"] == kept
 
 
 @pytest.mark.parametrize(
@@ -127,8 +121,8 @@ def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Prog
     assert stocked.json("catalog", "purge", "--deleted", "--yes") == {"purged": 1}
 
 
-def test_what_has_expired_is_hidden_on_demand(stocked: Program) -> None:
-    """And counted; statistics tell when."""
+def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Program) -> None:
+    """By agent, with the time of the last clean-up; `status` counts all."""
     assert stocked.json("catalog", "expire") == {"expired": 0, "displaced": 0, "audit_entries": 0}
     assert stocked("catalog", "expire") == "0 expired, 0 displaced, 0 audit entries forgotten\n"
     found = stocked.json("catalog", "stats")
@@ -136,6 +130,8 @@ def test_what_has_expired_is_hidden_on_demand(stocked: Program) -> None:
     assert found["ada"]["last_cleanup"] is not None
     assert list(stocked.json("catalog", "stats", "--agent", "bob")) == ["bob", "global"]
     assert stocked("catalog", "stats", "--of", "ada").splitlines()[2].split()[:3] == ["ada", "1", "6"]
+    assert stocked.json("status")["catalog"] == {"items": 3, "tokens": 20, "agents": 3, "waiting": 0}
+    assert "catalog  3 items of 3 agents, 20 tokens" in stocked("status")
 
 
 def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: Path) -> None:
@@ -166,8 +162,7 @@ def test_what_an_agent_would_be_given_is_shown_with_its_reasons(stocked: Program
     shown = stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada")
     assert "M2    0.99      0.30   0.40       0.20       0.09" in shown
     assert shown.endswith("tokens, 2 of 2 items\n")
-    text = stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada", "--text")
-    assert text == found["text"]
+    assert stocked("catalog", "relevant", "When do we deploy?", "--agent", "ada", "--text") == found["text"]
     stocked("catalog", "relevant", "deploy", "--agent", "ada", "--max-tokens", "0", exit_code=1)
 
 
@@ -183,14 +178,11 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
     assert "write: [global]" in " ".join(stocked("audit", "--outcome", "refused").split())
     assert stocked.json("audit", "--since", "2099-01-01") == []
     assert stocked("audit", "injections") == "nothing was given to agents\n"
-    stocked("catalog", "relevant", "deploy", "--agent", "ada")
-    assert stocked.json("audit", "injections") == {}
-
-
-def test_status_counts_items_and_what_waits_to_be_learnt_from(stocked: Program) -> None:
-    """Of how many agents, and how many tokens."""
-    assert stocked.json("status")["catalog"] == {"items": 3, "tokens": 20, "agents": 3, "waiting": 0}
-    assert "catalog  3 items of 3 agents, 20 tokens" in stocked("status")
+    stocked("catalog", "relevant", "deploy", "--agent", "ada")  # a preview does not count
+    with open_memory(stocked.folder) as memory:
+        memory.inject("deploy", agent="ada", max_tokens=30)
+    assert stocked.json("audit", "injections") == {"ada": {item: 1}}
+    assert stocked.json("audit", "injections", "--agent", "bob") == {}
 
 
 @pytest.mark.parametrize(
@@ -200,15 +192,12 @@ def test_status_counts_items_and_what_waits_to_be_learnt_from(stocked: Program) 
          "content: must have at least 1 character.*type: must be .*priority: must be less.*expires: must be a valid"),
         (("add", TEA, "--priority", "high"), 2, "priority: must be a valid integer, not 'high'"),
         (("add", TEA, "--expires", "2020-01-01T00:00Z"), 2, "expires: 2020-01-01T00:00:00.* has passed"),
-        (("add", TEA, "--expires", "999999w"), 2, "expires: must be"),
         (("add", "x" * 5_000_000), 2, r"content: must have at most 200000 characters, not 'x+… \(5,000,002 charact"),
         (("add", TEA, "--of", "ada", "--agent", "bob"), 1, r"write: \[ada\]"),
         (("edit", "M1"), 2, "nothing to change"),
         (("edit", "M1", "--type", "rumour", "--priority", "-1"), 2, "type: must be .*priority: must be greater"),
-        (("edit", "M1", "--priority", "2", "--agent", "ada"), 1, r"write: \[global\]"),
         (("edit", "M3", "--priority", "2", "--agent", "ada"), 1, "there is no item 'M3'"),
         (("show", "M9"), 1, "there is no item 'M9'"),
-        (("remove", "mem_1_abcdef"), 1, "there is no item 'mem_1_abcdef'"),
         (("list", "--type", "rumour"), 2, "'rumour' is not"),
         (("export", "nobody"), 1, "there are no items of 'nobody' to be seen"),
         (("export", "ada", "--agent", "bob"), 1, "there are no items of 'ada' to be seen"),
@@ -218,7 +207,6 @@ def test_status_counts_items_and_what_waits_to_be_learnt_from(stocked: Program) 
         (("import", "list.json"), 1, "the document has no list `memories`"),
         (("import", "faulty.json"), 1, "item 1: content: .*; item 2: priority: must be less"),
         (("relevant", "x", "--agent", " "), 2, "name an agent"),
-        (("relevant", "x"), 2, "Missing option '--agent'"),
         (("purge", "--all", "--yes", "--agent", "ada"), 1, "only who owns the memory removes items for good"),
     ],
 )  # fmt: skip
