@@ -79,8 +79,8 @@ class MemoryItem:
 class ItemFilter:
     """Which items are wanted; what is empty or None does not matter.
 
-    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first; of what passes `offset`
-    are left out, and at most `limit` given.
+    An item passes if it has one of `tags`, and all words of `text` stand in it. Newest first, or those of the highest
+    priority; of what passes `offset` are left out, and at most `limit` given.
     """
 
     agents: Sequence[str] | None = None
@@ -90,6 +90,7 @@ class ItemFilter:
     text: str = ""
     limit: int | None = None
     offset: int = 0
+    by_priority: bool = False
 
 
 class ItemFigures(NamedTuple):
@@ -216,8 +217,8 @@ class CatalogStore(Protocol):
         """Give those of an agent's live items; after a change those of all items that have changed since."""
         ...
 
-    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
-        """Give for the live items of an agent that have one of these tags how many they have."""
+    def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
+        """Give the tags' keys of an agent's live items, or of some of them, each with the item's number."""
         ...
 
     def expiring(self, now: datetime) -> list[MemoryItem]:

@@ -42,23 +42,23 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 42_780,
-    "orchestra_mem/core": 11_160,
+    "orchestra_mem": 43_220,
+    "orchestra_mem/core": 11_300,
     "orchestra_mem/core/context": 1_240,
-    "orchestra_mem/core/documents": 3_110,
+    "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_540,
     "orchestra_mem/core/summaries": 1_370,
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_300,
-    "orchestra_mem/tiers": 4_380,
+    "orchestra_mem/tiers": 4_630,
     "orchestra_mem/adapters": 9_000,
-    "orchestra_mem/memory": 2_700,
+    "orchestra_mem/memory": 2_720,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_680,
-    "orchestra_mem/faces": 3_340,
-    "tests": 33_040,
-    "benchmarks": 7_930,
+    "orchestra_mem/faces": 3_350,
+    "tests": 33_180,
+    "benchmarks": 8_120,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from pathlib import Path
 
 from orchestra_mem.adapters.database import Database, SqliteAuditLog, SqliteCatalogStore
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.agents import CatalogParts
-from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.settings import IsolationChoice, Settings
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import CatalogLimits, MemoryCatalog
+from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
 
 
 def open_catalog(
-    database: Database, settings: Settings, *, counter: TokenCounter, clock: Clock, redacted: Callable[[str], str]
+    database: Database,
+    settings: Settings,
+    *,
+    ledger: Ledger,
+    documents: DocumentStore,
+    folder: Path,
+    counter: TokenCounter,
+    clock: Clock,
+    redacted: Callable[[str], str],
 ) -> CatalogParts:
-    """Open the catalog of a database; `redacted` takes secrets out of a text."""
+    """Open the catalog of a database, with its documents in a folder; `redacted` takes secrets out of a text."""
     wanted, store = settings.catalog, SqliteCatalogStore(database)
     grants = {
         agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
@@ -42,7 +52,13 @@ def open_catalog(
         min_relevance=wanted.min_relevance,
     )  # fmt: skip
     learner = CatalogLearner(catalog, store, clock=clock, redacted=redacted, patterns=dict(wanted.extraction_patterns))
-    return CatalogParts(catalog=catalog, selector=selector, learner=learner, audit=audit, hooks=wanted.hooks)
+    shown = CatalogDocuments(
+        catalog, store, ledger=ledger, documents=documents, clock=clock, folder=folder,
+        keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent,
+    )  # fmt: skip
+    return CatalogParts(
+        catalog=catalog, selector=selector, learner=learner, audit=audit, documents=shown, hooks=wanted.hooks
+    )
 
 
 def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence[MemoryItem]:

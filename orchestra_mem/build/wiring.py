@@ -264,7 +264,10 @@ class Wiring:
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
         self._look_at_documents(episodic, reporter)
-        self.agents = open_catalog(database, settings, counter=counter, clock=clock, redacted=str)
+        self.agents = open_catalog(
+            database, settings, ledger=ledger, documents=store, folder=self.place.memory / "catalog", counter=counter,
+            clock=clock, redacted=str,
+        )  # fmt: skip
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             (self.place.home / "index" / "search.db").exists,

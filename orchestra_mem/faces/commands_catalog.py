@@ -135,6 +135,7 @@ def add(
         draft = read_draft(given, datetime.now(UTC))
     with run.open(create=True) as memory:
         item = memory.catalog.put(draft, agent=agent, author=Author.PERSON)
+        memory.write_catalog()
     again = f" (said {item.said:,} times by now)" if item.said > 1 else ""
     return CommandResult(item, f"M{item.number} {item.id}{again}\n")
 
@@ -165,6 +166,7 @@ def edit(
         raise BadParameter("nothing to change: give --text, --priority or another field")
     with _usage_faults():
         item = memory.catalog.update(item_id.strip(), changes, agent=agent)
+    memory.write_catalog()
     return CommandResult(item, f"M{item.number} {item.id}\n")
 
 
@@ -175,6 +177,7 @@ def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Age
     Example: orchestra-mem catalog remove M12
     """
     item = memory.catalog.delete(item_id.strip(), agent=agent)
+    memory.write_catalog()
     return CommandResult(item, f"removed M{item.number} {item.id}\n")
 
 
@@ -185,6 +188,7 @@ def expire(memory: OrchestratorContextManager, agent: AgentOption = "") -> Comma
     Example: orchestra-mem catalog expire
     """
     done = memory.catalog.clean_up(agent=agent)
+    memory.write_catalog()
     return CommandResult(
         done,
         f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten\n",
@@ -276,6 +280,7 @@ def bring_in(
         raise InvalidItemError([f"{file} is no JSON document: {error}"]) from error
     with run.open(create=True) as memory:
         done = memory.catalog.bring_in(document, agent=agent)
+        memory.write_catalog()
     return CommandResult({"items": done}, f"{views.counted(done, 'item')} of {file}\n")
 
 

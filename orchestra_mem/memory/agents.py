@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +15,7 @@ from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.audit import AuditTrail
 from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_selection import CatalogSelector
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, Operation, OperationFilter
@@ -61,6 +62,7 @@ class CatalogParts:
     selector: CatalogSelector
     learner: CatalogLearner
     audit: AuditTrail
+    documents: CatalogDocuments
     hooks: bool
 
     @property
@@ -70,24 +72,36 @@ class CatalogParts:
 
     @property
     def has_work(self) -> bool:
-        """Whether something is to be learnt or cleaned up."""
-        return self.learner.waits or self.catalog.cleanup_due
+        """Whether something is to be learnt, cleaned up or written."""
+        return self.learner.waits or self.documents.due or self.catalog.cleanup_due
 
     def work(self) -> bool:
-        """Learn from an exchange, or clean up; whether there may be more."""
+        """Learn from an exchange, write the documents, or clean up; whether there may be more."""
         if self.learner.waits:
             self.learner.work(1)
+        elif self.documents.due:
+            self.documents.write()
         elif self.catalog.cleanup_due:
             self.catalog.clean_up()
         return self.learner.waits
 
     def settle(self) -> None:
-        """Learn from what waits, so that whoever looks now sees it; what fails waits on, and is told."""
-        if self.learner.waits:
-            try:
+        """Learn from what waits, and read what people have edited: whoever looks now sees it. What fails waits on."""
+        try:
+            if self.learner.waits:
                 self.learner.work()
-            except OrchestraMemError as error:
-                logger.warning("what was said to agents waits to be learnt from: %s", error)
+            self.documents.take_in()
+        except OrchestraMemError as error:
+            logger.warning("the catalog is not up to date: %s", error)
+
+    def write(self) -> None:
+        """Bring the documents up to date; what fails waits for the next time."""
+        self.settle()
+        try:
+            if self.documents.due:
+                self.documents.write()
+        except OrchestraMemError as error:
+            logger.warning("the catalog's documents are not up to date: %s", error)
 
     def stats(self) -> dict[str, Json]:
         """Count live items, their tokens and agents, and the exchanges that wait to be learnt from."""
@@ -104,6 +118,7 @@ class AgentCalls:
     """The calls of a memory that concern agents; `OrchestratorContextManager` has them."""
 
     _agents: CatalogParts
+    _note_call: Callable[..., None]
 
     @property
     def catalog(self) -> MemoryCatalog:
@@ -167,10 +182,11 @@ class AgentCalls:
             StorageError: it could not be kept.
         """
         self._agents.learner.put(agent, message, answer)
-        self._note_learning()
+        self._note_call(changed=True)
 
-    def _note_learning(self) -> None:
-        raise NotImplementedError
+    def write_catalog(self) -> None:
+        """Write into the documents what has changed in the catalog. In a pause or refresh it happens by itself."""
+        self._agents.write()
 
     def as_agent(self, agent: str) -> AgentMemory:
         """Give this memory as one agent may see it."""

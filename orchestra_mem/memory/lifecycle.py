@@ -20,7 +20,7 @@ from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageEr
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft
 from orchestra_mem.memory.snapshot import Snapshot
-from orchestra_mem.tiers.episodic import WRITE_TRIES
+from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_summary import closing_sections
 from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
@@ -309,7 +309,7 @@ class Lifecycle:
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents; where somebody saves meanwhile, what that says is taken in before the next try."""
-        failed: Mapping[DocumentName, StorageError] = {}
+        failed: Mapping[str, StorageError] = {}
         for _ in range(WRITE_TRIES):
             self.take_in_edits()
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]

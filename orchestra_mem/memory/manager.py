@@ -75,6 +75,7 @@ class OrchestratorContextManager(
         self._life = Lifecycle(parts, self.events)
         self._queries = QueryService(parts, self._life)
         self._pauses = PauseWorker(self._life, self._lock, parts.search, parts.agents)
+        self._note_call = self._pauses.note_call
         for threshold in Threshold:
             parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))
         self._life.resume()
@@ -117,7 +118,7 @@ class OrchestratorContextManager(
     @property
     def model(self) -> LanguageModel | None:
         """The language model that this memory has, None where it has none; use it within `foreground`."""
-        return self.compression.compressor.model
+        return self.compressor.model
 
     # Recording
 
@@ -169,6 +170,7 @@ class OrchestratorContextManager(
         Raises:
             StorageError: the disk refused; what was recorded is safe, and the documents are as they were.
         """
+        self._agents.write()
         with self._life.synced():
             return self._life.refresh()
 
@@ -222,6 +224,7 @@ class OrchestratorContextManager(
         Raises:
             StorageError: the disk refused; the next start goes on where this stopped.
         """
+        self._agents.write()
         with self._life.synced():
             return self._life.flush()
 
@@ -389,9 +392,6 @@ class OrchestratorContextManager(
     def __exit__(self, *error: object) -> None:
         """Close."""
         self.close()
-
-    def _note_learning(self) -> None:
-        self._pauses.note_call(changed=True)
 
     def _settle(self) -> None:
         if self._life.due and not self._lock.refuses:

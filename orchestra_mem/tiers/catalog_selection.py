@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.catalog_types import CatalogStore, Injection, SelectedItem
 from orchestra_mem.core.catalog.access import Access
@@ -17,10 +16,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from orchestra_mem.core.catalog.scoring import Figures
+    from orchestra_mem.core.catalog.scoring import Figures, TagTable
 
-# Of so many agents the figures are kept; those of 10,000 items take half a megabyte.
+    _Known: TypeAlias = tuple[int, Figures, TagTable]  # as of a change
+
+# Of so many agents the figures are kept; those of 10,000 items with their tags take a megabyte.
 _AGENTS_KEPT = 128
+# Of so many of the best is chosen what fits: a budget of 2,000 tokens holds a tenth of them at most.
+_CONSIDERED = 1_000
 _EXPLAINED = 5
 
 
@@ -51,7 +54,7 @@ class CatalogSelector:
         self._clock = clock
         self._max_tokens = max_tokens
         self._min_relevance = min_relevance
-        self._figures: OrderedDict[str, tuple[int, Figures]] = OrderedDict()
+        self._agents: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
     def get_relevant(
@@ -75,7 +78,7 @@ class CatalogSelector:
         budget = self._max_tokens if max_tokens is None else min(max_tokens, self._max_tokens)
         if budget < 0:
             raise ValueError(f"max_tokens is {budget}: a budget cannot be negative")
-        figures, parts = self._ranked(ci, message)
+        figures, parts, candidates = self._ranked(ci, message)
         chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
         numbers = figures.number.tolist()
         items = {item.number: item for item in self._store.by_number([numbers[place] for place, _ in chosen])}
@@ -86,69 +89,62 @@ class CatalogSelector:
         ]
         text, tokens, shown = lay_out(selected, ci, self._clock(), budget, self._counter)
         self._audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
-        return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=len(numbers))
+        return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
-    def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64]]:
-        """The figures of the items that an agent may see, best first, and the parts of their scores, shape (4, n)."""
+    def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
+        """The figures of what an agent may see, best first, their scores' parts (4, n), and how many all are."""
         import numpy as np
 
         from orchestra_mem.core.catalog.scoring import Figures, microseconds, score
 
         allowed = self._access.readable(agent)
         agents = self._store.agents() if allowed is None else sorted(allowed)
-        keys = sorted(message_keys(message))
-        groups = [self._figures_of(whose) for whose in agents]
-        matched = [
-            _matched(figures, self._store.tagged(whose, keys)) for whose, figures in zip(agents, groups, strict=True)
-        ]
+        keys = message_keys(message)
+        known = [self._known(whose) for whose in agents]
+        groups = [figures for _, figures, _ in known]
+        matched = [tags.matched(keys, figures.number) for _, figures, tags in known]
         own = [np.full(len(figures.number), whose == agent) for whose, figures in zip(agents, groups, strict=True)]
         figures, now = Figures.joined(groups), microseconds(self._clock())
         parts = score(figures, np.concatenate(matched), np.concatenate(own), now)
         total = np.minimum(parts.sum(axis=0), 1.0)
-        order = np.lexsort((-figures.number, -figures.timestamp, -total))
-        order = order[(total[order] >= self._min_relevance) & (figures.expires[order] > now)]
-        return figures.at(order), parts[:, order]
+        wanted = np.flatnonzero((total >= self._min_relevance) & (figures.expires > now))
+        best = wanted
+        if len(wanted) > _CONSIDERED:
+            best = wanted[np.argpartition(-total[wanted], _CONSIDERED)[:_CONSIDERED]]
+        order = best[np.lexsort((-figures.number[best], -figures.timestamp[best], -total[best]))]
+        return figures.at(order), parts[:, order], len(wanted)
 
-    def _figures_of(self, agent: str) -> Figures:
-        """The figures of an agent's live items, brought up to its last change."""
+    def _known(self, agent: str) -> _Known:
+        """The figures and tags of an agent's live items, brought up to its last change."""
+        with self._lock:
+            known = self._agents.get(agent)
+        last = self._store.last_change(agent)
+        if known is None or known[0] != last:
+            known = self._read(agent, last, known)
+            with self._lock:
+                self._agents[agent] = known
+                while len(self._agents) > _AGENTS_KEPT:
+                    self._agents.popitem(last=False)
+        with self._lock:
+            if agent in self._agents:
+                self._agents.move_to_end(agent)
+        return known
+
+    def _read(self, agent: str, last: int, known: _Known | None) -> _Known:
         import numpy as np
 
-        from orchestra_mem.core.catalog.scoring import Figures
+        from orchestra_mem.core.catalog.scoring import Figures, TagTable
 
-        with self._lock:
-            change, figures = self._figures.get(agent, (0, None))
-        last = self._store.last_change(agent)
-        if figures is None or change != last:
-            rows = self._store.figures(agent, change if figures is not None else 0)
-            columns = np.array(rows, dtype=np.int64).reshape(-1, 8)
-            live = columns[columns[:, 6] == 1]
-            new = Figures(*live.T[[0, 1, 2, 3, 4, 5, 7]])
-            if figures is not None:
-                kept = figures.at(np.flatnonzero(~np.isin(figures.number, columns[:, 0])))
-                new = Figures.joined([kept, new])
-                new = new.at(np.argsort(new.number))
-            figures = new
-            with self._lock:
-                self._figures[agent] = last, figures
-                while len(self._figures) > _AGENTS_KEPT:
-                    self._figures.popitem(last=False)
-        with self._lock:
-            if agent in self._figures:
-                self._figures.move_to_end(agent)
-        return figures
-
-
-def _matched(figures: Figures, found: Mapping[int, int]) -> NDArray[np.int64]:
-    """How many tags of each item a message has, from those that have one."""
-    import numpy as np
-
-    hits = np.zeros(len(figures.number), np.int64)
-    numbers = np.fromiter(found.keys(), np.int64, len(found))
-    counts = np.fromiter(found.values(), np.int64, len(found))
-    places = np.searchsorted(figures.number, numbers)
-    known = np.isin(numbers, figures.number)  # one may have been stored this instant
-    hits[places[known]] = counts[known]
-    return hits
+        columns = np.array(self._store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
+        changed = columns[:, 0]
+        new = Figures(*columns[columns[:, 6] == 1].T[[0, 1, 2, 3, 4, 5, 7]])
+        tags = TagTable.of(self._store.tags(agent, changed.tolist() if known else None))
+        if known is not None:
+            _, before, tags_before = known
+            kept = before.at(np.flatnonzero(~np.isin(before.number, changed)))
+            joined = Figures.joined([kept, new])
+            new, tags = joined.at(np.argsort(joined.number)), tags_before.changed(changed, tags)
+        return last, new, tags
 
 
 def _told(shown: tuple[SelectedItem, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Read what people have made of the episodic documents, whichever text their editors had open.
+"""Read what people have made of documents, whichever text their editors had open.
 
 An editor that was opened before the machine last wrote saves a text that never had what came since. The text that it
 was opened on is found again, and what the person did to that is done to the document as it was.
@@ -7,7 +7,7 @@ was opened on is found again, and what the person did to that is done to the doc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +16,9 @@ from orchestra_mem.core.documents.agreement import brought_forward
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import digest, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_numbers, with_taken_out
+from orchestra_mem.core.documents.owned_lines import owned_keys, shared, undone, with_taken_out
 from orchestra_mem.ports import DocumentStore, Ledger
-from orchestra_mem.types import Author, DocumentName, MustKeepStatus, ReadDocument, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, ReadDocument, VersionReason, WrittenDocument
 
 # What stands in the database for a byte that is no UTF-8.
 _UNREADABLE = "\ufffd"
@@ -48,26 +48,39 @@ class PersonText:
 
 
 class PersonTexts:
-    """Reads the episodic documents as what people have said."""
+    """Reads documents as what people have said.
+
+    Args:
+        ledger: remembers what was written and read.
+        store: keeps files and versions.
+        path: says where a document lies.
+        names: the documents that there are.
+        numbered: writes behind what people have written the numbers that it got; all else stays byte for byte.
+        by_people: of some numbers (`K12`) those of what people wrote or took out.
+    """
 
     def __init__(
         self,
         *,
         ledger: Ledger,
         store: DocumentStore,
-        path: Callable[[DocumentName], Path],
-        with_item_numbers: Callable[[str], str],
+        path: Callable[[str], Path],
+        names: Callable[[], Iterable[str]],
+        numbered: Callable[[str, str], str],
+        by_people: Callable[[Sequence[str]], Container[str]],
     ) -> None:
         self._ledger = ledger
         self._store = store
         self._path = path
-        self._with_item_numbers = with_item_numbers
+        self._names = names
+        self.numbered = numbered
+        self._by_people = by_people
 
-    def digests(self) -> tuple[dict[DocumentName, str], bool]:
+    def digests(self) -> tuple[dict[str, str], bool]:
         """The digest of each file that can be read now, and whether one holds what was not read yet."""
-        found: dict[DocumentName, str] = {}
+        found: dict[str, str] = {}
         unread = False
-        for name in DocumentName:
+        for name in self._names():
             current = self._store.read_settled(self._path(name))
             if current is not None and current.strip():
                 last = self.last_written(name, current)
@@ -76,13 +89,13 @@ class PersonTexts:
                 unread |= found[name] != (read.file if read else last.digest)
         return found, unread
 
-    def all(self) -> dict[DocumentName, PersonText]:
+    def all(self) -> dict[str, PersonText]:
         """Each document that says something.
 
         A file that was taken away says nothing of the facts in it, and half a file nothing yet.
         """
-        texts: dict[DocumentName, PersonText] = {}
-        for name in DocumentName:
+        texts: dict[str, PersonText] = {}
+        for name in self._names():
             current = self._store.read_settled(self._path(name))
             if current is None or not current.strip():
                 continue
@@ -91,14 +104,14 @@ class PersonTexts:
             texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
 
-    def _read_since(self, name: DocumentName, last: WrittenDocument) -> ReadDocument | None:
+    def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """The document as it was last read since the machine wrote it."""
-        read = self._ledger.last_read(name.value)
+        read = self._ledger.last_read(str(name))
         return read if read.base == digest(last.text or "") else None
 
-    def last_written(self, name: DocumentName, current: str | None) -> WrittenDocument:
+    def last_written(self, name: str, current: str | None) -> WrittenDocument:
         """What the machine last wrote, also where a killed process could not confirm it."""
-        last = self._ledger.written(name.value)
+        last = self._ledger.written(str(name))
         if last.pending is not None and last.pending_left is not None and current is not None:
             # Somebody may have edited it since: the time in it is still the one of that write.
             times = {written_at(current), written_at(last.pending_left)}
@@ -106,7 +119,7 @@ class PersonTexts:
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def edit_of(self, name: DocumentName, current: str, last: WrittenDocument) -> tuple[str, str]:
+    def edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str]:
         """A document before and after what a person did to it.
 
         Where that was an older text, the lines that they took out of it stood there before, whether the machine still
@@ -122,20 +135,10 @@ class PersonTexts:
         if last.left is None or is_newest or not current.strip():
             return before, person
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
-        facts = self._ledger.must_keeps_by_id([int(key[1:]) for key in owned_keys(person).values() if key[0] == "K"])
-        removed = MustKeepStatus.REMOVED
-        own = {
-            each.id for each in facts if each.author is Author.PERSON and (not each.operation or each.status is removed)
-        }
+        own = self._by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
         return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
 
-    def numbered(self, name: DocumentName, text: str) -> str:
-        """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
-        if name is DocumentName.WORK_PLAN:
-            text = self._with_item_numbers(text)
-        return with_numbers(name, text, self._ledger.by_hand())
-
-    def _opened(self, name: DocumentName, current: str, left: str) -> str:
+    def _opened(self, name: str, current: str, left: str) -> str:
         """The text that an editor had open when it saved.
 
         The machine writes its time into a document, and a person may save several texts with one time before the
@@ -144,7 +147,7 @@ class PersonTexts:
         """
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
-        versions = self._store.versions(name.value)
+        versions = self._store.versions(str(name))
         while versions and versions[-1].reason is VersionReason.RESTORE:
             if self._store.read_version(versions.pop()) != current:
                 # An earlier text has been put in the place of this one since, and means all that it says and lacks.
@@ -155,7 +158,7 @@ class PersonTexts:
             if version.author is Author.MACHINE and written_at(text) == left_at:
                 break
             saved.append(text)
-        written = list(self._ledger.texts_left(name.value))
+        written = list(self._ledger.texts_left(str(name)))
         if all(written_at(text) != time for text in written):
             return _nearest([*written, *saved, left], current)
         return _ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)

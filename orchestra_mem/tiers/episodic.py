@@ -8,41 +8,27 @@ version first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from difflib import unified_diff
 from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
 
-from orchestra_mem.core.documents.agreement import merged
-from orchestra_mem.core.documents.conflicts import mark, without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, timeless, with_later_time
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.core.documents.owned_lines import with_numbers
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
 from orchestra_mem.tiers.document_texts import PersonTexts
+from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.short_forms import ShortForms
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, DocumentFault, DocumentName, Json, MustKeepStatus, Version, VersionReason
 
 logger = logging.getLogger(__name__)
-
-# So often is a document tried that somebody saves at the same moment.
-WRITE_TRIES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """A document to be written: the machine's text, what it makes of what stands there, and what stands there."""
-
-    name: DocumentName
-    text: str
-    merged: str
-    current: str | None
-    last: WrittenDocument
 
 
 class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
@@ -64,22 +50,44 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         self._ledger = ledger
         self._store = store
         self._counter = counter
-        self._clock = clock
         self.folder = folder
-        self._keep_versions = keep_versions
         self._work = work
-        self.texts = PersonTexts(ledger=ledger, store=store, path=self.path, with_item_numbers=work.numbered)
+        self.texts = PersonTexts(
+            ledger=ledger, store=store, path=self.path, names=lambda: DocumentName, numbered=self._numbered,
+            by_people=self._by_people,
+        )  # fmt: skip
+        self._writer = DocumentWriter(
+            ledger=ledger, store=store, clock=clock, texts=self.texts, path=self.path, keep_versions=keep_versions
+        )
+        self.put = self._writer.put
         self.short_forms = ShortForms(
             ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
         )
 
-    def path(self, name: DocumentName) -> Path:
+    def path(self, name: str) -> Path:
         """Where a document lies."""
-        return self.folder / f"{name.value}.md"
+        return self.folder / f"{name}.md"
+
+    def _numbered(self, name: str, text: str) -> str:
+        """A document in which what people have written bears the numbers that it got; all else stays byte for byte."""
+        if name == DocumentName.WORK_PLAN:
+            text = self._work.numbered(text)
+        known = {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()}
+        return with_numbers(name, text, known.get) if known else text
+
+    def _by_people(self, numbers: Sequence[str]) -> set[str]:
+        """Of some facts those that people wrote or took out."""
+        removed = MustKeepStatus.REMOVED
+        facts = self._ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
+        return {
+            f"K{each.id}"
+            for each in facts
+            if each.author is Author.PERSON and (not each.operation or each.status is removed)
+        }
 
     def update(
-        self, view: ProjectView, reason: VersionReason, taken: Mapping[DocumentName, str] | None = None
-    ) -> dict[DocumentName, StorageError]:
+        self, view: ProjectView, reason: VersionReason, taken: Mapping[str, str] | None = None
+    ) -> dict[str, StorageError]:
         """Write all documents anew from what is known; those that say the same already stay untouched.
 
         Args:
@@ -91,11 +99,9 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
         Returns:
             The documents that could not be written and why; the others are written all the same.
         """
-        return self._write_all({name: render_document(name, view) for name in DocumentName}, reason, taken)
+        return self._writer.write_all({name: render_document(name, view) for name in DocumentName}, reason, taken)
 
-    def integrate_session(
-        self, view: ProjectView, taken: Mapping[DocumentName, str] | None = None
-    ) -> dict[DocumentName, StorageError]:
+    def integrate_session(self, view: ProjectView, taken: Mapping[str, str] | None = None) -> dict[str, StorageError]:
         """Take in what an ended session has brought; see `update`."""
         return self.update(view, VersionReason.FLUSH, taken)
 
@@ -106,9 +112,9 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             StorageError: one could not be written.
         """
         missing = [name for name in DocumentName if self._store.state(self.path(name)) is None]
-        texts = {name: render_document(name, view) for name in missing}
+        texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may have moved its file away for a moment: what comes back is read before it is written.
-        for error in self._write_all(texts, VersionReason.REFRESH, taken={}).values():
+        for error in self._writer.write_all(texts, VersionReason.REFRESH, taken={}).values():
             if not isinstance(error, DocumentConflictError):
                 raise error
 
@@ -123,130 +129,9 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             StorageError: the disk refused; the document is as before.
         """
         before = self._store.state(self.path(name))
-        for error in self._write_all({name: text}, reason).values():
+        for error in self._writer.write_all({name: text}, reason).values():
             raise error
         return self._store.state(self.path(name)) != before
-
-    def _write_all(
-        self, texts: Mapping[DocumentName, str], reason: VersionReason, taken: Mapping[DocumentName, str] | None = None
-    ) -> dict[DocumentName, StorageError]:
-        """Merge the machine's new texts into their documents; those that could not be written, and why.
-
-        Where somebody saves meanwhile it is merged anew, unless the texts depend on what people have saved.
-        """
-        failed: dict[DocumentName, StorageError] = {}
-        waiting = dict(texts)
-        try:
-            with self._store.lock():
-                for _ in range(WRITE_TRIES if taken is None else 1):
-                    found = self._write_once(waiting, reason, taken)
-                    failed = {name: error for name, error in failed.items() if name not in waiting} | found
-                    waiting = {name: texts[name] for name in found if isinstance(found[name], DocumentConflictError)}
-                    if not waiting:
-                        break
-        except StorageError as error:
-            # Neither document was done for sure: the lock, or the flushing of a folder at the end.
-            failed.update(dict.fromkeys(waiting, error))
-        return failed
-
-    def _write_once(
-        self, texts: Mapping[DocumentName, str], reason: VersionReason, taken: Mapping[DocumentName, str] | None
-    ) -> dict[DocumentName, StorageError]:
-        """All versions first, then all documents, so that the disk is waited for once for each folder."""
-        plans: dict[DocumentName, _Plan] = {}
-        failed: dict[DocumentName, StorageError] = {}
-
-        def plan(name: DocumentName) -> None:
-            if found := self._plan(name, texts[name], taken):
-                plans[name] = found
-
-        def all_but_failed(names: Iterable[DocumentName], step: Callable[[DocumentName], None]) -> None:
-            for name in names:
-                try:
-                    if name not in failed:
-                        step(name)
-                except StorageError as error:  # the other documents are written all the same
-                    failed[name] = error
-
-        all_but_failed(texts, plan)
-        with self._store.syncing_once():
-            all_but_failed(plans, lambda name: self._announce(plans[name], reason))
-            all_but_failed(plans, lambda name: self._replace(name, plans[name].merged, plans[name].current))
-        all_but_failed(plans, lambda name: self._confirm(name, plans[name].text, plans[name].merged))
-        return failed
-
-    def _announce(self, plan: _Plan, reason: VersionReason) -> None:
-        name, last = plan.name, plan.last
-        if last != self._ledger.written(name.value):
-            # A killed process has done that write: what is announced next takes its place in the ledger.
-            self._confirm(name, last.text or "", last.left or "")
-        self._ledger.announce_write(name.value, plan.text, digest(plan.merged), plan.merged)
-        if plan.current is not None:
-            self._keep(name, plan.current, last, reason)
-        elif last.left is not None:
-            logger.warning(
-                "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
-                self.path(name),
-                self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
-                name.value,
-            )
-
-    def _replace(self, name: DocumentName, text: str, expected: str | None, point: str = "document") -> None:
-        self._store.replace(self.path(name), text, expected=expected, name=point)
-
-    def _confirm(self, name: DocumentName, text: str, left: str) -> None:
-        self._ledger.keep_left(name.value, left)
-        self._ledger.confirm_write(name.value, text, digest(left), left)
-        self._store.prune_versions(name.value, self._keep_versions)
-
-    def _plan(self, name: DocumentName, text: str, taken: Mapping[DocumentName, str] | None) -> _Plan | None:
-        """What is to be written; None where a document would say the same: then its file is left as it is."""
-        current = self._store.read_to_change(self.path(name))
-        last = self.texts.last_written(name, current)
-        text = with_later_time(text, last.text or "")
-        untouched = current is not None and last.digest == digest(current)
-        if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
-            return None
-        if current is None:
-            return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
-            raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
-        _, said = self.texts.edit_of(name, current, last)
-        found = merged(last.text, text, said)
-        marked = mark(found, current)
-        if found.conflicts:
-            logger.warning(
-                "%s: you and the machine have changed the same lines; yours stand, the machine's are shown below them: "
-                "`orchestra-mem conflicts`",
-                self.path(name),
-            )
-        if timeless(marked) != timeless(current):
-            return _Plan(name=name, text=text, merged=marked, current=current, last=last)
-        # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
-        # written: an older text that is saved over it takes nothing of it out. A person's file bears no digest of the
-        # machine's: who saves the machine's last text over it has taken back what they said.
-        if not untouched and not self._is_newest(name, current):
-            self._keep(name, current, last, VersionReason.EDIT)
-        self._store.prune_versions(name.value, self._keep_versions)
-        self._ledger.confirm_write(name.value, text, (untouched and last.digest) or "", current)
-        return None
-
-    def _keep(self, name: DocumentName, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
-        """Keep a text as a version, and where it is a person's, first the one that they made it of."""
-        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
-        if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
-            # What the person took out stands only in the text before.
-            self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
-        return self._keep_version(name, text, author, reason)
-
-    def _keep_version(self, name: DocumentName, text: str, author: Author, reason: VersionReason) -> Version:
-        return self._store.keep_version(name.value, text, time=self._clock(), author=author, reason=reason)
-
-    def _is_newest(self, name: DocumentName, text: str) -> bool:
-        with suppress(StorageError):  # one that cannot be read is kept again
-            versions = self._store.versions(name.value)
-            return bool(versions) and self._store.read_version(versions[-1]) == text
-        return False
 
     def text(self, name: DocumentName) -> str:
         """A document as it stands, empty where there is none.
@@ -348,22 +233,9 @@ class EpisodicMemoryManager(EpisodicCalls, use="open_memory(project, config=conf
             current = self._store.read(self.path(name))
             if current == old:
                 return version
-            return self.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
-
-    def put(
-        self, name: DocumentName, text: str, *, expected: str | None, reason: VersionReason, point: str
-    ) -> Version | None:
-        """Write a whole text for a person, after keeping as a version what stood there; None where nothing did.
-
-        Raises:
-            DocumentConflictError: the document no longer holds `expected`.
-        """
-        kept = None
-        with self._store.lock():
-            if expected is not None:
-                kept = self._keep(name, expected, self.texts.last_written(name, expected), reason)
-            self._replace(name, text, expected, point)
-        return kept
+            return (
+                self._writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
+            )
 
     def faults(self) -> list[DocumentFault]:
         """What is wrong with the documents on disk; each is served as far as it can be meanwhile."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, find_conflicts
 from orchestra_mem.core.documents.conflicts import accept as core_accept
 from orchestra_mem.core.documents.conflicts import reject as core_reject
-from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows, with_numbers
+from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
@@ -23,7 +23,7 @@ from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.tiers.document_texts import PersonText
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, VersionReason
+from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, VersionReason
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ class HandEditManager:
         self._ledger = ledger
         self._store = store
         self._clock = clock
-        self._taken: Mapping[DocumentName, str] = {}
+        self._taken: Mapping[str, str] = {}
 
     @property
-    def taken(self) -> Mapping[DocumentName, str]:
+    def taken(self) -> Mapping[str, str]:
         """The digest of each document's file whose edits the ledger has."""
         return self._taken
 
@@ -72,27 +72,25 @@ class HandEditManager:
                     self._ledger.edit_must_keeps(new, edited)
                     logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
                 for name, text in texts.items():
-                    text = replace(text, said=with_numbers(name, text.said, self._ledger.by_hand()))
-                    if name is DocumentName.WORK_PLAN:
+                    text = replace(text, said=self._episodic.texts.numbered(name, text.said))
+                    if name == DocumentName.WORK_PLAN:
                         self._work.take_in(text)
                     else:
-                        self._ledger.note_read(name.value, text.as_read)
+                        self._ledger.note_read(str(name), text.as_read)
             self._taken = {name: text.digest for name, text in texts.items()}
             changed = len(new) + len(edited)
         with suppress(StorageError):  # told as the document's own problem
             self._work.look(self._episodic.text(DocumentName.WORK_PLAN))
         return changed
 
-    def _changes(
-        self, texts: Mapping[DocumentName, PersonText]
-    ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
+    def _changes(self, texts: Mapping[str, PersonText]) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
         """The facts that people have added, and those that they changed (before, now)."""
         plan = texts.get(DocumentName.WORK_PLAN)
         edits = fact_edits(
             {name: (text.before, text.said) for name, text in texts.items()},
             work=plan is not None and has_work(plan.base),
         )
-        numbers = sorted(map(int, {*edits.gone, *edits.said}))
+        numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
         edited = [(fact, _edited(fact, edits)) for fact in self._ledger.must_keeps_by_id(numbers)]
         return self._new(edits.added), [(before, now) for before, now in edited if now != before]
 
@@ -100,7 +98,7 @@ class HandEditManager:
         first = self._ledger.next_must_keep_id()
         return [
             MustKeep(
-                kind=kind,
+                kind=MustKeepKind(kind),
                 text=visible(text),
                 operation=0,
                 timestamp=self._clock(),
@@ -158,11 +156,11 @@ class HandEditManager:
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     """A fact as a person's edits leave it: taken out, brought back, or in other words."""
-    if str(fact.id) in edits.gone:
+    if f"K{fact.id}" in edits.gone:
         return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     if fact.status is MustKeepStatus.REMOVED:
         fact = replace(fact, status=MustKeepStatus.STANDING)
-    was, (_, now, stands) = edits.said[str(fact.id)]
+    was, (_, now, stands) = edits.said[f"K{fact.id}"]
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact

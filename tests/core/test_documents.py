@@ -75,7 +75,9 @@ def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name
     """The shape is there from the start, so that people know where to write."""
     blank = ProjectView(project="demo", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
     text = render_document(name, blank)
-    assert text.startswith(f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nupdated: never\n---\n\n# ")
+    assert text.startswith(
+        f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nwritten: never\nupdated: never\n---\n\n# "
+    )
     assert front_matter_fault(text) is None
     assert outline(text) == SHAPES[name]
     assert "- None\n" in text
@@ -244,8 +246,8 @@ def test_one_difference_tells_what_was_taken_out_reworded_and_added() -> None:
     before = "## Notes\n\n- mine\n\n## Decisions\n\n- a (K1)\n- b (K2)\n- c (K3)\n"
     now = "## Notes\n\n## Decisions\n\n- b, too (K2)\n- c (K3)\n- not c (K3)\n- mine\n- new (K9)\n"
     found = fact_edits({DocumentName.DECISION_LOG: (before, now)}, work=False)
-    assert set(found.gone) == {"1"}
-    assert found.said == {"2": ((None, "b", True), (None, "b, too", True)), "9": (None, (None, "new", True))}
+    assert set(found.gone) == {"K1"}
+    assert found.said == {"K2": ((None, "b", True), (None, "b, too", True)), "K9": (None, (None, "new", True))}
     assert found.added == ((MustKeepKind.DECISION, "mine", True),)
 
 

@@ -98,11 +98,15 @@ def test_a_list_is_for_people_too(stocked: Program) -> None:
 
 
 def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:
-    """What is not named stays as it was."""
+    """What is not named stays as it was; the document shows it, and may be edited, too."""
     before = stocked.json("catalog", "show", "M3")
     after = stocked.json("catalog", "edit", "M3", "--priority", "8", "--tag", "heap")
     assert after == before | {"priority": 8, "relevance_tags": ["heap"], "expires": None}
     assert stocked.json("catalog", "edit", "M3", "--text", TEA, "--agent", "bob")["content"] == TEA
+    document = stocked.folder / ".obra" / "memory" / "catalog" / "bob.md"
+    assert f"- {TEA} (priority: 8) (M3)" in document.read_text()
+    document.write_text(document.read_text().replace("four", "five"))
+    assert stocked.json("catalog", "show", "M3")["content"] == "Tea is at five."
 
 
 def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Program) -> None:

@@ -698,9 +698,9 @@ ROWS = st.lists(
 ).map(lambda rows: "# Plan\n\n" + "".join(f"{row}\n" for row in rows))  # fmt: skip
 
 
-@given(opened=ROWS, left=ROWS, person=ROWS, own=st.sampled_from([(), (1,), (1, 2)]))
+@given(opened=ROWS, left=ROWS, person=ROWS, own=st.sampled_from([(), ("K1",), ("K1", "K2")]))
 def test_every_free_line_that_a_person_saved_last_stands(
-    opened: str, left: str, person: str, own: tuple[int, ...]
+    opened: str, left: str, person: str, own: tuple[str, ...]
 ) -> None:
     """Whatever was opened, and whatever the machine has left since; a fact in the person's own words is one as well."""
     rows = set(brought_forward(opened, left, person, own).split("\n"))

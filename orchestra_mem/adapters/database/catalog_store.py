@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -97,10 +98,11 @@ class SqliteCatalogStore:
         return found[0] if found else None
 
     def items(self, where: ItemFilter) -> list[MemoryItem]:
-        """Return the items that pass a filter, newest first."""
+        """Return the items that pass a filter, in its order."""
         condition, values = _passing(where)
         limit = -1 if where.limit is None else max(0, where.limit)
-        tail = f"{condition} ORDER BY timestamp DESC, number DESC LIMIT ? OFFSET ?"
+        first = "priority DESC" if where.by_priority else "timestamp DESC"
+        tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
         return self._database.find("listing the catalog", _ITEMS, tail, [*values, limit, max(0, where.offset)])
 
     def count(self, where: ItemFilter) -> int:
@@ -110,8 +112,8 @@ class SqliteCatalogStore:
 
     def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """Return items by their numbers, in that order; those that are gone are left out."""
-        marks = ", ".join("?" * len(numbers))
-        found = self._database.find("reading the catalog", _ITEMS, f"WHERE number IN ({marks})", numbers)
+        tail = "WHERE number IN (SELECT value FROM json_each(?))"
+        found = self._database.find("reading the catalog", _ITEMS, tail, (json.dumps([*numbers]),))
         items = {item.number: item for item in found}
         return [items[number] for number in numbers if number in items]
 
@@ -137,17 +139,13 @@ class SqliteCatalogStore:
         tail = "changed > ?" if after else "status = 'live' AND ? = 0"
         return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
 
-    def tagged(self, agent: str, keys: Sequence[str]) -> dict[int, int]:
-        """Return for the live items of an agent that have one of these tags how many of them they have."""
-        found: dict[int, int] = {}
-        for first in range(0, len(keys), 500):
-            some = keys[first : first + 500]
-            query = (
-                f"SELECT item, count(*) FROM memory_tags WHERE ci_source = ? AND tag IN ({', '.join('?' * len(some))}) "
-            )
-            for item, count in self._database.rows("reading the catalog", f"{query} GROUP BY item", (agent, *some)):
-                found[item] = found.get(item, 0) + count
-        return found
+    def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
+        """Return the tags' keys of an agent's live items, or of some of them, each with the item's number."""
+        query, values = "SELECT tag, item FROM memory_tags WHERE ci_source = ?", [agent]
+        if numbers is not None:
+            query += " AND item IN (SELECT value FROM json_each(?))"
+            values.append(json.dumps([*numbers]))
+        return self._database.rows("reading the catalog", query, values)
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
         """Return the live items whose time is over."""
@@ -168,9 +166,14 @@ class SqliteCatalogStore:
         return self._database.find("listing the catalog", _ITEMS, tail, values)
 
     def agents(self) -> list[str]:
-        """Return the agents that have items, live or not."""
-        rows = self._database.rows("listing the catalog", "SELECT DISTINCT ci_source FROM memory_items ORDER BY 1")
-        return [agent for (agent,) in rows]
+        """Return the agents that have items, live or not; it takes a look at the index for each."""
+        following = "SELECT min(ci_source) FROM memory_items"
+        query = (
+            f"WITH RECURSIVE found (agent) AS ({following} UNION ALL "
+            f"SELECT ({following} WHERE ci_source > agent) FROM found WHERE agent IS NOT NULL) "
+            "SELECT agent FROM found WHERE agent IS NOT NULL"
+        )
+        return [agent for (agent,) in self._database.rows("listing the catalog", query)]
 
     def statistics(self, agent: str | None = None) -> CatalogStatistics:
         """Return figures of an agent's live items, or of all."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,6 +38,45 @@ class Figures:
     def joined(cls, parts: list[Figures]) -> Figures:
         """Join the figures of several agents."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class TagTable:
+    """Which of an agent's items have which tags: hashes of the tags' keys in order, the items' numbers beside them."""
+
+    hashes: NDArray[np.uint32]
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[str, int]]) -> TagTable:
+        """Make a table of keys and numbers, in any order."""
+        pairs = [(_hash(key), number) for key, number in rows]
+        table = np.array(pairs, np.int64).reshape(-1, 2)
+        return cls(table[:, 0].astype(np.uint32), table[:, 1])._sorted()
+
+    def _sorted(self) -> TagTable:
+        order = np.argsort(self.hashes, kind="stable")
+        return TagTable(self.hashes[order], self.numbers[order])
+
+    def changed(self, numbers: NDArray[np.int64], new: TagTable) -> TagTable:
+        """Give the table without the tags of some items, and with new ones."""
+        kept = ~np.isin(self.numbers, numbers)
+        hashes = np.concatenate([self.hashes[kept], new.hashes])
+        return TagTable(hashes, np.concatenate([self.numbers[kept], new.numbers]))._sorted()
+
+    def matched(self, keys: Iterable[str], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count for each of some items, in the order of their numbers, how many of these tags it has."""
+        wanted = np.unique(np.fromiter(map(_hash, keys), np.uint32))
+        first, end = (np.searchsorted(self.hashes, wanted, side) for side in ("left", "right"))
+        found = [self.numbers[begin:until] for begin, until in zip(first, end, strict=True) if begin < until]
+        if not found:
+            return np.zeros(len(numbers), np.int64)
+        places = np.searchsorted(numbers, np.concatenate(found))
+        return np.bincount(places, minlength=len(numbers))[: len(numbers)]
+
+
+def _hash(key: str) -> int:
+    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
 
 
 def score(figures: Figures, matched: NDArray[np.int64], own: NDArray[np.bool_], now_us: int) -> NDArray[np.float64]:

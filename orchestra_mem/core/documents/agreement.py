@@ -51,7 +51,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     return _unmarked(merge(base, machine, person, follow=work))
 
 
-def brought_forward(opened: str, left: str, person: str, own: Container[int] = ()) -> str:
+def brought_forward(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
     """What a person did to a text that was `opened`, done to the file that the machine has `left` since.
 
     Where both wrote at one place, what has come since follows the person's lines: who never saw it has not taken it
@@ -130,7 +130,7 @@ def _with_heading(text: str) -> str:
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
     """The row that stands for an identity. The ledger has heard the person, unless they are `ahead` of it."""
     untouched = was is not None and _form(mine) == _form(was)
-    if _form(mine) == _form(now) or (key[0] == "K" and mine.fact == now.fact and not untouched):
+    if _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not untouched):
         return mine.row
     if ahead and not untouched and key[0] != "=":
         if was and was.plan and now.plan and mine.plan:

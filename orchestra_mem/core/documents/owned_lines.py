@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, TypeAlias, TypeVar
 
+from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
@@ -29,14 +30,14 @@ from orchestra_mem.core.documents.plan_lines import (
     remark_number,
 )
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind
+from orchestra_mem.types import DocumentName, MustKeepKind
 
 T = TypeVar("T")
-Told: TypeAlias = tuple[MustKeepKind | None, str, bool]
+Told: TypeAlias = tuple[str | None, str, bool]
 """Of a fact without a number its kind, None outside of the sections; what it says; and whether it is told to stand."""
 
 # The sections that the machine keeps, and of which kind a fact is that a person writes there.
-SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
+SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
     DocumentName.PROJECT_STATE: {
         "rules": MustKeepKind.CONSTRAINT,
         "people and roles": MustKeepKind.ROLE,
@@ -56,17 +57,21 @@ SECTIONS: Mapping[DocumentName, Mapping[str, MustKeepKind]] = {
         "decision log": MustKeepKind.DECISION,
     },
 }
+CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemType}
 _ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
 _TICKED = re.compile(r"[-*+] \[[xX]\] ")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
-_NUMBER = re.compile(r"[ \t]*\(K(?P<number>\d{1,18})\)(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z")
+_NUMBER = re.compile(
+    r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
+    r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
+)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's own lines that are no facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # The titles and the rows that only the machine writes.
-_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values())
+_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
     r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
@@ -81,9 +86,12 @@ _COUNTER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """What a list item or an entry's heading says, without bullet, stamp and pin; `number` is 0 where it bears none."""
+    """What a list item or an entry's heading says, without bullet, stamp and pin.
 
-    number: int
+    `number` is that of a fact (`K12`) or of an item of the catalog (`M12`), "" where it bears none.
+    """
+
+    number: str
     text: str
     state: str
 
@@ -141,7 +149,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
             elif work and section == NEXT and (step := next_step(row)[0]):
                 key = f"@{step}"
             elif fact and fact.number:
-                key = f"K{fact.number}"
+                key = fact.number
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
@@ -169,8 +177,8 @@ def _said(text: str) -> FactRow:
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
     found = _NUMBER.search(bare)
     if found is None:
-        return FactRow(0, squeeze(bare), "")
-    return FactRow(int(found["number"]), squeeze(bare[: found.start()]), found["state"] or "")
+        return FactRow("", squeeze(bare), "")
+    return FactRow(f"{found['letter']}{int(found['number'])}", squeeze(bare[: found.start()]), found["state"] or "")
 
 
 def _whole(heading: str, block: Block) -> str:
@@ -209,14 +217,18 @@ def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     return dict(found)
 
 
-def fact_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> Difference[Told]:
+def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K") -> Difference[Told]:
     """Compare what documents said of facts when they were last read with what they say, by the facts' numbers.
 
     Args:
         texts: of each document both. A fact that a person moved to another document is still there.
         work: whether boxes in the work plan are work, and no facts.
+        letter: of the numbers: `K` for facts, `M` for items of the catalog; lines with others are passed over.
     """
-    before, now = ([each for name in texts for each in _facts(name, texts[name][side], work)] for side in (0, 1))
+    before, now = (
+        [each for name in texts for each in _facts(name, texts[name][side], work) if each[0][:1] in ("", letter)]
+        for side in (0, 1)
+    )
     found = difference(before, now)
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
     # A line that a person has copied says the old and the new.
@@ -224,16 +236,17 @@ def fact_edits(texts: Mapping[DocumentName, tuple[str, str]], *, work: bool) -> 
     return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
 
 
-def _facts(name: DocumentName, text: str, work: bool) -> Iterator[tuple[str, Told]]:
+def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
+    kinds = SECTIONS.get(name, CATALOG_SECTIONS)
     for line, fact in _fact_lines(name, text, work):
-        kind = SECTIONS[name].get(line.section)
-        key, kind = (str(fact.number), None) if fact.number else ("", kind)
-        yield key, (kind, fact.text, not fact.state.startswith(" (superseded"))
+        kind = None if fact.number else kinds.get(line.section)
+        pinned = " <!-- pin -->" * (PIN in line.row and fact.number[:1] != "K")
+        yield fact.number, (kind, fact.text + pinned, not fact.state.startswith(" (superseded"))
 
 
-def _fact_lines(name: DocumentName, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
+def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
     """The lines that say a fact and are not ticked; with `work` those of a plan that tell of work are passed over."""
-    work = work and name is DocumentName.WORK_PLAN
+    work = work and name == DocumentName.WORK_PLAN
     for line in owned_lines(text):
         if line.fact and not (_TICKED.match(line.row) or (work and (line.plan or is_reference(line.row)))):
             yield line, line.fact
@@ -255,15 +268,14 @@ def shows(shown: str, text: str) -> bool:
     return squeeze(shown) == squeeze(text)
 
 
-def with_numbers(name: DocumentName, text: str, facts: Sequence[MustKeep]) -> str:
-    """A document in which the facts that a person has written bear their numbers; all else stays byte for byte."""
-    wanted = {squeeze(fact.text): fact.id for fact in facts}
+def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
+    """A document in which lines bear the numbers that their texts have, as `K12`; all else stays byte for byte."""
     rows = text.split("\n")
-    for line, fact in _fact_lines(name, text, has_work(text)) if wanted else ():
-        if not fact.number and (number := wanted.get(fact.text)):
+    for line, fact in _fact_lines(name, text, has_work(text)):
+        if not fact.number and (number := number_of(fact.text)):
             row = rows[line.place]
             end = len(row.rstrip().removesuffix(PIN).rstrip())
-            rows[line.place] = f"{row[:end]} (K{number}){row[end:]}"
+            rows[line.place] = f"{row[:end]} ({number}){row[end:]}"
     return "\n".join(rows)
 
 
@@ -272,7 +284,7 @@ def owned_keys(text: str) -> dict[int, str]:
     return {line.place: line.key for line in owned_lines(text) if line.key}
 
 
-def free_rows(text: str, own: Container[int] = ()) -> Iterator[str]:
+def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
     """Yield the rows that are not blank and not the machine's, without their ends; `own` are a person's facts."""
     lines = {line.place: line for line in owned_lines(text) if line.key}
     seen: set[str] = set()
@@ -308,7 +320,7 @@ def shared(text: str, said: str) -> str:
     return "\n".join(
         row
         for place, row in enumerate(said.split("\n"))
-        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] != "K"
+        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
     )
 
 
@@ -332,7 +344,7 @@ def with_taken_out(before: str, opened: str, person: str) -> str:
     Those that the text shows itself are left out: that they went is seen from it.
     """
     keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
-    gone = {place for place, key in keys.items() if key[0] in "K#" and key not in known}
+    gone = {place for place, key in keys.items() if key[0] in "KM#" and key not in known}
     if not gone:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}

@@ -1,0 +1,197 @@
+"""Write documents that people edit while it happens: merged with what they say, every earlier text a version first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestra_mem.core.documents.agreement import merged
+from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time
+from orchestra_mem.errors import DocumentConflictError, StorageError
+from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.tiers.document_texts import PersonTexts
+from orchestra_mem.types import Author, Version, VersionReason, WrittenDocument
+
+logger = logging.getLogger(__name__)
+
+# So often is a document tried that somebody saves at the same moment.
+WRITE_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A document to be written: the machine's text, what it makes of what stands there, and what stands there."""
+
+    name: str
+    text: str
+    merged: str
+    current: str | None
+    last: WrittenDocument
+
+
+class DocumentWriter:
+    """Writes documents by their names. Safe to share between threads and processes: writes are locked and conditional.
+
+    Args:
+        ledger: remembers what was written.
+        store: keeps files and versions.
+        clock: gives the present time.
+        texts: reads what people have made of the documents.
+        path: says where a document lies.
+        keep_versions: so many of the machine's own versions stay.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        store: DocumentStore,
+        clock: Clock,
+        texts: PersonTexts,
+        path: Callable[[str], Path],
+        keep_versions: int,
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._clock = clock
+        self._texts = texts
+        self._path = path
+        self._keep_versions = keep_versions
+
+    def write_all(
+        self, texts: Mapping[str, str], reason: VersionReason, taken: Mapping[str, str] | None = None
+    ) -> dict[str, StorageError]:
+        """Merge the machine's new texts into their documents; those that could not be written, and why.
+
+        Where somebody saves meanwhile it is merged anew, unless the texts depend on what people have saved.
+        """
+        failed: dict[str, StorageError] = {}
+        waiting = dict(texts)
+        try:
+            with self._store.lock():
+                for _ in range(WRITE_TRIES if taken is None else 1):
+                    found = self._write_once(waiting, reason, taken)
+                    failed = {name: error for name, error in failed.items() if name not in waiting} | found
+                    waiting = {name: texts[name] for name in found if isinstance(found[name], DocumentConflictError)}
+                    if not waiting:
+                        break
+        except StorageError as error:
+            # Neither document was done for sure: the lock, or the flushing of a folder at the end.
+            failed.update(dict.fromkeys(waiting, error))
+        return failed
+
+    def _write_once(
+        self, texts: Mapping[str, str], reason: VersionReason, taken: Mapping[str, str] | None
+    ) -> dict[str, StorageError]:
+        """All versions first, then all documents, so that the disk is waited for once for each folder."""
+        plans: dict[str, _Plan] = {}
+        failed: dict[str, StorageError] = {}
+
+        def plan(name: str) -> None:
+            if found := self._plan(name, texts[name], taken):
+                plans[name] = found
+
+        def all_but_failed(names: Iterable[str], step: Callable[[str], None]) -> None:
+            for name in names:
+                try:
+                    if name not in failed:
+                        step(name)
+                except StorageError as error:  # the other documents are written all the same
+                    failed[name] = error
+
+        all_but_failed(texts, plan)
+        with self._store.syncing_once():
+            all_but_failed(plans, lambda name: self._announce(plans[name], reason))
+            all_but_failed(plans, lambda name: self._replace(name, plans[name].merged, plans[name].current))
+        all_but_failed(plans, lambda name: self._confirm(name, plans[name].text, plans[name].merged))
+        return failed
+
+    def _announce(self, plan: _Plan, reason: VersionReason) -> None:
+        name, last = plan.name, plan.last
+        if last != self._ledger.written(str(name)):
+            # A killed process has done that write: what is announced next takes its place in the ledger.
+            self._confirm(name, last.text or "", last.left or "")
+        self._ledger.announce_write(str(name), plan.text, digest(plan.merged), plan.merged)
+        if plan.current is not None:
+            self._keep(name, plan.current, last, reason)
+        elif last.left is not None:
+            logger.warning(
+                "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
+                self._path(name),
+                self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
+                str(name),
+            )
+
+    def _replace(self, name: str, text: str, expected: str | None, point: str = "document") -> None:
+        self._store.replace(self._path(name), text, expected=expected, name=point)
+
+    def _confirm(self, name: str, text: str, left: str) -> None:
+        self._ledger.keep_left(str(name), left)
+        self._ledger.confirm_write(str(name), text, digest(left), left)
+        self._store.prune_versions(str(name), self._keep_versions)
+
+    def _plan(self, name: str, text: str, taken: Mapping[str, str] | None) -> _Plan | None:
+        """What is to be written; None where a document would say the same: then its file is left as it is."""
+        current = self._store.read_to_change(self._path(name))
+        last = self._texts.last_written(name, current)
+        text = with_later_time(text, last.text or "")
+        untouched = current is not None and last.digest == digest(current)
+        if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
+            return None
+        if current is None:
+            return _Plan(name=name, text=text, merged=text, current=None, last=last)
+        if taken is not None and current.strip() and digest(current) not in (last.digest, taken.get(name)):
+            raise DocumentConflictError(f"{self._path(name)}: somebody has saved it since it was read")
+        _, said = self._texts.edit_of(name, current, last)
+        found = merged(last.text, text, said)
+        marked = mark(found, current)
+        if found.conflicts:
+            logger.warning(
+                "%s: you and the machine have changed the same lines; yours stand, the machine's are shown below them: "
+                "`orchestra-mem conflicts`",
+                self._path(name),
+            )
+        if timeless(marked) != timeless(current):
+            return _Plan(name=name, text=text, merged=marked, current=current, last=last)
+        # The file stays as it is and whose it is. What was said in it has been there from here on, as if it were
+        # written: an older text that is saved over it takes nothing of it out. A person's file bears no digest of the
+        # machine's: who saves the machine's last text over it has taken back what they said.
+        if not untouched and not self._is_newest(name, current):
+            self._keep(name, current, last, VersionReason.EDIT)
+        self._store.prune_versions(str(name), self._keep_versions)
+        self._ledger.confirm_write(str(name), text, (untouched and last.digest) or "", current)
+        return None
+
+    def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
+        """Keep a text as a version, and where it is a person's, first the one that they made it of."""
+        author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
+        if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
+            # What the person took out stands only in the text before.
+            self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
+        return self._keep_version(name, text, author, reason)
+
+    def _keep_version(self, name: str, text: str, author: Author, reason: VersionReason) -> Version:
+        return self._store.keep_version(str(name), text, time=self._clock(), author=author, reason=reason)
+
+    def _is_newest(self, name: str, text: str) -> bool:
+        with suppress(StorageError):  # one that cannot be read is kept again
+            versions = self._store.versions(str(name))
+            return bool(versions) and self._store.read_version(versions[-1]) == text
+        return False
+
+    def put(self, name: str, text: str, *, expected: str | None, reason: VersionReason, point: str) -> Version | None:
+        """Write a whole text for a person, after keeping as a version what stood there; None where nothing did.
+
+        Raises:
+            DocumentConflictError: the document no longer holds `expected`.
+        """
+        kept = None
+        with self._store.lock():
+            if expected is not None:
+                kept = self._keep(name, expected, self._texts.last_written(name, expected), reason)
+            self._replace(name, text, expected, point)
+        return kept

@@ -1,0 +1,130 @@
+"""The catalog as markdown: what people do to a line is done to the item, and no line of theirs is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
+from orchestra_mem.types import Author
+from tests.conftest import Clock
+
+SAID = (
+    "We decided to use Redux for state management. I discovered that the old store leaks memory on reload. "
+    "The build fails with ENOSPC on runner 3. Next step: migrate the settings page."
+)
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
+    """A memory in which ada has learnt four things, and their document is written."""
+    with open_memory(tmp_path, clock=clock) as opened:
+        opened.learn("", SAID, agent="ada")
+        opened.refresh()
+        yield opened
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """Where ada's document lies."""
+    return tmp_path / ".obra" / "memory" / "catalog" / "ada.md"
+
+
+def _items(memory: OrchestratorContextManager) -> dict[str, MemoryItem]:
+    return {item.content: item for item in memory.catalog.items(ItemFilter(agents=["ada"]))}
+
+
+def _edit(document: Path, old: str, new: str) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert text.count(old) == 1, text
+    document.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_a_document_shows_the_items_of_its_agent_by_type(memory: OrchestratorContextManager, document: Path) -> None:
+    """Each on a line with its priority and its number, in a section of its type; another agent has its own file."""
+    text = document.read_text(encoding="utf-8")
+    assert "## Decisions\n\n- We decided to use Redux for state management. (priority: 6) (M1)\n" in text
+    assert "## Observations\n\n- None\n" in text
+    memory.catalog.store({"content": "Tea is at four.", "agent": "../Bob & Co"})
+    memory.refresh()
+    (other,) = [path for path in document.parent.iterdir() if path != document]
+    assert "Tea is at four." in other.read_text(encoding="utf-8")
+    assert other.name.startswith("bob-co-")
+
+
+def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorContextManager, document: Path) -> None:
+    """Reworded, weighed, pinned, taken out, added: seen by the next look, and by the next refresh's text."""
+    text = document.read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if "ENOSPC" not in line]
+    document.write_text("\n".join(lines), encoding="utf-8")
+    _edit(document, "to use Redux", "to use Zustand")
+    _edit(document, "on reload. (priority: 5) (M2)", "on reload. (priority: 7) (M2)")
+    _edit(document, "settings page. (priority: 4) (M4)", "settings page. (priority: 4) (M4) <!-- pin -->")
+    _edit(document, "## Plans\n\n", "## Plans\n\n- Ask Ruth about the licence, priority: 3\n")
+    found = _items(memory)
+    reworded = found["We decided to use Zustand for state management."]
+    assert (reworded.number, reworded.author) == (1, Author.PERSON)
+    assert found["I discovered that the old store leaks memory on reload."].priority == 7
+    pinned = found["Next step: migrate the settings page."]
+    assert (pinned.priority, pinned.expires) == (8, None)
+    assert found["Ask Ruth about the licence"].priority == 3
+    assert not any("ENOSPC" in content for content in found)
+    memory.refresh()
+    text = document.read_text(encoding="utf-8")
+    assert text.count("Ask Ruth about the licence") == 1
+    assert "- Ask Ruth about the licence (priority: 3) (M5)\n" in text
+    assert "Zustand for state management. (priority: 6) (M1)" in text
+    assert "<!-- pin -->" in text
+    assert "ENOSPC" not in memory.inject("runner", agent="ada")
+
+
+def test_a_persons_other_lines_stay_word_for_word(memory: OrchestratorContextManager, document: Path) -> None:
+    """A section of one's own, remarks, odd spacing, while items come and go."""
+    own = "\n## Notes by Hand\n\n  A remark of mine,   spaced oddly.\n- [ ] call Ruth\n"
+    document.write_text(document.read_text(encoding="utf-8") + own, encoding="utf-8")
+    memory.catalog.delete("M3")
+    memory.learn("", "We decided to keep the juniper archive in the cellar.", agent="ada")
+    memory.refresh()
+    text = document.read_text(encoding="utf-8")
+    assert own in text
+    assert "juniper archive" in text
+    assert "ENOSPC" not in text
+
+
+def test_an_old_text_that_is_saved_takes_out_nothing_that_came_since(
+    memory: OrchestratorContextManager, document: Path, clock: Clock
+) -> None:
+    """An editor had it open before the machine wrote: its new line counts, and so do the items that it never had."""
+    opened = document.read_text(encoding="utf-8")
+    memory.learn("", "We decided to keep the juniper archive in the cellar.", agent="ada")
+    memory.refresh()
+    document.write_text(opened + "\nMine.\n", encoding="utf-8")
+    memory.refresh()
+    text = document.read_text(encoding="utf-8")
+    assert "juniper archive" in text
+    assert "\nMine.\n" in text
+    assert len(_items(memory)) == 5
+
+
+def test_a_file_that_is_gone_or_empty_says_nothing(memory: OrchestratorContextManager, document: Path) -> None:
+    """No item goes with it, and it is written anew."""
+    for way in (document.unlink, lambda: document.write_text("", encoding="utf-8")):
+        way()
+        assert len(_items(memory)) == 4
+        memory.catalog.store({"content": f"Lamp {way}", "agent": "bob"})
+        memory.catalog.update("M1", {"priority": 7 if document.exists() else 8})
+        memory.refresh()
+        assert "ENOSPC" in document.read_text(encoding="utf-8")
+
+
+def test_a_long_item_is_cut_and_its_end_stays(memory: OrchestratorContextManager, document: Path) -> None:
+    """A rewording of the beginning leaves what the line did not show."""
+    end = "It ends with the word zanzibar."
+    memory.catalog.store({"content": f"The parser reads tables. {'It keeps all rows. ' * 30}{end}", "agent": "ada"})
+    memory.refresh()
+    assert "zanzibar" not in document.read_text(encoding="utf-8")
+    _edit(document, "The parser reads tables.", "The lexer reads tables.")
+    (item,) = [item for content, item in _items(memory).items() if content.startswith("The lexer")]
+    assert item.content.endswith(end)
