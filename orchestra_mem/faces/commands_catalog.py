@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.catalog_types import ItemFilter, ItemStatus, ItemType
+from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
 from orchestra_mem.faces.command import (
     FAILED,
@@ -36,9 +37,22 @@ _SPAN = re.compile(r"(\d{1,6})\s*([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
+
+def _agent_name(given: str | None) -> str:
+    """Read who acts: the owner where nothing was given, never where that is empty, as by a variable that is not set."""
+    if given is not None and not given.strip():
+        raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
+    return given.strip() if given is not None else OWNER
+
+
+_OWNER: Any = None
 AgentOption = Annotated[
-    str, Option("--agent", metavar="NAME", help="Act as this agent, with its permissions; else as the memory's owner.")
-]
+    str,
+    Option(
+        "--agent", metavar="NAME", callback=_agent_name,
+        help="Act as this agent, with its permissions; else as the memory's owner.",
+    ),
+]  # fmt: skip
 ItemArgument = Annotated[str, Argument(metavar="ID", help="As in mem_1764129600_abc123, or M12.")]
 OfOption = Annotated[
     list[str] | None, Option("--of", metavar="AGENT", help="Only of this agent; global: of all. May be repeated.")
@@ -78,7 +92,7 @@ def list_items(
     everything: Annotated[bool, flag("--all-statuses", "Also what is hidden.")] = False,
     limit: Annotated[int, Option("--limit", min=0, metavar="N", help="The newest N; 0 for all.")] = 20,
     offset: Annotated[int, Option("--offset", min=0, metavar="N", help="Leave out the newest N.")] = 0,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """List items, newest first; in full with --json.
 
@@ -95,7 +109,7 @@ def list_items(
 
 
 @command(of=group)
-def show(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = "") -> CommandResult:
+def show(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = _OWNER) -> CommandResult:
     """Show an item, whatever its status.
 
     Example: orchestra-mem catalog show M12
@@ -118,7 +132,7 @@ def add(
     tags: TagsOption = None,
     summary: SummaryOption = None,
     references: ReferencesOption = None,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Add an item, or strengthen the one that says the same. Makes a memory if there is none.
 
@@ -152,7 +166,7 @@ def edit(
     tags: TagsOption = None,
     summary: SummaryOption = None,
     references: ReferencesOption = None,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Change some fields of an item; the others stay. Tags and references are replaced by those given.
 
@@ -171,7 +185,7 @@ def edit(
 
 
 @command(of=group)
-def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = "") -> CommandResult:
+def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: AgentOption = _OWNER) -> CommandResult:
     """Hide an item from everybody; `catalog purge` removes it for good.
 
     Example: orchestra-mem catalog remove M12
@@ -182,7 +196,7 @@ def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Age
 
 
 @command(of=group)
-def expire(memory: OrchestratorContextManager, agent: AgentOption = "") -> CommandResult:
+def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> CommandResult:
     """Hide what has expired or is beyond the limit, and forget old audit entries. Happens by itself once a day.
 
     Example: orchestra-mem catalog expire
@@ -204,7 +218,7 @@ def purge(
     everything: Annotated[bool, flag("--all", "All that is hidden, superseded and displaced items too.")] = False,
     of: OfOption = None,
     yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Remove hidden items for good, with all that they said. Live ones stay. Asks first.
 
@@ -226,7 +240,7 @@ def purge(
 def stats(
     memory: OrchestratorContextManager,
     of: Annotated[str | None, Option("--of", metavar="AGENT", help="Only of this agent.")] = None,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Count the live items of each agent and their tokens.
 
@@ -241,7 +255,7 @@ def export(
     memory: OrchestratorContextManager,
     whose: Annotated[str, Argument(metavar="AGENT", help="Whose items; global: those of all.")],
     out: Annotated[Path | None, Option("--out", metavar="FILE", help="Write there; else to stdout.")] = None,
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Write an agent's live items as a JSON document for `catalog import`.
 
@@ -265,7 +279,7 @@ def export(
 def bring_in(
     run: Invocation,
     file: Annotated[Path, Argument(metavar="FILE", help="As `catalog export` writes it; - reads stdin.")],
-    agent: AgentOption = "",
+    agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Add the items of a catalog document, all or none. What has expired stays out; makes a memory if there is none.
 
@@ -288,7 +302,7 @@ def bring_in(
 def relevant(
     memory: OrchestratorContextManager,
     message: Annotated[str, Argument(metavar="MESSAGE", help="What the agent is to be told; - reads it from stdin.")],
-    agent: Annotated[str, Option("--agent", metavar="NAME", help="Which agent.")],
+    agent: Annotated[str, Option("--agent", metavar="NAME", callback=_agent_name, help="Which agent.")],
     max_tokens: Annotated[
         int | None, Option("--max-tokens", min=0, metavar="N", help="The budget. Default: that of the settings.")
     ] = None,
@@ -300,8 +314,6 @@ def relevant(
 
     Example: orchestra-mem catalog relevant "How do we deploy?" --agent reviewer --max-tokens 500
     """
-    if not agent.strip():
-        raise BadParameter("it is empty: name an agent", param_hint="--agent")
     found = memory.relevant(_from_stdin() if message == "-" else message, agent=agent, max_tokens=max_tokens)
     return CommandResult(
         found,
@@ -344,7 +356,10 @@ def _usage_faults() -> Iterator[None]:
 def _from_stdin() -> str:
     if sys.stdin is None:
         raise BadParameter("stdin is closed: pipe the text in, or give it as the argument")
-    return sys.stdin.buffer.read().decode("utf-8-sig")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
 
 
 def _agreed(run: Invocation, question: str) -> bool:

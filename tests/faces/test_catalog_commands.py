@@ -195,6 +195,7 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
         (("add", "", "--type", "rumour", "--priority", "11", "--expires", "soon"), 2,
          "content: must have at least 1 character.*type: must be .*priority: must be less.*expires: must be a valid"),
         (("add", TEA, "--priority", "high"), 2, "priority: must be a valid integer, not 'high'"),
+        (("add", TEA, "--agent", " "), 2, "name an agent, or leave it out"),
         (("add", TEA, "--expires", "2020-01-01T00:00Z"), 2, "expires: 2020-01-01T00:00:00.* has passed"),
         (("add", "x" * 5_000_000), 2, r"content: must have at most 200000 characters, not 'x+… \(5,000,002 charact"),
         (("add", TEA, "--of", "ada", "--agent", "bob"), 1, r"write: \[ada\]"),
