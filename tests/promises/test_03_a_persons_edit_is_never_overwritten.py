@@ -188,6 +188,29 @@ def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContex
     assert "REDIS" not in text
 
 
+@pytest.mark.parametrize("away", [True, False])
+def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
+    memory: OrchestratorContextManager, project: Path, away: bool
+) -> None:
+    """A rewording is undone to the one before: the machine had heard it, and found no file that it could keep."""
+    log = documents(project)[2]
+    _replace(log, "the mail queue in table t3", "the mail queue in REDIS")
+    memory.refresh()
+    first = log.read_text(encoding="utf-8")
+    _replace(log, "the mail queue in REDIS", "the mail queue in KAFKA")
+    memory.get_orchestrator_context("next prompt")
+    log.unlink() if away else _save(log, "")
+    work(memory, 5, 500)
+    memory.refresh()
+    assert "KAFKA" in log.read_text(encoding="utf-8")
+    _save(log, first)
+    memory.refresh()
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "the mail queue in REDIS" in text
+    assert "KAFKA" not in text
+
+
 def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
     """A ticked line is done, a new one is a new item, and the document keeps both."""
     plan = documents(project)[1]

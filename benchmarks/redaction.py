@@ -1,0 +1,214 @@
+"""How well secrets are found, and what only looks so is left alone, and how quickly.
+
+Texts are made from `_secrets.py` and `data/redaction.jsonl`; figures without a split in their name are of `test`,
+whose contexts and some of whose formats nobody looks at who works on the detectors. A secret is found where what is
+taken out covers it; what is taken out is right where it belongs to a secret and takes little beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._harness import Options, Report, Target, run, say
+from benchmarks._operations import Generator
+from benchmarks._secrets import Labelled, Split, lookalikes, secrets
+from benchmarks.adversarial import RUNS
+from orchestra_mem.core.redaction.masking import RedactionSettings, redact, redact_value
+
+TARGETS: dict[str, Target] = {
+    "recall": (">=", 0.95),
+    "precision": (">=", 0.97),
+    "lookalikes_kept": (">=", 0.97),
+    "recall_in_json": (">=", 0.95),
+    "recall_worst_family": (">=", 0.75),
+    "not_idempotent": ("<=", 0),
+    "json_broken": ("<=", 0),
+    "seconds_10_mb": ("<=", 2.0),
+    "growth_exponent": ("<=", 1.15),
+    "record_p50_us": ("<=", 60.0),
+    "record_p99_us": ("<=", 500.0),
+}
+SETTINGS, KEY = RedactionSettings(), b"benchmark"
+# What may be taken out beside a secret: a prefix that its service always sets before it, a quotation mark.
+_BESIDE = 20
+# Runs of one thing that the forms of secrets begin with.
+_OWN_RUNS = {
+    "assignments": "password=", "open quotes": 'password="', "nested keys": "token:token=", "prefixes": "sk-",
+    "tokens": "eyJaaaaaaaa.", "ids": "AKIAAAAAAAAAAAAAAAAA,", "blocks": "-----BEGIN PRIVATE KEY-----\n",
+    "logins": "://a:b", "switches": "--password ", "shells": "mysql -", "cookies": "cookie: a=", "owners": "api_key ",
+    "manifests": "kind: secret\n  a: ", "placeholders": "[redacted:password:0000]", "base64": "iVBORw0KGgoAAAANSUhEUg",
+}  # fmt: skip
+_SIZES = (8_000, 64_000, 512_000, 2_000_000)
+_FLOOR_S = 0.2  # below, the machine's own unrest is larger than what is measured
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found of what is there."""
+
+    secrets: int = 0
+    found: int = 0
+    in_json: int = 0
+    told: int = 0
+    right: int = 0
+    lookalikes: int = 0
+    kept: int = 0
+    unstable: int = 0
+    broken: int = 0
+    by_family: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def recall(self) -> float:
+        """The share of secrets that are taken out whole."""
+        return self.found / self.secrets
+
+    @property
+    def precision(self) -> float:
+        """The share of what is taken out, of look-alikes too, that is a secret."""
+        return self.right / max(1, self.told)
+
+
+def tally_texts(split: Split, seed: int, rounds: int = 4) -> Tally:
+    """Redact all texts of a split."""
+    tally = Tally()
+    for text in secrets(split, seed, rounds):
+        _add(tally, text)
+    for text in lookalikes(split, seed, rounds + 1):
+        _add(tally, text)
+        tally.lookalikes += 1
+        tally.kept += not redact(text.text, SETTINGS, KEY).found
+    return tally
+
+
+def _add(tally: Tally, labelled: Labelled) -> None:
+    text = labelled.text
+    redacted = redact(text, SETTINGS, KEY)
+    spans = [(each.start, each.end) for each in redacted.found]
+    places = [(text.index(secret), text.index(secret) + len(secret)) for secret in labelled.secrets]
+    whole = [any(start <= first and last <= end for start, end in spans) for first, last in places]
+    tally.secrets += len(places)
+    tally.found += sum(whole)
+    tally.told += len(spans)
+    tally.right += sum(
+        any(start < last and first < end and end - start <= last - first + _BESIDE for first, last in places)
+        for start, end in spans
+    )
+    tally.by_family[labelled.family] += len(places)
+    tally.missed[labelled.family] += len(places) - sum(whole)
+    tally.unstable += redact(redacted.text, SETTINGS, KEY).text != redacted.text
+    _add_in_json(tally, labelled)
+
+
+def _add_in_json(tally: Tally, labelled: Labelled) -> None:
+    """Redact a text as it stands in JSON: as a line of a log, and as a value."""
+    line = json.dumps({"tool": "bash", "output": labelled.text, "ok": True}, ensure_ascii=False)
+    redacted = redact(line, SETTINGS, KEY).text
+    tally.in_json += sum(json.dumps(each, ensure_ascii=False)[1:-1] not in redacted for each in labelled.secrets)
+    for before in (line, labelled.text):
+        try:
+            value = json.loads(before)
+        except ValueError:
+            continue
+        try:
+            same = _shape(json.loads(redact(before, SETTINGS, KEY).text)) == _shape(value)
+        except ValueError:
+            same = False
+        tally.broken += not same or _shape(redact_value(value, SETTINGS, KEY)[0]) != _shape(value)
+
+
+def _shape(value: object) -> object:
+    """Give a value without its texts."""
+    if isinstance(value, dict):
+        return {key: _shape(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shape(each) for each in value]
+    return str if isinstance(value, str) else value
+
+
+def tool_output(chars: int) -> str:
+    """Make output of tools with a secret here and there, of so many characters."""
+    made = (json.dumps(each.data, ensure_ascii=False) for each in Generator(seed=7).works())
+    leaks = cycle([each.text for each in secrets("train", 7, 1)])
+    parts: list[str] = []
+    length = 0
+    for number, part in enumerate(made):
+        parts.append(f"{part}\n{next(leaks)}" if number % 50 == 0 else part)
+        length += len(parts[-1]) + 1
+        if length >= chars:
+            break
+    return "\n".join(parts)[:chars]
+
+
+def growth(report: Report, quick: bool) -> None:
+    """Time runs of one thing, ever longer."""
+    worst, slowest = (0.0, ""), (0.0, "")
+    for name, unit in {**RUNS, **_OWN_RUNS}.items():
+        times = []
+        for size in _SIZES[1:3] if quick else _SIZES:
+            text = (unit * (size // len(unit) + 1))[:size]
+            began = time.process_time()
+            redact(text, SETTINGS, KEY)
+            times.append((size, max(time.process_time() - began, 1e-9)))
+        (size, before), (longest, after) = times[-2:]
+        slowest = max(slowest, (after, f"{name}, {longest / 1e6:g} MB"))
+        if after >= _FLOOR_S:
+            worst = max(worst, (math.log(after / before) / math.log(longest / size), name))
+    report.add("growth_exponent", worst[0], n=len(RUNS) + len(_OWN_RUNS), note=f"the worst, {worst[1]}; 1 is linear")
+    report.add("slowest_run_s", slowest[0], note=slowest[1])
+
+
+def found(report: Report, split: Split, rounds: int) -> None:
+    """Tell what was found of a split."""
+    say(f"redacting the split {split}")
+    tally, behind = tally_texts(split, seed=1, rounds=rounds), "" if split == "test" else f"_{split}"
+    report.add(f"recall{behind}", tally.recall, n=tally.secrets)
+    report.add(f"precision{behind}", tally.precision, n=tally.told)
+    report.add(f"lookalikes_kept{behind}", tally.kept / tally.lookalikes, n=tally.lookalikes)
+    report.add(f"recall_in_json{behind}", tally.in_json / tally.secrets, n=tally.secrets)
+    shares = {name: 1 - tally.missed[name] / count for name, count in tally.by_family.items() if count}
+    worst = min(shares, key=lambda name: shares[name])
+    report.add(f"recall_worst_family{behind}", shares[worst], n=tally.by_family[worst], note=worst)
+    report.add(f"not_idempotent{behind}", tally.unstable, n=tally.secrets + tally.lookalikes)
+    report.add(f"json_broken{behind}", tally.broken, n=tally.secrets + tally.lookalikes)
+    missed = ", ".join(f"{name} {share:.2f}" for name, share in sorted(shares.items()) if share < 1)
+    report.note(f"families of {split} with a recall below 1: {missed or 'none'}")
+
+
+def speed(report: Report) -> None:
+    """Time a long output, and records of 1 KB that hold nothing."""
+    say("redacting 10 MB")
+    text = tool_output(10_000_000)
+    began = time.process_time()
+    count = len(redact(text, SETTINGS, KEY).found)
+    report.add("seconds_10_mb", time.process_time() - began, note=f"of processor time; {count:,} secrets found")
+    records = [text[at : at + 1024] for at in range(0, 4_000_000, 1024)]
+    clean = [each for each in records if not redact(each, SETTINGS, KEY).found]
+    report.percentiles("record", list(map(_microseconds, clean)), (50, 99), unit="us", note="1 KB without a secret")
+
+
+def measure(options: Options, report: Report) -> None:
+    """Measure all."""
+    found(report, "test", 3 if options.quick else 8)
+    found(report, "train", 3 if options.quick else 8)
+    speed(report)
+    growth(report, options.quick)
+
+
+def _microseconds(text: str) -> float:
+    began = time.process_time_ns()
+    redact(text, SETTINGS, KEY)
+    return (time.process_time_ns() - began) / 1000
+
+
+if __name__ == "__main__":
+    sys.exit(run("redaction", measure, TARGETS))

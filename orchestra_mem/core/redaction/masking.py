@@ -1,0 +1,261 @@
+"""Placeholders in the place of secrets, in texts and JSON-like values: `[redacted:github-token:3f9a]`.
+
+The digits are of a digest with the project's key: equal secrets of a project look equal, elsewhere they say nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from orchestra_mem.core.redaction.detectors import DETECTORS, KINDS_BY_PREFIX, Detector, find_prefixed
+from orchestra_mem.core.redaction.likelihood import is_code
+from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
+from orchestra_mem.core.redaction.personal import PERSONAL, detector_of_names
+
+GROUPS = {
+    "secrets": frozenset(KINDS_BY_PREFIX.values()) | {each.kind for each in DETECTORS} | {"discord-token"},
+    "personal": frozenset(each.kind for each in PERSONAL) | {"name"},
+}
+"""The kinds that there are: secrets are looked for unless they are off, personal data where they are on."""
+
+_PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
+_KIND = re.compile(r"[a-z0-9-]{1,40}")
+_SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
+_ROUNDS = 5  # what is found may have hidden something next to it; more than two are for texts that are made for it
+
+
+class RedactionMode(StrEnum):
+    """What is left of a secret: all, its kind and digest, or that there was one."""
+
+    OFF = "off"
+    MASK = "mask"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactionSettings:
+    """What is looked for, and what becomes of it; kinds are those of `GROUPS`, by name or by group.
+
+    `on` adds to the secrets, `off` takes away. `names` are people's, found where `name` is on. `patterns` are the
+    user's own kinds: a name and a regular expression, whose first group, if it has one, is the secret. What `allow`
+    holds, or a pattern of `allow_patterns` matches whole, stays.
+    """
+
+    mode: RedactionMode = RedactionMode.MASK
+    on: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    names: tuple[str, ...] = ()
+    patterns: tuple[tuple[str, str], ...] = ()
+    allow: frozenset[str] = frozenset()
+    allow_patterns: tuple[str, ...] = ()
+
+
+class RedactedSpan(NamedTuple):
+    """Where something of a kind stood in the source; of rules that find the same, that of the least rank has it."""
+
+    start: int
+    end: int
+    rank: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redacted:
+    """A text without its secrets, and where they stood, never what they were."""
+
+    text: str
+    found: tuple[RedactedSpan, ...] = ()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many there were of each kind."""
+        return Counter(each.kind for each in self.found)
+
+
+def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
+    """Replace what is found in a text; `key` is the project's. The time is linear, a second time changes nothing."""
+    if settings.mode is RedactionMode.OFF:
+        return Redacted(text=text)
+    found = _rules_of(settings).find(text)
+    return Redacted(text=_replaced(text, found, settings.mode, key), found=tuple(found))
+
+
+def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[Any, Counter[str]]:
+    """Replace so in all strings and keys of dicts, lists and tuples, however deep; all else stays as it is.
+
+    A key says what its string is, as in `{"password": "hunter2"}`; so does a name beside a value, as lists have it.
+    Returns the value, and how many secrets of each kind there were.
+    """
+    counts: Counter[str] = Counter()
+    if settings.mode is RedactionMode.OFF:
+        return value, counts
+    rules = _rules_of(settings)
+
+    def cleaned(text: str, name: str) -> str:
+        found = rules.find(text, name)
+        counts.update(each.kind for each in found)
+        return _replaced(text, found, settings.mode, key)
+
+    return _mapped(value, cleaned), counts
+
+
+def faults(settings: RedactionSettings) -> tuple[str, ...]:
+    """Say what in the settings cannot be used, a sentence each; all else is."""
+    return _rules_of(settings).faults
+
+
+class _Rules:
+    """What settings ask for, compiled."""
+
+    def __init__(self, settings: RedactionSettings) -> None:
+        said: list[str] = []
+        self._unasked = (GROUPS["personal"] - _kinds(settings.on)) | _kinds(settings.off)
+        self._forms: dict[tuple[str, bool], list[tuple[int, Detector, re.Pattern[str]]]] = defaultdict(list)
+        named = [detector_of_names(settings.names)] if settings.names else []
+        for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
+            for anchor, pattern in detector.patterns() if detector.kind not in self._unasked else ():
+                self._forms[anchor, detector.folded].append((rank, detector, pattern))
+        self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
+        self._allow = settings.allow
+        self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
+        known = frozenset(name for name, _ in settings.patterns).union(GROUPS, *GROUPS.values())
+        said += [f"there is no kind {kind!r} to switch" for kind in sorted((settings.on | settings.off) - known)]
+        self.faults = tuple(said)
+
+    def find(self, text: str, name: str = "") -> list[RedactedSpan]:
+        """Find what is to be replaced in a text, given the name that it stands under: in order, nothing twice."""
+        lead = 0
+        if name and any(folded and anchor in name.lower() for anchor, folded in self._forms):
+            quote = next((each for each in "\"'`" if each not in text), "")
+            text, lead = f"{name}: {quote}{text}{quote}", len(f"{name}: {quote}")
+        # Line feeds stand for what is found: nothing begins before one and goes on behind it.
+        walled = _PLACEHOLDER.sub(lambda match: "\n" * len(match[0]), text)
+        found: list[RedactedSpan] = []
+        areas = {(0, len(text))}
+        for _ in range(_ROUNDS):
+            spans = (each for area in areas for each in self._spans(walled, *area) if each.start >= lead)
+            new = _merged(each for each in spans if not self._allows(text[each.start : each.end]))
+            if not new:
+                break
+            found += new
+            walled = _spliced(walled, ((each, "\n" * (each.end - each.start)) for each in new))
+            areas = {area for each in new for area in _rest_of_line(walled, each)}
+        return [RedactedSpan(each.start - lead, each.end - lead, each.rank, each.kind) for each in _merged(found)]
+
+    def _allows(self, secret: str) -> bool:
+        matched = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
+        return matched or secret in self._allow
+
+    def _spans(self, text: str, first: int, last: int) -> Iterator[RedactedSpan]:
+        """Find all that stands in a part of a text."""
+        part = text[first:last]
+        for start, end, kind in find_prefixed(part):
+            if kind not in self._unasked:
+                yield RedactedSpan(first + start, first + end, -1, kind)
+        small = part.replace("İ", "i").lower()  # the one letter that would become two
+        for (anchor, folded), forms in self._forms.items():
+            where = small if folded else part
+            if anchor in where:
+                for rank, detector, pattern in forms:
+                    for match in pattern.finditer(where):
+                        for start, end in _secrets(match, detector, part):
+                            yield RedactedSpan(first + start, first + end, rank, detector.kind)
+        for kind, pattern in self._own:
+            for start, end in find_own(pattern, part):
+                yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
+
+
+_rules_of = lru_cache(maxsize=8)(_Rules)
+
+
+def _compiled(patterns: Iterable[tuple[str, str]], said: list[str]) -> Iterator[tuple[str, re.Pattern[str]]]:
+    for name, pattern in patterns:
+        fault = fault_of(pattern) if _KIND.fullmatch(name) else "its name is not of small letters, digits and hyphens"
+        if fault:
+            said.append(f"the pattern {name!r} ({pattern}) is left out: {fault}")
+        else:
+            yield name, re.compile(pattern, re.MULTILINE)
+
+
+def _kinds(names: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*(GROUPS.get(name, {name}) for name in names))
+
+
+def _secrets(match: re.Match[str], detector: Detector, text: str) -> Iterator[tuple[int, int]]:
+    """Give what of a match is a secret."""
+    start, end = match.span(match.lastgroup or 0)
+    start += text[start - 1 : start] == "\\"  # the letter of an escape, as in `\n`, stays with it
+    secret = text[start:end]
+    if detector.parts:
+        parts = re.finditer(detector.parts, secret)
+        yield from ((start + each.start(1), start + each.end(1)) for each in parts if detector.check(each[1]))
+        return
+    if match.lastgroup == "bare":
+        secret = _SENTENCE_END.sub("", secret)
+    if detector.check(secret) and not (match.lastgroup == "bare" and is_code(secret)):
+        yield start, start + len(secret)
+
+
+def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
+    """Join those that overlap, in order."""
+    merged: list[RedactedSpan] = []
+    for span in sorted(spans):
+        if merged and span.start < merged[-1].end:
+            last = merged.pop()
+            span = RedactedSpan(last.start, max(last.end, span.end), *min(last[2:], span[2:]))
+        merged.append(span)
+    return merged
+
+
+def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
+    """Give what stands in a line before and behind what was found in it."""
+    yield walled.rfind("\n", 0, found.start) + 1, found.start
+    end = walled.find("\n", found.end)
+    yield found.end, len(walled) if end < 0 else end
+
+
+def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
+    pieces, at = [], 0
+    for found, instead in parts:
+        pieces += [text[at : found.start], instead]
+        at = found.end
+    return "".join([*pieces, text[at:]]) if pieces else text
+
+
+def _replaced(text: str, found: Iterable[RedactedSpan], mode: RedactionMode, key: bytes) -> str:
+    def placeholder(each: RedactedSpan) -> str:
+        secret = text[each.start : each.end].encode("utf-8", "surrogatepass")
+        told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionMode.MASK else ""
+        return f"[redacted{told}]"
+
+    return _spliced(text, ((each, placeholder(each)) for each in found))
+
+
+def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
+    """Copy a value with its strings cleaned, given the name that each stands under; no depth is too much."""
+    root: list[Any] = [value]
+    tuples: list[tuple[Any, Any]] = []
+    todo: list[tuple[Any, Any, str]] = [(root, 0, "")]
+    while todo:
+        holder, at, name = todo.pop()
+        each = holder[at]
+        if isinstance(each, str):
+            holder[at] = cleaned(each, name)
+        elif isinstance(each, dict):
+            said = each.get("name")
+            copy = holder[at] = {cleaned(k, "") if isinstance(k, str) else k: v for k, v in each.items()}
+            todo += [(copy, k, str(said if k == "value" and said else k)) for k in copy]
+        elif isinstance(each, list | tuple):
+            tuples += [(holder, at)] if isinstance(each, tuple) else []
+            items = holder[at] = list(each)
+            todo += [(items, place, name) for place in range(len(items))]
+    for holder, at in reversed(tuples):
+        holder[at] = tuple(holder[at])
+    return root[0]

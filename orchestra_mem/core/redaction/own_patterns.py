@@ -1,0 +1,79 @@
+"""Patterns that users write: refused where they could take for ever, and run over pieces of a fixed length.
+
+`re` goes back over what it has read. A repeat in a repeat makes that exponential, two side by side that take the same
+characters make it a power of the length. What is neither takes at most the square of a piece's length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+MAX_CHARS = 250
+"""A match is no longer, and lies within a line."""
+
+_TOKEN = re.compile(
+    r"""(?xs) (?P<open> \( (?:\?(?: P?<\w+> | [imsuaL-]*: | > | <?[=!] | [imsuaL]+(?=\)) ))? ) | (?P<bar> \| )
+    | (?: (?P<close> \) ) | (?P<item> \\. | \[\^?\]?(?:\\.|[^\]\\])*\] | . ) )
+      (?P<repeat> [*+?] | \{\d*(?:,\d*)?\} )? [?+]? """
+)
+_REFERENCE = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[1-9]|\(\?P=|\(\?\()")
+_SAMPLE = "".join(map(chr, range(32, 127))) + "é漢\t"
+
+
+def fault_of(pattern: str) -> str:
+    """Say why a pattern cannot be used; nothing where it can."""
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"it is no regular expression: {error}"
+    if compiled.match("") is not None:
+        return "it matches the empty text"
+    if compiled.flags & re.VERBOSE or _REFERENCE.search(pattern):
+        return "it refers back to a group, or is of the verbose form"
+    return _slow_part(pattern, compiled.flags)
+
+
+def _slow_part(pattern: str, flags: int) -> str:
+    """Look for repeats that can share out the same characters in many ways."""
+    sample = frozenset(_SAMPLE + pattern)
+    varies = [False]  # whether something in each group that is open does
+    repeats: list[frozenset[str]] = []  # what those take that may give back to the next
+    for token in _TOKEN.finditer(pattern):
+        repeat = token["repeat"] or ""
+        varying = bool(repeat) and (repeat[0] != "{" or "," in repeat)
+        if token["open"]:
+            varies.append(False)
+            continue
+        inside = varies.pop() if token["close"] else False
+        if inside and repeat not in ("", "?"):
+            return f"what is repeated at character {token.end()} varies itself"
+        varies[-1] |= inside or varying or token["bar"] is not None
+        if not (token["item"] or repeat):
+            continue
+        taken = _taken(token["item"], flags, sample) if token["item"] else sample
+        if varying:
+            if any(taken & other for other in repeats):
+                return f"the repeat at character {token.end()} takes what one before it can take"
+            repeats.append(taken)
+        elif taken:
+            repeats = [other for other in repeats if other & taken]
+    return ""
+
+
+def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
+    """Give the characters that one item of a pattern takes; none where it stands between characters."""
+    try:
+        one = re.compile(item, flags)
+    except re.error:
+        return sample
+    return frozenset(filter(one.fullmatch, sample))
+
+
+def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Find where a pattern, or its first group, matches: from, to. Pieces of long lines overlap by half."""
+    group = min(1, pattern.groups)
+    for line in re.finditer(r"[^\n]+", text):
+        for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):
+            for match in pattern.finditer(text, start, min(start + 2 * MAX_CHARS, line.end())):
+                yield match.span(group)

@@ -1,0 +1,318 @@
+"""`orchestra_mem.core.redaction.masking`: what stands in the place of secrets, and how users say what is one.
+
+How many are found, and how few other things, is measured by `benchmarks/redaction.py`. Secrets are made by chance.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks._secrets import FORMATS, fill, json_web_token, lookalikes, private_key, secrets
+from benchmarks.redaction import tally_texts
+from orchestra_mem.core.redaction.masking import (
+    GROUPS,
+    RedactionMode,
+    RedactionSettings,
+    faults,
+    redact,
+    redact_value,
+)
+from tests.timing import assert_linear, assert_quick, repeated
+
+KEY = b"of the project"
+SECRETS = RedactionSettings()
+PERSONAL = RedactionSettings(on=frozenset({"personal"}))
+CHANCE = random.Random(5)
+GITHUB = fill(FORMATS["github"], CHANCE)
+AWS = fill(FORMATS["aws-id"], CHANCE)
+PASSWORD = fill("{w5}!{w4}7", CHANCE)
+PLACEHOLDER = r"\[redacted:{}:[0-9a-f]{{4}}\]"
+
+
+def masked(text: str, wanted: RedactionSettings = SECRETS) -> str:
+    """Redact with the project's key."""
+    return redact(text, wanted, KEY).text
+
+
+def kinds(text: str, wanted: RedactionSettings = SECRETS) -> list[str]:
+    """Give the kinds that are found in a text, in its order."""
+    return [each.kind for each in redact(text, wanted, KEY).found]
+
+
+# What is found
+
+
+def test_most_secrets_are_found_and_little_else() -> None:
+    """On the texts that the forms were made with; the others are the benchmark's."""
+    tally = tally_texts("train", seed=2, rounds=2)
+    assert tally.recall >= 0.97
+    assert tally.precision >= 0.98
+    assert tally.kept >= 0.98 * tally.lookalikes
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (GITHUB, "github-token"),
+        (AWS, "aws-key"),
+        (json_web_token(CHANCE), "json-web-token"),
+        (private_key(CHANCE), "private-key"),
+        (fill(FORMATS["anthropic"], CHANCE), "anthropic-key"),
+        (fill(FORMATS["telegram"], CHANCE), "telegram-token"),
+        (fill("MT{w24}.{b6}.{b38}", CHANCE), "discord-token"),
+    ],
+)
+def test_a_key_of_a_provider_is_found_whole_in_any_text(text: str, kind: str) -> None:
+    """Alone, in a sentence, in quotes, and behind an escaped line feed as in JSON."""
+    for before, behind in (("", ""), ("use ", ", please"), ('key = "', '"'), ('{"out": "line\\n', '\\nline"}')):
+        redacted = masked(f"{before}{text}{behind}")
+        assert re.fullmatch(re.escape(before) + PLACEHOLDER.format(kind) + re.escape(behind), redacted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PGPASSWORD=§ psql", "password: §", 'password = "§"', "{'password': '§'}", "postgres://app:§@db/app",
+        "mysql -u root -p§ app", "curl -u admin:§ https://x.example", "machine h login u password §",
+        "  - name: DB_PASSWORD\n    value: §", "IDENTIFIED BY '§'", "das Passwort lautet §.", "пароль: §",
+        "密码是 §", "| password | `§` |", "<password>§</password>", '{\\"password\\": \\"§\\"}',
+        'let password: &str = "§";', "requests.get(u, auth=('admin', '§'))",
+    ],
+)  # fmt: skip
+def test_a_password_is_found_where_it_is_said_to_be_one(text: str) -> None:
+    """And nothing around it is touched."""
+    before, behind = text.split("§")
+    redacted = masked(text.replace("§", PASSWORD))
+    assert re.fullmatch(re.escape(before) + r"\[redacted:[a-z-]+:[0-9a-f]{4}\]" + re.escape(behind), redacted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = input()", "token: str", 'os.environ["API_KEY"]', "token=<your-token>", "password: changeme",
+        "secret: xxxxxxxxxxxx", "see #12, K12 and op 4711 in .obra/sessions/x.md", "password: ${DB_PASSWORD}",
+        "https://user:password@example.com", "api_key=settings.api_key", "the password is too short",
+        "--- PASS: TestParse/v2_token (0.00s)", "max_tokens=4096", "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36,
+    ],
+)  # fmt: skip
+def test_code_and_placeholders_and_talk_of_secrets_stay(text: str) -> None:
+    """They say where a secret would be, and hold none."""
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize("made", ["{h40}", "{h64}", "sha512-{B86}==", "01H{C23}", "{h8}-{h4}-4{h3}-a{h3}-{h12}"])
+def test_names_of_content_stay(made: str) -> None:
+    """Commits, digests, integrity hashes, ULIDs and UUIDs are what work speaks of."""
+    for text in ("commit {}", '{{"integrity": "{}"}}', "id={}", "{}"):
+        text = text.format(fill(made, CHANCE))
+        assert masked(text) == text
+
+
+# What stands in their place
+
+
+def test_equal_secrets_look_equal_in_a_project_and_elsewhere_not() -> None:
+    """The digest is keyed: it cannot be looked up."""
+    one, other = masked(f"{GITHUB} {GITHUB} {AWS}").split()[::2]
+    again = masked(GITHUB)
+    assert one == again != other
+    assert len({redact(GITHUB, SECRETS, bytes([key])).text for key in range(8)}) == 8
+
+
+def test_a_finding_tells_where_it_stood_and_not_what_it_was() -> None:
+    """Counts and places are for the audit; neither they nor what is printed of them hold the secret."""
+    text = f"first {GITHUB}, then {AWS}"
+    redacted = redact(text, SECRETS, KEY)
+    assert [text[each.start : each.end] for each in redacted.found] == [GITHUB, AWS]
+    assert redacted.counts == Counter({"github-token": 1, "aws-key": 1})
+    assert GITHUB not in repr(redacted)
+
+
+def test_modes() -> None:
+    """Off leaves all, drop says that something stood there, and no more."""
+    text = f"use {GITHUB}"
+    assert masked(text, RedactionSettings(mode=RedactionMode.OFF)) == text
+    assert masked(text, RedactionSettings(mode=RedactionMode.DROP)) == "use [redacted]"
+    value = {"key": GITHUB}
+    assert redact_value(value, RedactionSettings(mode=RedactionMode.OFF), KEY) == (value, Counter())
+
+
+# What users say
+
+
+def test_kinds_are_switched_by_name_and_by_group() -> None:
+    """Secrets are on, personal data off."""
+    text = f"{GITHUB} {AWS} jane@example.org"
+    assert kinds(text) == ["github-token", "aws-key"]
+    assert kinds(text, RedactionSettings(off=frozenset({"aws-key"}))) == ["github-token"]
+    assert kinds(text, RedactionSettings(on=frozenset({"email"}), off=frozenset({"secrets"}))) == ["email"]
+    assert faults(RedactionSettings(on=frozenset({"e-mail"}))) == ("there is no kind 'e-mail' to switch",)
+    assert {"private-key", "password"} < GROUPS["secrets"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "wrong"),
+    [
+        ("jane.doe@example.org", "email", "icon@2x.png"),
+        ("GB82 WEST 1234 5698 7654 32", "iban", "GB82 WEST 1234 5698 7654 33"),
+        ("4111 1111 1111 1111", "card", "4111 1111 1111 1112"),
+        ("+49 30 1234567", "phone", "+49 30"),
+        ("(212) 555-0187", "phone", "(112) 555-0187"),
+        ("078-05-1120", "us-ssn", "666-05-1120"),
+        ("11010519491231002X", "national-id", "110105194912310021"),
+        ("12345678Z", "national-id", "12345678A"),
+        ("203.0.113.7", "ip-address", "127.0.0.1"),
+        ("2001:db8::7", "ip-address", "10:11:12"),
+    ],
+)
+def test_personal_data_are_found_by_their_sums_where_they_are_on(text: str, kind: str, wrong: str) -> None:
+    """A number that only looks so stays."""
+    assert re.fullmatch(f"call {PLACEHOLDER.format(kind)} now", masked(f"call {text} now", PERSONAL))
+    assert masked(f"call {text} now") == f"call {text} now"
+    assert kind not in kinds(f"call {wrong} now", PERSONAL)
+
+
+def test_names_are_those_that_are_listed() -> None:
+    """Whole words alone."""
+    wanted = RedactionSettings(on=frozenset({"name"}), names=("Ana", "J. Doe"))
+    assert kinds("Ana met Anabel and J. Doe", wanted) == ["name", "name"]
+
+
+def test_own_patterns_take_out_their_first_group_or_all() -> None:
+    """Each is a kind that can be switched."""
+    patterns = (("employee", r"\bEMP\d+\b"), ("internal-key", r"(?i)internal-key:\s*(\S+)"))
+    wanted = RedactionSettings(patterns=patterns)
+    assert faults(wanted) == ()
+    assert re.fullmatch(
+        rf"{PLACEHOLDER.format('employee')} has Internal-Key: {PLACEHOLDER.format('internal-key')}",
+        masked("EMP4711 has Internal-Key: abc", wanted),
+    )
+    assert kinds("EMP4711", RedactionSettings(patterns=patterns, off=frozenset({"employee"}))) == []
+
+
+def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
+    """Neither it nor its neighbours hold anything up."""
+    wanted = RedactionSettings(patterns=(("bad", "("), ("Good", "x+"), ("good", "x{3}")), allow_patterns=("[",))
+    assert [fault.partition(" is left out: ")[0] for fault in faults(wanted)] == [
+        "the pattern 'bad' (()", "the pattern 'Good' (x+)", "the pattern 'allow' ([)",
+    ]  # fmt: skip
+    assert kinds(f"{GITHUB} xxx", wanted) == ["github-token", "good"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a*a*b", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
+)
+def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
+    """Before it meets a text."""
+    assert len(faults(RedactionSettings(patterns=(("slow", pattern),)))) == 1
+
+
+def test_a_pattern_that_is_let_through_is_linear() -> None:
+    """Though it would take the square of a line's length."""
+    wanted = RedactionSettings(patterns=(("digits", r"\d+x"),))
+    assert faults(wanted) == ()
+    assert_linear(lambda size: redact("1" * size, wanted, KEY), 400_000)
+
+
+def test_what_is_allowed_stays() -> None:
+    """By its text, or by a pattern of it; nothing else does."""
+    assert masked(GITHUB, RedactionSettings(allow=frozenset({GITHUB}))) == GITHUB
+    wanted = RedactionSettings(allow_patterns=("ghp_.*",))
+    assert kinds(f"{GITHUB} {AWS}", wanted) == ["aws-key"]
+
+
+# Values
+
+
+def test_a_key_says_what_its_string_is() -> None:
+    """Names beside values too; numbers, other strings and the shape stay."""
+    value: dict[str, Any] = {
+        "user": "app", "password": "hunter2", "port": 5432, "tls": True, "max_tokens": 4096, "note": None,
+        "env": [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "DB_NAME", "value": "main1"}],
+        "headers": {"Cookie": f"theme=dark; session={fill('{w24}', CHANCE)}", "Accept": "*/*"}, "pair": ("x", GITHUB),
+    }  # fmt: skip
+    clean, counts = redact_value(value, SECRETS, KEY)
+    assert counts == Counter({"password": 2, "cookie": 1, "github-token": 1})
+    assert clean["password"] == clean["env"][0]["value"] == masked("password=hunter2").partition("=")[2]
+    assert clean["headers"]["Cookie"].startswith("theme=dark; session=[redacted:cookie:")
+    assert clean["pair"][0] == "x"
+    assert isinstance(clean["pair"], tuple)
+    untouched = ("user", "port", "tls", "max_tokens", "note")
+    assert {key: clean[key] for key in untouched} == {key: value[key] for key in untouched}
+    assert redact_value(clean, SECRETS, KEY) == (clean, Counter())
+    assert value["password"] == "hunter2"
+
+
+def test_a_value_may_be_of_any_depth() -> None:
+    """A recursion would end it."""
+    value: Any = GITHUB
+    for _ in range(20_000):
+        value = [value]
+    clean, counts = redact_value(value, SECRETS, KEY)
+    while isinstance(clean, list):
+        clean = clean[0]
+    assert (clean, counts.total()) == (masked(GITHUB), 1)
+
+
+# Laws over any text
+
+TRAIN = [each.text for each in (*secrets("train", 3), *lookalikes("train", 3))]
+PIECES = st.sampled_from(TRAIN) | st.text(max_size=20) | st.sampled_from(
+    ["password=", "token: ", '"', "'", '\\"', "\n", "\\n", "://u:", "@", "[redacted]", "[redacted:", "cookie: a=",
+     GITHUB, "-----BEGIN PRIVATE KEY-----", "AKIA", "sk-", "İ", "\\", " -u ", "kind: Secret\n", "\ud800", "\x00"]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=5).map("".join)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.sampled_from([SECRETS, PERSONAL, RedactionSettings(mode=RedactionMode.DROP)]))
+def test_twice_changes_nothing_and_nothing_but_the_spans_changes(text: str, wanted: RedactionSettings) -> None:
+    """What stands between the findings stands between the placeholders."""
+    redacted = redact(text, wanted, KEY)
+    assert redact(redacted.text, wanted, KEY).text == redacted.text
+    ends = [0, *(each.end for each in redacted.found)]
+    starts = [*(each.start for each in redacted.found), len(text)]
+    between = [re.escape(text[end:start]) for end, start in zip(ends, starts, strict=True)]
+    assert re.fullmatch(r"\[redacted[a-z0-9:-]*\]".join(between), redacted.text)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.sampled_from(["output", "password", "cookie", "name"]), st.booleans())
+def test_json_stays_json(text: str, name: str, ascii_only: bool) -> None:
+    """A line of JSON reads as before but for its strings, whether it is seen as a text or as a value."""
+    value = {name: text, "list": [text, 1, None], "ok": True}
+    line = json.dumps(value, ensure_ascii=ascii_only)
+    read = json.loads(redact(line, SECRETS, KEY).text)
+    clean, _ = redact_value(value, SECRETS, KEY)
+    assert read.keys() == clean.keys() == value.keys()
+    assert read["list"][1:] == clean["list"][1:] == [1, None]
+
+
+def test_small_letters_stand_where_the_large_stood() -> None:
+    """The forms that heed no case are looked for in a copy of equal length, for every character that there is."""
+    letters = "".join(map(chr, range(0x110000))).replace("İ", "i")
+    assert len(letters.lower()) == len(letters)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "-", "=", "password=", 'password="', "token:token=", "eyJaaaaaaaa.", "sk-", "://a:b", "--password ", "a_"],
+)
+def test_a_run_of_one_thing_takes_its_share_of_time(unit: str) -> None:
+    """However it begins what could be a secret."""
+    assert_linear(lambda size: redact(repeated(unit, size), SECRETS, KEY), 400_000)
+
+
+def test_a_record_takes_no_time_to_speak_of() -> None:
+    """A thousand records of 1 KB with nothing in them."""
+    record = " ".join(each.text for each in lookalikes("train", 4, 1))[:1024]
+    assert_quick(0.3, lambda: [redact(record, SECRETS, KEY) for _ in range(1000)])
