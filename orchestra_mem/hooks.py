@@ -27,8 +27,11 @@ class OrchestratorHooks:
     """The hooks that a plugin may implement. Each takes the parameters that it wants, by name."""
 
     @hookspec
-    def before_execution(self, kind: str, subject: Json) -> None:
-        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task."""
+    def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> str | None:
+        """Called before work is done: `kind` is `nl_command` or `task_execution`, `subject` its line or task.
+
+        What an `InjectedMessage` that comes back puts before a task, the task's work is given.
+        """
 
     @hookspec
     def after_execution(self, kind: str, subject: Json, result: Mapping[str, Json]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -52,6 +52,11 @@ class InjectedMessage(str):
     def tokens(self) -> int:
         """What was put in takes so many."""
         return self.injection.tokens
+
+
+def injection_in(answers: Iterable[object]) -> Injection | None:
+    """Find in what hooks have returned what was put before a message."""
+    return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

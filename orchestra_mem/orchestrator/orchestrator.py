@@ -19,7 +19,7 @@ from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.design_names import MadeOtherwise
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.agents import InjectedMessage
+from orchestra_mem.memory.agents import InjectedMessage, injection_in
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator import turns
@@ -101,7 +101,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._lock = threading.RLock()
         self._journal.tell_of_changes()
         if memory.has_catalog_hooks:
-            self.hooks.add(CatalogHooks(memory))
+            self.hooks.add(CatalogHooks(memory, self.tracker))
 
     # Lines
 
@@ -117,13 +117,13 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         with self._lock:
             who = {"agent": self._journal.agent, "use_memory": use_memory}
             heard = self.hooks.call("pre_message", text=line, **who)
-            self._answers.injection = next((h.injection for h in heard if isinstance(h, InjectedMessage)), None)
+            self._answers.injection = injection_in(heard)
             texts = (each for each in heard if isinstance(each, str) and not isinstance(each, InjectedMessage))
             text = next(texts, line)
             if not text.strip():
                 return Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text="")
             self._journal.tell_of_changes()
-            self.hooks.call("before_execution", kind=LINE, subject=text)
+            self.hooks.call("before_execution", kind=LINE, subject=text, **who)
             try:
                 reply = replace(self._replied(text, use_memory), injection=self._answers.injection)
             except Exception as error:

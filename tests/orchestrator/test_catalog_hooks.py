@@ -73,6 +73,18 @@ def test_lines_are_learnt_from_and_commands_and_answers_are_not(hooked: Orchestr
     assert _learnt(hooked) == [line] * learnt
 
 
+def test_a_task_is_given_what_its_agent_has_learnt(hooked: Orchestrator) -> None:
+    """A callable finds it in its attempt, a command on its standard input; the result tells."""
+    hooked.memory.catalog.store({"content": "The juniper oven is hot.", "agent": "ada", "tags": ["oven"]})
+    task = hooked.execute("create a task called Clean the oven").effects[0].items[0]
+    result = hooked.execute_task(task, "head -2")
+    assert "The juniper oven is hot." in result.result
+    assert result.context_loaded
+    hooked.execute("create a task called Heat the oven")
+    result = hooked.execute_task(task + 1, lambda attempt: repr(attempt.injection), use_memory=False)
+    assert (result.result, result.context_loaded) == ("None", False)
+
+
 def test_without_memory_nothing_is_given_or_learnt(hooked: Orchestrator) -> None:
     """By the call; and without the setting nobody asks the catalog."""
     hooked.memory.catalog.store({"content": "bcrypt takes a second.", "agent": "ada"})
